@@ -1,0 +1,52 @@
+"""What simplace refuses, and how it says so.
+
+Two kinds of wrong exist. The user's kind is a `SimplaceError`: one line that names what was seen, where,
+what would be allowed and what to try next; the command line catches it once. Our own kind is an `assert`
+and is caught nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class SimplaceError(Exception):
+    """Report something that the user can mend; `str()` is the one line they read."""
+
+
+class DeviceSpecError(SimplaceError):
+    """Report a device string or device file that does not parse, or an impossible device set."""
+
+
+class TargetError(SimplaceError):
+    """Report a target (script, file, directory) that cannot be read as what it claims to be."""
+
+
+class UnknownOpError(SimplaceError):
+    """Report an op that the kernel table in use has never heard of."""
+
+
+class ProgramError(SimplaceError):
+    """Report a user's program that raised, traced nothing, crashed or ran out of time."""
+
+
+class NodeNotFoundError(SimplaceError):
+    """Report a node name that no placed graph has."""
+
+
+class DrawingError(SimplaceError):
+    """Report a figure that cannot be drawn or written."""
+
+
+def choices(names: Iterable[str], limit: int = 12) -> str:
+    """Join names for a message, sorted, cut after `limit` with a count of the rest.
+
+    >>> choices(["b", "a"])
+    'a, b'
+    >>> choices("edcba", limit=3)
+    'a, b, c and 2 more'
+    """
+    ordered = sorted(names)
+    head = ", ".join(ordered[:limit])
+    rest = len(ordered) - limit
+    return f"{head} and {rest} more" if rest > 0 else head

@@ -1,0 +1,116 @@
+"""TensorFlow's data types: numbers, names and sizes (tensorflow/core/framework/types.proto)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+REF_OFFSET = 100  # types.proto: DT_X_REF = DT_X + 100
+
+
+class DataType(IntEnum):
+    """Number a tensor's element type as `types.proto` does; a reference type is its base plus 100."""
+
+    DT_INVALID = 0
+    DT_FLOAT = 1
+    DT_DOUBLE = 2
+    DT_INT32 = 3
+    DT_UINT8 = 4
+    DT_INT16 = 5
+    DT_INT8 = 6
+    DT_STRING = 7
+    DT_COMPLEX64 = 8
+    DT_INT64 = 9
+    DT_BOOL = 10
+    DT_QINT8 = 11
+    DT_QUINT8 = 12
+    DT_QINT32 = 13
+    DT_BFLOAT16 = 14
+    DT_QINT16 = 15
+    DT_QUINT16 = 16
+    DT_UINT16 = 17
+    DT_COMPLEX128 = 18
+    DT_HALF = 19
+    DT_RESOURCE = 20
+    DT_VARIANT = 21
+    DT_UINT32 = 22
+    DT_UINT64 = 23
+    DT_FLOAT8_E5M2 = 24
+    DT_FLOAT8_E4M3FN = 25
+    DT_FLOAT8_E4M3FNUZ = 26
+    DT_FLOAT8_E4M3B11FNUZ = 27
+    DT_FLOAT8_E5M2FNUZ = 28
+    DT_INT4 = 29
+    DT_UINT4 = 30
+    DT_INT2 = 31
+    DT_UINT2 = 32
+    DT_FLOAT4_E2M1FN = 33
+
+
+_PUBLIC_NAMES = {"half": "float16", "float": "float32", "double": "float64"}
+_SIZES = {
+    1: 4, 2: 8, 3: 4, 4: 1, 5: 2, 6: 1, 8: 8, 9: 8, 10: 1, 11: 1, 12: 1, 13: 4, 14: 2, 15: 2, 16: 2, 17: 2,
+    18: 16, 19: 2, 22: 4, 23: 8, 24: 1, 25: 1, 26: 1, 27: 1, 28: 1, 29: 1, 30: 1, 31: 1, 32: 1, 33: 1,
+}  # fmt: skip
+
+
+def is_ref(dtype: int) -> bool:
+    """Say whether `dtype` is a reference type.
+
+    >>> is_ref(101), is_ref(1)
+    (True, False)
+    """
+    return dtype > REF_OFFSET
+
+
+def base(dtype: int) -> int:
+    """Strip the reference from `dtype`.
+
+    >>> base(103)
+    3
+    """
+    return dtype - REF_OFFSET if dtype > REF_OFFSET else dtype
+
+
+def name(dtype: int) -> str:
+    """Name `dtype` as users write it.
+
+    >>> name(1), name(119), name(20)
+    ('float32', 'float16_ref', 'resource')
+    """
+    try:
+        plain = DataType(base(dtype)).name[3:].lower()
+    except ValueError:
+        plain = f"dtype{base(dtype)}"
+    return _PUBLIC_NAMES.get(plain, plain) + ("_ref" if is_ref(dtype) else "")
+
+
+def enum_name(dtype: int) -> str:
+    """Name `dtype` as TensorFlow's messages do.
+
+    >>> enum_name(101)
+    'DT_FLOAT_REF'
+    """
+    try:
+        plain = DataType(base(dtype)).name
+    except ValueError:
+        plain = f"unknown dtype enum ({base(dtype)})"
+    return plain + ("_REF" if is_ref(dtype) else "")
+
+
+def parse(text: str) -> DataType:
+    """Read a type name in any of its spellings; raise `ValueError` for others.
+
+    >>> parse("float"), parse("DT_INT64"), parse("float16")
+    (<DataType.DT_FLOAT: 1>, <DataType.DT_INT64: 9>, <DataType.DT_HALF: 19>)
+    """
+    plain = text.strip().upper().removeprefix("DT_")
+    back = {public.upper(): short.upper() for short, public in _PUBLIC_NAMES.items()}
+    plain = back.get(plain, plain)
+    if f"DT_{plain}" in DataType.__members__:
+        return DataType[f"DT_{plain}"]
+    raise ValueError(f"{text!r} is not a TensorFlow data type")
+
+
+def size(dtype: int) -> int | None:
+    """Give an element's size in bytes, or None where it varies (string, resource, variant)."""
+    return _SIZES.get(base(dtype))

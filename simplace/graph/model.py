@@ -1,0 +1,119 @@
+"""The graph that a placer sees: flat arrays in TensorFlow's order, frozen.
+
+Node ids are dense and node 0 is the source, node 1 the sink. Edges are in the order of their creation, so the first
+in-edge of a node is its oldest (compiler/jit/encapsulate_subgraphs_pass.cc rebuilds every graph like this just
+before the placer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from simplace.graph.build import CONTROL, GraphBuilder, Origin
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Hold nodes as columns by id and edges as columns by edge number.
+
+    `requested` and `assigned` are device strings, "" for none; `assigned` is what was fixed before the placer ran
+    (arguments, results, stateful nodes of an earlier run). Types are numbers, reference types plus 100.
+    """
+
+    names: list[str]
+    ops: list[str]
+    requested: list[str]
+    assigned: list[str]
+    attrs: list[Mapping[str, Any]]
+    in_types: list[tuple[int, ...]]
+    out_types: list[tuple[int, ...]]
+    origins: list[Origin]
+    edge_src: list[int]
+    edge_src_slot: list[int]
+    edge_dst: list[int]
+    edge_dst_slot: list[int]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{self.names[i]} = {self.ops[i]}({', '.join(self.input_names(i))})"
+            + (f" @{self.requested[i]}" if self.requested[i] else "")
+            + (f" !{self.assigned[i]}" if self.assigned[i] else "")
+            for i in range(2, len(self))
+        )
+
+    @cached_property
+    def in_edges(self) -> list[list[int]]:
+        """List the edge numbers into each node, oldest first."""
+        lists: list[list[int]] = [[] for _ in self.names]
+        for edge, dst in enumerate(self.edge_dst):
+            lists[dst].append(edge)
+        return lists
+
+    @cached_property
+    def out_edges(self) -> list[list[int]]:
+        """List the edge numbers out of each node, oldest first."""
+        lists: list[list[int]] = [[] for _ in self.names]
+        for edge, src in enumerate(self.edge_src):
+            lists[src].append(edge)
+        return lists
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Map names to node ids."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    def data_in_edges(self, node: int) -> list[int]:
+        """List the data edges into `node`, by input slot."""
+        edges = [edge for edge in self.in_edges[node] if self.edge_dst_slot[edge] != CONTROL]
+        return sorted(edges, key=self.edge_dst_slot.__getitem__)
+
+    def is_control(self, edge: int) -> bool:
+        """Say whether an edge only orders its ends."""
+        return self.edge_src_slot[edge] == CONTROL
+
+    def input_names(self, node: int) -> list[str]:
+        """Spell the inputs of a node as a NodeDef does: data by slot, then "^control"; source edges left out."""
+        data = [
+            self.names[self.edge_src[e]] + (f":{self.edge_src_slot[e]}" if self.edge_src_slot[e] else "")
+            for e in self.data_in_edges(node)
+        ]
+        control = [
+            "^" + self.names[self.edge_src[e]]
+            for e in self.in_edges[node]
+            if self.is_control(e) and self.edge_src[e] != 0
+        ]
+        return data + control
+
+
+def freeze(builder: GraphBuilder) -> Graph:
+    """Copy a finished builder: nodes by id, edges by edge id, duplicate edges dropped."""
+    live = [node for node in builder.nodes if node is not None]
+    number = {node.id: i for i, node in enumerate(live)}
+    seen: set[tuple[int, int, int, int]] = set()
+    columns: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+    for edge in builder.edges:
+        if edge is None:
+            continue
+        key = (number[edge.src.id], edge.src_slot, number[edge.dst.id], edge.dst_slot)
+        if key in seen:
+            continue
+        seen.add(key)
+        for column, value in zip(columns, key, strict=True):
+            column.append(value)
+    return Graph(
+        [node.name for node in live],
+        [node.op for node in live],
+        [node.device for node in live],
+        [node.assigned for node in live],
+        [node.attrs for node in live],
+        [node.in_types for node in live],
+        [node.out_types for node in live],
+        [node.origin for node in live],
+        *columns,
+    )

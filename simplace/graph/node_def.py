@@ -1,0 +1,89 @@
+"""A node as a GraphDef writes it, with attribute values as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from simplace.graph.dtypes import DataType
+
+Shape = tuple[int, ...] | None  # None: unknown rank; -1: unknown dimension
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """Hold what placement needs of a constant: its type and shape, and its value where it is one small integer."""
+
+    dtype: DataType
+    shape: Shape
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FuncRef:
+    """Name a library function with the attributes it is instantiated with (AttrValue.func)."""
+
+    name: str
+    attrs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+# An attribute value: DataType | bytes | int | float | bool | Shape-wrapper | TensorInfo | FuncRef | tuple of these.
+AttrValue = Any
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeAttr:
+    """Wrap a shape attribute, so that it is never mistaken for a list of integers."""
+
+    dims: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDef:
+    """Copy one `NodeDef`: inputs are "name", "name:k" or "^name", control inputs last."""
+
+    name: str
+    op: str
+    device: str
+    inputs: tuple[str, ...]
+    attrs: Mapping[str, AttrValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """Describe one input or output of a function: its name and type (a list argument is several)."""
+
+    name: str
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDef:
+    """Copy one `FunctionDef`.
+
+    `ret` maps an output argument's name to the tensor it returns ("node:out_arg:k" or an input's name),
+    `control_ret` lists the nodes that must run, in the order of the proto's sorted keys.
+    `arg_attrs` holds the attributes of argument i, where there are any.
+    """
+
+    name: str
+    inputs: tuple[ArgDef, ...]
+    outputs: tuple[ArgDef, ...]
+    nodes: tuple[NodeDef, ...]
+    ret: Mapping[str, str]
+    control_ret: Mapping[str, str]
+    control_outputs: tuple[str, ...]
+    attrs: Mapping[str, AttrValue]
+    arg_attrs: Mapping[int, Mapping[str, AttrValue]]
+    is_stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDef:
+    """Copy one `GraphDef`: nodes in file order and the library's functions by name."""
+
+    nodes: tuple[NodeDef, ...]
+    library: Mapping[str, FunctionDef]
+    producer: int = 0

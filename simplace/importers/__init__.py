@@ -1,0 +1,1 @@
+"""Read programs: scripts through a TensorFlow child, files as data."""

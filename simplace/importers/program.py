@@ -1,0 +1,50 @@
+"""One graph that TensorFlow would place, with all that placement depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from simplace.graph.node_def import GraphDef, Shape
+
+Kind = Literal["function", "session", "graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNotes:
+    """Hold what the program's author would want to know of a node.
+
+    `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
+    device, `shapes` the shape of each output. Anything unknown is "" or ().
+    """
+
+    at: str = ""
+    device_at: str = ""
+    shapes: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Describe one graph to place.
+
+    `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
+    is what a session places. `arg_devices` holds a full device name per function input. `scope` is the device
+    scope around the call, as a device name, "" without one. `soft_placement` is what the program set.
+    `notes` maps a function's name ("" for the graph itself) to notes by node name.
+    `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
+    """
+
+    name: str
+    kind: Kind
+    graph: GraphDef
+    function: str | None = None
+    arg_devices: tuple[str, ...] = ()
+    scope: str = ""
+    soft_placement: bool = True
+    notes: Mapping[str, Mapping[str, NodeNotes]] = field(default_factory=dict)
+    kept_devices: Mapping[str, str] = field(default_factory=dict)
+
+    def with_soft_placement(self, soft: bool) -> Program:
+        """Return the same program with soft placement on or off."""
+        return self if soft == self.soft_placement else replace(self, soft_placement=soft)

@@ -1,0 +1,1 @@
+"""Know which ops and kernels a TensorFlow build has, without importing it."""

@@ -1,0 +1,95 @@
+"""Summarise an op's kernels: a row per device type and combination of types."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from simplace.errors import UnknownOpError
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import AttrValue
+from simplace.kernels.search import DEFAULT
+from simplace.kernels.table import Kernel, KernelTable
+
+ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """Hold what one registration offers for one choice of its constrained attributes.
+
+    `types` pairs an attribute with a `DataType` or another constrained value; an attribute without constraint is
+    absent. `host_memory` is sorted. `is_default` marks a registration for every device type.
+    """
+
+    op: str
+    device_type: str
+    types: tuple[tuple[str, AttrValue], ...]
+    host_memory: tuple[str, ...]
+    priority: int
+    label: str
+
+    @property
+    def is_default(self) -> bool:
+        """Say whether the row is of the DEFAULT device type, which stands in where a type has no kernel of its own."""
+        return self.device_type == DEFAULT
+
+
+def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> tuple[KernelRow, ...]:
+    """List an op's kernels, a row per registration and allowed value, sorted by device type, label and types.
+
+    With `dtype` only the rows that accept it: where an attribute has that type, or no type attribute is constrained.
+    Raise `UnknownOpError`, with the closest names, for an op that the table does not know.
+
+    >>> kernels = [Kernel("Foo", "GPU", constraints=(("T", frozenset({DataType.DT_HALF, DataType.DT_FLOAT})),))]
+    >>> from simplace.kernels.table import OpDef
+    >>> [row.types for row in kernel_rows(KernelTable.from_records("t", [OpDef("Foo")], kernels), "Foo")]
+    [(('T', <DataType.DT_FLOAT: 1>),), (('T', <DataType.DT_HALF: 19>),)]
+    """
+    known_op(table, op)
+    rows = {row for kernel in table.kernels(op) for row in _rows(kernel) if dtype is None or _accepts(row, dtype)}
+    return tuple(sorted(rows, key=_order))
+
+
+def known_op(table: KernelTable, op: str) -> str:
+    """Give the op's name back; raise `UnknownOpError` with the closest names where the table does not know it."""
+    if table.op(op) is not None:
+        return op
+    by_lower = {name.lower(): name for name in table.op_names()}
+    close = difflib.get_close_matches(op.lower(), by_lower, n=4, cutoff=0.6)
+    hint = f"did you mean {_or([by_lower[name] for name in close])}?" if close else "names are CamelCase, e.g. MatMul"
+    raise UnknownOpError(f"TensorFlow {table.name} has no op {op!r}; {hint}")
+
+
+def _rows(kernel: Kernel) -> list[KernelRow]:
+    names = [name for name, _ in kernel.constraints]
+    values = [sorted(allowed) for _, allowed in kernel.constraints]
+    host_memory = tuple(sorted(kernel.host_memory))
+    return [
+        KernelRow(
+            kernel.op,
+            kernel.device_type,
+            tuple(zip(names, one, strict=True)),
+            host_memory,
+            kernel.priority,
+            kernel.label,
+        )
+        for one in product(*values)
+    ]
+
+
+def _accepts(row: KernelRow, dtype: DataType) -> bool:
+    types = [value for _, value in row.types if isinstance(value, DataType)]
+    return not types or dtype in types
+
+
+def _order(row: KernelRow) -> tuple[object, ...]:
+    known = ("CPU", "GPU", DEFAULT)
+    place = known.index(row.device_type) if row.device_type in known else len(known)
+    return place, row.device_type, row.label, str(row.types), row.types and row.types[0][0], -row.priority
+
+
+def _or(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,355 @@
+"""Know the ops and kernels of one TensorFlow build.
+
+Mirrors tensorflow/core/framework/{op_def,kernel_def}.proto. A table file is a zip with `about.json`, `ops.binpb`
+(an `OpList`) and `kernels.binpb` (a `KernelList`), written by `simplace.kernels.capture`; an op is decoded when it is
+first asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from simplace.errors import SimplaceError, TargetError, choices
+from simplace.graph.dtypes import REF_OFFSET, DataType
+from simplace.graph.node_def import AttrValue
+from simplace.importers import protos
+from simplace.importers.graph_def import attr_value, data_type
+from simplace.kernels.full_type import FullType
+
+SUFFIX = ".kernels.zip"
+Constraint = tuple[str, frozenset[Any]]
+
+
+class AttrError(SimplaceError):
+    """Report a node that lacks an attribute its op needs, or has it with a value of the wrong kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSpec:
+    """Describe one input or output argument of an op.
+
+    `type` is 0 where an attribute gives it: `type_attr` one type, `type_list_attr` a list of them. `number_attr`
+    says how many tensors of one type the argument has. `full_type` is what the op declares, attributes unfilled.
+    """
+
+    name: str
+    type: DataType | int = DataType.DT_INVALID
+    type_attr: str = ""
+    number_attr: str = ""
+    type_list_attr: str = ""
+    is_ref: bool = False
+    full_type: FullType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpDef:
+    """Describe an op: its arguments and, by attribute name, the kinds, defaults and allowed values.
+
+    `attr_types` has the words of op_def.proto ("type", "list(type)", "int" ...), in the order of declaration.
+    """
+
+    name: str
+    inputs: tuple[ArgSpec, ...] = ()
+    outputs: tuple[ArgSpec, ...] = ()
+    attr_types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    defaults: Mapping[str, AttrValue] = field(default_factory=lambda: MappingProxyType({}))
+    allowed: Mapping[str, tuple[AttrValue, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    is_stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Describe one kernel registration: the op on a device type, for the attribute values of `constraints`.
+
+    `host_memory` names the arguments that live in host memory.
+    """
+
+    op: str
+    device_type: str
+    label: str = ""
+    priority: int = 0
+    constraints: tuple[Constraint, ...] = ()
+    host_memory: frozenset[str] = frozenset()
+
+
+class KernelTable:
+    """Answer what ops there are and which kernels each one has; `name` says which build they are from."""
+
+    def __init__(self, name: str, version: str, source: _Source) -> None:
+        self.name = name
+        self.version = version
+        self._source = source
+        self._ops: dict[str, OpDef | None] = {}
+        self._kernels: dict[str, tuple[Kernel, ...]] = {}
+        self._by_key: dict[tuple[str, str, str], tuple[Kernel, ...]] = {}
+
+    def __repr__(self) -> str:
+        return f"KernelTable({self.name!r})"
+
+    def op(self, name: str) -> OpDef | None:
+        """Give the definition of an op, None for a name that this build has never heard of."""
+        if name not in self._ops:
+            self._ops[name] = self._source.op(name)
+        return self._ops[name]
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]:
+        """Give an op's registrations in the order in which TensorFlow lists them."""
+        if op not in self._kernels:
+            self._kernels[op] = self._source.kernels(op)
+        return self._kernels[op]
+
+    def registrations(self, op: str, device_type: str, label: str = "") -> tuple[Kernel, ...]:
+        """Give the registrations under one key of the kernel registry."""
+        key = (op, device_type, label)
+        if key not in self._by_key:
+            self._by_key[key] = tuple(k for k in self.kernels(op) if k.device_type == device_type and k.label == label)
+        return self._by_key[key]
+
+    def op_names(self) -> tuple[str, ...]:
+        """List all ops, sorted."""
+        return tuple(sorted(self._source.op_names()))
+
+    def with_extra(self, extra: KernelTable) -> KernelTable:
+        """Add another table's ops and kernels; of two definitions of one op the extra one counts."""
+        return KernelTable(f"{self.name} + {extra.name}", self.version, _Merged(self, extra))
+
+    @classmethod
+    def from_records(cls, name: str, ops: Iterable[OpDef], kernels: Iterable[Kernel]) -> KernelTable:
+        """Make a table of plain records.
+
+        >>> KernelTable.from_records("mine", [OpDef("Foo")], [Kernel("Foo", "GPU")]).kernels("Foo")[0].device_type
+        'GPU'
+        """
+        by_op: dict[str, list[Kernel]] = {}
+        for kernel in kernels:
+            by_op.setdefault(kernel.op, []).append(kernel)
+        return cls(name, "", _Records({op.name: op for op in ops}, {op: tuple(ks) for op, ks in by_op.items()}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> KernelTable:
+        """Read a table file; raise `TargetError` where it is none."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                about = json.loads(archive.read("about.json"))
+                source = _Messages(archive.read("ops.binpb"), archive.read("kernels.binpb"))
+        except OSError as error:
+            raise TargetError(f"kernel table {path} cannot be read: {error.strerror or error}") from error
+        except (zipfile.BadZipFile, KeyError, ValueError, DecodeError) as error:
+            raise TargetError(
+                f"{path} is not a kernel table: {error}; make one with `python -m simplace.kernels.capture PATH`"
+            ) from error
+        return cls(str(about["name"]), str(about["version"]), source)
+
+    @classmethod
+    def shipped(cls, version: str | None = None) -> KernelTable:
+        """Give the table that comes with simplace for a TensorFlow version, by default the newest one.
+
+        A version without a table of its own (another patch release) is a `TargetError` that lists those there are.
+        """
+        known = cls.versions()
+        wanted = version or known[-1]
+        if wanted not in known:
+            raise TargetError(f"no kernel table for TensorFlow {wanted}; there is one for {choices(known)}")
+        return _shipped(wanted)
+
+    @classmethod
+    def versions(cls) -> tuple[str, ...]:
+        """List the TensorFlow versions whose tables come with simplace, oldest first."""
+        names = (entry.name for entry in _data().iterdir() if entry.name.endswith(SUFFIX))
+        return tuple(sorted((name.removesuffix(SUFFIX) for name in names), key=_version_key))
+
+
+def with_defaults(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue]:
+    """Add the defaults of the attributes that a node lacks (AddDefaultsToNodeDef, node_def_util.cc).
+
+    >>> dict(with_defaults(OpDef("Foo", defaults={"N": 2, "T": 1}), {"T": 3}))
+    {'N': 2, 'T': 3}
+    """
+    if op_def.defaults.keys() <= attrs.keys():
+        return attrs
+    return {**op_def.defaults, **attrs}
+
+
+def argument_types(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the types of a node's inputs and outputs, lists expanded and references + 100 (InOutTypesForNode).
+
+    Raise `AttrError` where an attribute is missing that has no default.
+
+    >>> spec = OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"),), (ArgSpec("sum", type_attr="T"),))
+    >>> argument_types(spec, {"T": 1, "N": 2})
+    ((1, 1), (1,))
+    """
+    return types_of(op_def, op_def.inputs, attrs), types_of(op_def, op_def.outputs, attrs)
+
+
+def types_of(op_def: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]) -> tuple[int, ...]:
+    """Give the types of some of an op's arguments, as `argument_types` does."""
+    types: list[int] = []
+    for arg in args:
+        types.extend(_arg_types(op_def, arg, attrs))
+    return tuple(types)
+
+
+def argument_ranges(
+    op_def: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]
+) -> tuple[tuple[str, int, int], ...]:
+    """Give each argument's name with the first slot it has and the one after its last (NameRangesForNode).
+
+    >>> spec = OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"), ArgSpec("last", 3)))
+    >>> argument_ranges(spec, spec.inputs, {"T": 1, "N": 2})
+    (('inputs', 0, 2), ('last', 2, 3))
+    """
+    ranges: list[tuple[str, int, int]] = []
+    start = 0
+    for arg in args:
+        stop = start + len(_arg_types(op_def, arg, attrs))
+        ranges.append((arg.name, start, stop))
+        start = stop
+    return tuple(ranges)
+
+
+def _arg_types(op_def: OpDef, arg: ArgSpec, attrs: Mapping[str, AttrValue]) -> tuple[int, ...]:
+    if arg.type_list_attr:
+        types = _attr(op_def, attrs, arg.type_list_attr, tuple)
+    else:
+        one = arg.type or _attr(op_def, attrs, arg.type_attr, int)
+        types = (one,) * (_attr(op_def, attrs, arg.number_attr, int) if arg.number_attr else 1)
+    return tuple(int(dtype) + REF_OFFSET for dtype in types) if arg.is_ref else types
+
+
+def _attr(op_def: OpDef, attrs: Mapping[str, AttrValue], name: str, kind: type) -> Any:
+    value = attrs[name] if name in attrs else op_def.defaults.get(name)
+    if isinstance(value, kind):
+        return value
+    what = "lacks the attribute" if value is None else f"has {value!r} as the attribute"
+    raise AttrError(f"a node of op {op_def.name} {what} {name!r}, of type {op_def.attr_types.get(name, kind.__name__)}")
+
+
+class _Source:
+    """Provide definitions by op name; each kind of table has its own."""
+
+    def op(self, name: str) -> OpDef | None:
+        raise NotImplementedError
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]:
+        raise NotImplementedError
+
+    def op_names(self) -> Iterable[str]:
+        raise NotImplementedError
+
+
+class _Messages(_Source):
+    def __init__(self, ops: bytes, kernels: bytes) -> None:
+        op_list = protos.message_class("OpList").FromString(ops)
+        kernel_list = protos.message_class("KernelList").FromString(kernels)
+        self._ops = {message.name: message for message in op_list.op}
+        self._kernels: dict[str, list[Any]] = {}
+        for message in kernel_list.kernel:
+            self._kernels.setdefault(message.op, []).append(message)
+
+    def op(self, name: str) -> OpDef | None:
+        message = self._ops.get(name)
+        return None if message is None else op_from_message(message)
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]:
+        return tuple(map(kernel_from_message, self._kernels.get(op, ())))
+
+    def op_names(self) -> Iterable[str]:
+        return self._ops
+
+
+class _Records(_Source):
+    def __init__(self, ops: Mapping[str, OpDef], kernels: Mapping[str, tuple[Kernel, ...]]) -> None:
+        self._ops = ops
+        self._kernels = kernels
+
+    def op(self, name: str) -> OpDef | None:
+        return self._ops.get(name)
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]:
+        return self._kernels.get(op, ())
+
+    def op_names(self) -> Iterable[str]:
+        return self._ops
+
+
+class _Merged(_Source):
+    def __init__(self, base: KernelTable, extra: KernelTable) -> None:
+        self._base = base
+        self._extra = extra
+
+    def op(self, name: str) -> OpDef | None:
+        return self._extra.op(name) or self._base.op(name)
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]:
+        return self._base.kernels(op) + self._extra.kernels(op)
+
+    def op_names(self) -> Iterable[str]:
+        return {*self._base.op_names(), *self._extra.op_names()}
+
+
+def op_from_message(message: Any) -> OpDef:
+    """Convert an `OpDef` message."""
+    attrs = list(message.attr)
+    return OpDef(
+        name=message.name,
+        inputs=tuple(map(_arg, message.input_arg)),
+        outputs=tuple(map(_arg, message.output_arg)),
+        attr_types={attr.name: attr.type for attr in attrs},
+        defaults={attr.name: attr_value(attr.default_value) for attr in attrs if attr.HasField("default_value")},
+        allowed={attr.name: attr_value(attr.allowed_values) for attr in attrs if attr.HasField("allowed_values")},
+        is_stateful=message.is_stateful,
+    )
+
+
+def kernel_from_message(message: Any) -> Kernel:
+    """Convert a `KernelDef` message."""
+    return Kernel(
+        op=message.op,
+        device_type=message.device_type,
+        label=message.label,
+        priority=message.priority,
+        constraints=tuple((one.name, frozenset(attr_value(one.allowed_values))) for one in message.constraint),
+        host_memory=frozenset(message.host_memory_arg),
+    )
+
+
+def _arg(message: Any) -> ArgSpec:
+    return ArgSpec(
+        name=message.name,
+        type=data_type(message.type),
+        type_attr=message.type_attr,
+        number_attr=message.number_attr,
+        type_list_attr=message.type_list_attr,
+        is_ref=message.is_ref,
+        full_type=_full_type(message.experimental_full_type) if message.HasField("experimental_full_type") else None,
+    )
+
+
+def _full_type(message: Any) -> FullType:
+    number = message.type_id
+    name = protos.enum_names("FullTypeId").get(number, f"TFT_{number}")
+    return FullType(name, tuple(map(_full_type, message.args)), message.s)
+
+
+def _data() -> Any:
+    return files("simplace.kernels").joinpath("data")
+
+
+@cache
+def _shipped(version: str) -> KernelTable:
+    return KernelTable.load(_data().joinpath(version + SUFFIX))
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

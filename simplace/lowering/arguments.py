@@ -1,0 +1,95 @@
+"""Fix the devices of a function's arguments and results before its nodes are placed.
+
+Mirrors `PinArgsAndRets` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simplace.devices import Device, DeviceName, DeviceSet
+from simplace.errors import DeviceSpecError, TargetError
+from simplace.graph.build import CONTROL, Node
+from simplace.graph.dtypes import DataType
+from simplace.lowering.body import ARGUMENTS, Body
+from simplace.lowering.signatures import Signatures
+
+_IDENTITIES = ("Identity", "RefIdentity")
+
+
+def pin_arguments(body: Body, devices: Sequence[str]) -> None:
+    """Assign argument i to `devices[i]`, a full device name or "" to leave it to the placer."""
+    if len(devices) != len(body.args):
+        raise TargetError(
+            f"function {body.name!r} takes {len(body.args)} arguments, but the devices of {len(devices)} are given"
+        )
+    for node, device in zip(body.args, devices, strict=True):
+        node.assigned = device
+
+
+def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatures: Signatures) -> None:
+    """Assign each result to the device that its producer asks for, as far as that names one device.
+
+    `fallback` is the function's default device if soft placement is on, else None. A result whose producer is
+    colocated joins that group; one that stays unassigned is left to the placer. Raises `DeviceSpecError` where
+    TensorFlow refuses the producer's device.
+    """
+    for result in body.results:
+        producer = _producer(result)
+        group = _first_group(producer)
+        if group is not None:
+            result.attrs = {**result.attrs, "_class": (group,)}
+            continue
+        wanted = producer.assigned or producer.device
+        if wanted and _is_trusted(result, producer, signatures):
+            result.assigned = _match(wanted, producer, devices, fallback)
+
+
+def _producer(result: Node) -> Node:
+    node = _source(result)
+    while not (node.assigned or node.device) and _first_group(node) is None and node.op in _IDENTITIES:
+        node = _source(node)
+    return node
+
+
+def _source(node: Node) -> Node:
+    return next(edge.src for edge in node.in_edges if edge.src_slot != CONTROL)
+
+
+def _first_group(node: Node) -> bytes | None:
+    groups = node.attrs.get("_class")
+    return groups[0] if isinstance(groups, tuple) and groups and groups[0] else None
+
+
+def _is_trusted(result: Node, producer: Node, signatures: Signatures) -> bool:
+    dtype = result.attrs["T"]
+    if dtype == DataType.DT_RESOURCE:
+        return not signatures.is_call(producer.op)
+    return dtype != DataType.DT_VARIANT or producer.op in ARGUMENTS
+
+
+def _match(wanted: str, producer: Node, devices: DeviceSet, fallback: Device | None) -> str:
+    spec = DeviceName.parse(wanted)
+    if spec is None:
+        raise DeviceSpecError(
+            f"node {producer.name!r} asks for the device {wanted!r}, which is not a device name; "
+            "one looks like /job:localhost/replica:0/task:0/device:GPU:0 or a part of it"
+        )
+    matching = devices.matching(spec)
+    if len(matching) == 1:
+        return matching[0].name
+    if not matching:
+        if fallback is None:
+            raise DeviceSpecError(
+                f"node {producer.name!r} asks for the device {wanted!r}, which matches none of {devices}; "
+                "ask for one of these or turn soft placement on"
+            )
+        return fallback.name
+    if all(matching[0].spec.same_address_space(other.spec) for other in matching):
+        return ""
+    if fallback is not None and sum(fallback.spec.same_address_space(other.spec) for other in matching) == 1:
+        return ""
+    raise DeviceSpecError(
+        f"node {producer.name!r} produces a result of the function and asks for the device {wanted!r}, which matches "
+        f"devices of several tasks: {', '.join(device.name for device in matching)}; name one device"
+    )

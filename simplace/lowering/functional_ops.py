@@ -1,0 +1,90 @@
+"""Inline function calls and lower If, Case and While until none is left that TensorFlow would touch.
+
+Mirrors tensorflow/core/common_runtime/lower_functional_ops.cc.
+"""
+
+from __future__ import annotations
+
+from simplace.errors import TargetError
+from simplace.graph.build import GraphBuilder, Node
+from simplace.graph.node_def import FunctionDef
+from simplace.lowering.body import ARGUMENTS, RESULTS, Body, instantiate
+from simplace.lowering.conditionals import lower_case, lower_if
+from simplace.lowering.inlining import LOWER_AS_MULTI_DEVICE, inline, may_inline
+from simplace.lowering.loops import lower_while
+from simplace.lowering.signatures import PARTITIONED_CALLS, SYMBOLIC_GRADIENT, Signatures
+
+LOWER_USING_SWITCH_MERGE = "_lower_using_switch_merge"
+_LOWERINGS = {
+    "If": lower_if, "StatelessIf": lower_if,
+    "Case": lower_case, "StatelessCase": lower_case,
+    "While": lower_while, "StatelessWhile": lower_while,
+}  # fmt: skip
+
+
+def lower_functional_ops(graph: GraphBuilder, signatures: Signatures, *, inline_calls: bool) -> None:
+    """Walk the nodes by id, those added meanwhile included, and replace calls and functional control flow.
+
+    Without `inline_calls`, as in a session, only the calls that lowering makes itself are inlined. A graph without
+    arguments and results keeps its replaced nodes fetchable. Raises `TargetError` for a function that, through
+    whatever calls, inlines itself: TensorFlow would never end.
+    """
+    fetchable = not any(node.op in ARGUMENTS or node.op in RESULTS for node in graph.op_nodes())
+    bodies = _Bodies(signatures)
+    # The functions that a node came out of, innermost last, for the nodes that may be replaced in their turn.
+    inside: dict[int, tuple[str, ...]] = {}
+    for node in graph.op_nodes():
+        if _is_for_xla(node):
+            continue
+        chain = inside.pop(node.id, ())
+        if signatures.is_call(node.op):
+            if inline_calls or node.attrs.get(LOWER_AS_MULTI_DEVICE) is True:
+                chain, new = _inline_call(graph, node, bodies, chain, fetchable)
+                inside.update((n.id, chain) for n in new if signatures.is_call(n.op) or n.op in _LOWERINGS)
+        elif node.op in _LOWERINGS and node.attrs.get(LOWER_USING_SWITCH_MERGE) is True:
+            calls = _LOWERINGS[node.op](graph, node, signatures, fetchable=fetchable)
+            inside.update((call.id, chain) for call in calls)
+
+
+class _Bodies:
+    """Build each function's body once, unless the attributes of the call may change it."""
+
+    def __init__(self, signatures: Signatures) -> None:
+        self.signatures = signatures
+        self._built: dict[str, Body] = {}
+
+    def of(self, function: FunctionDef, call: Node) -> Body:
+        if any(isinstance(value, str) for node in function.nodes for value in node.attrs.values()):
+            return instantiate(function, call.attrs, self.signatures)
+        if function.name not in self._built:
+            self._built[function.name] = instantiate(function, call.attrs, self.signatures)
+        return self._built[function.name]
+
+
+def _inline_call(
+    graph: GraphBuilder, call: Node, bodies: _Bodies, chain: tuple[str, ...], fetchable: bool
+) -> tuple[tuple[str, ...], list[Node]]:
+    function = _callee(call, bodies.signatures)
+    if function is None:
+        return chain, []
+    if function.name in chain:
+        path = " calls ".join(repr(name) for name in (*chain[chain.index(function.name) :], function.name))
+        raise TargetError(
+            f"recursion that inlining can never finish: {path} (at node {call.name!r}); "
+            "mark one of the functions with the attribute _noinline"
+        )
+    body = bodies.of(function, call)
+    if not may_inline(call, body, function.attrs):
+        return chain, []
+    return (*chain, function.name), inline(graph, call, body, fetchable=fetchable)
+
+
+def _callee(call: Node, signatures: Signatures) -> FunctionDef | None:
+    if call.op in PARTITIONED_CALLS:
+        return signatures.function(call.attrs.get("f"), call.name)
+    return None if call.op == SYMBOLIC_GRADIENT else signatures.library[call.op]
+
+
+def _is_for_xla(node: Node) -> bool:
+    attrs = node.attrs
+    return bool(attrs.get("_tpu_replicate") or attrs.get("_xla_compile_id")) or attrs.get("_XlaMustCompile") is True

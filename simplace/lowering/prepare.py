@@ -1,0 +1,63 @@
+"""Bring a program's graph into the form that TensorFlow hands to its placer.
+
+Mirrors `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc for function calls,
+`GraphExecutionState` (graph_execution_state.cc) for sessions, and the pre-placement passes that matter to both.
+"""
+
+from __future__ import annotations
+
+from simplace.devices import DeviceSet
+from simplace.errors import TargetError
+from simplace.graph.build import GraphBuilder
+from simplace.graph.model import Graph, freeze
+from simplace.importers.program import Program
+from simplace.kernels.table import KernelTable
+from simplace.lowering.accumulate_n import remove_accumulate_n
+from simplace.lowering.arguments import pin_arguments, pin_results
+from simplace.lowering.body import instantiate
+from simplace.lowering.construct import construct
+from simplace.lowering.functional_ops import lower_functional_ops
+from simplace.lowering.isolation import isolate_calls
+from simplace.lowering.parallel_concat import remove_parallel_concat
+from simplace.lowering.signatures import Signatures
+
+
+def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
+    """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
+
+    `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
+    for an op that neither the table nor the library knows, `TargetError` for a graph that does not hold together and
+    `DeviceSpecError` for a result whose device TensorFlow would refuse.
+    """
+    signatures = Signatures(table, program.graph.library)
+    if program.function is None:
+        graph = _session_graph(program, signatures)
+    else:
+        graph = _function_graph(program, program.function, signatures, devices, target)
+    remove_accumulate_n(graph)
+    lower_functional_ops(graph, signatures, inline_calls=program.function is not None)
+    remove_parallel_concat(graph)
+    isolate_calls(graph, signatures)
+    return freeze(graph)
+
+
+def _session_graph(program: Program, signatures: Signatures) -> GraphBuilder:
+    graph = construct(program.graph.nodes, signatures)
+    if program.kept_devices:
+        for node in graph.op_nodes():
+            if node.name in program.kept_devices and signatures.is_stateful(node.op):
+                node.assigned = program.kept_devices[node.name]
+    return graph
+
+
+def _function_graph(
+    program: Program, name: str, signatures: Signatures, devices: DeviceSet, target: str | None
+) -> GraphBuilder:
+    function = program.graph.library.get(name)
+    if function is None:
+        raise TargetError(f"the library of {program.name!r} has no function {name!r}")
+    body = instantiate(function, {}, signatures)
+    pin_arguments(body, program.arg_devices)
+    fallback = devices.find(target) if target and program.soft_placement else None
+    pin_results(body, devices, fallback, signatures)
+    return body.graph

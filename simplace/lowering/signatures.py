@@ -1,0 +1,124 @@
+"""Know the inputs, outputs and default attributes of every op a graph may use, library functions included.
+
+Mirrors `FunctionLibraryDefinition::LookUp` of tensorflow/core/framework/function.cc, where a library function is an
+op like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+from simplace.errors import TargetError, UnknownOpError
+from simplace.graph.node_def import FuncRef, FunctionDef
+from simplace.kernels.table import AttrError, KernelTable, OpDef, argument_ranges, argument_types, with_defaults
+
+Types = tuple[tuple[int, ...], tuple[int, ...]]
+Ranges = tuple[tuple[str, int, int], ...]
+
+PARTITIONED_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+SYMBOLIC_GRADIENT = "SymbolicGradient"
+
+
+class Signatures:
+    """Answer for the ops of a kernel table and the functions of a library; a function hides an op of its name."""
+
+    def __init__(self, table: KernelTable, library: Mapping[str, FunctionDef]) -> None:
+        self.table = table
+        self.library = library
+        self._function_types = {name: _types_of_function(function) for name, function in library.items()}
+        self._type_attrs: dict[str, tuple[str, ...]] = {}
+        self._known: dict[tuple[str, tuple[Any, ...]], tuple[Types, Ranges]] = {}
+
+    def __call__(self, op: str, attrs: Mapping[str, Any]) -> Types:
+        """Return (input types, output types) of a node of this op."""
+        return self.types_of(op, attrs)
+
+    def is_function(self, op: str) -> bool:
+        """Say whether a node of this op calls a library function by name."""
+        return op in self.library
+
+    def is_call(self, op: str) -> bool:
+        """Say whether TensorFlow counts a node of this op as a function call (Node::IsFunctionCall)."""
+        return op in PARTITIONED_CALLS or op in self.library or op == SYMBOLIC_GRADIENT
+
+    def function(self, ref: object, node: str) -> FunctionDef:
+        """Look up the function that an attribute of `node` names; raise `TargetError` if the library lacks it."""
+        if not isinstance(ref, FuncRef):
+            raise TargetError(f"node {node!r} names no function where its op needs one")
+        found = self.library.get(ref.name)
+        if found is None:
+            raise TargetError(f"node {node!r} needs the function {ref.name!r}, which the graph's library does not have")
+        return found
+
+    def with_defaults(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Mapping[str, Any]:
+        """Add the defaults of the attributes that a node lacks."""
+        return attrs if op in self.library else with_defaults(self._op(op, node), attrs)
+
+    def types_of(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Types:
+        """Return (input types, output types); `node` is for the error, `UnknownOpError` or `TargetError`."""
+        if op in self.library:
+            return self._function_types[op]
+        return self._look_up(op, attrs, node)[0]
+
+    def outputs_of(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Ranges:
+        """Return each output argument with its first slot and the slot after its last."""
+        if op in self.library:
+            return _function_outputs(self.library[op])
+        return self._look_up(op, attrs, node)[1]
+
+    def is_stateful(self, op: str) -> bool:
+        """Say whether the op is declared stateful."""
+        if op in self.library:
+            return self.library[op].is_stateful
+        return self._op(op, "").is_stateful
+
+    def _op(self, op: str, node: str) -> OpDef:
+        found = self.table.op(op)
+        if found is None:
+            where = f"node {node!r}" if node else "a node"
+            raise UnknownOpError(
+                f"{where} has the op {op!r}, which neither the kernel table {self.table.name} nor the graph's "
+                "library knows; use the table of the TensorFlow build, or load the library that adds the op"
+            )
+        return found
+
+    def _look_up(self, op: str, attrs: Mapping[str, Any], node: str) -> tuple[Types, Ranges]:
+        names = self._type_attrs.get(op)
+        if names is None:
+            names = self._type_attrs[op] = _type_attrs(self._op(op, node))
+        key = (op, tuple([attrs.get(name) for name in names]))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._compute(op, attrs, node)
+        return found
+
+    def _compute(self, op: str, attrs: Mapping[str, Any], node: str) -> tuple[Types, Ranges]:
+        op_def = self._op(op, node)
+        try:
+            return argument_types(op_def, attrs), argument_ranges(op_def, op_def.outputs, attrs)
+        except AttrError as error:
+            raise TargetError(f"node {node!r}: {error}" if node else str(error)) from error
+
+
+def _type_attrs(op: OpDef) -> tuple[str, ...]:
+    """List the attributes that an op's types depend on."""
+    names = {name for arg in (*op.inputs, *op.outputs) for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    return tuple(sorted(names - {""}))
+
+
+def _types_of_function(function: FunctionDef) -> Types:
+    return tuple(int(arg.dtype) for arg in function.inputs), tuple(int(arg.dtype) for arg in function.outputs)
+
+
+def _function_outputs(function: FunctionDef) -> Ranges:
+    """Name the outputs as `ret` does: those that the importer made of one list argument are one again."""
+    names = [arg.name if arg.name in function.ret else arg.name.rpartition("_")[0] for arg in function.outputs]
+    ranges = []
+    start = 0
+    for name, same in groupby(names):
+        stop = start + sum(1 for _ in same)
+        ranges.append((name, start, stop))
+        start = stop
+    return tuple(ranges)

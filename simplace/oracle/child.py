@@ -1,0 +1,33 @@
+"""The child process: run one target under TensorFlow on an emulated machine, and write down what happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from simplace.oracle import messages
+
+
+def main(request_file: str) -> None:
+    """Answer the request in `request_file`; the exit status is the program's own."""
+    request = messages.request_from_json(Path(request_file).read_text(encoding="utf-8"))
+    _redirect(Path(request.directory))
+    from simplace.oracle.inside import run  # TensorFlow prints while it is imported: only after the redirection
+
+    sys.exit(run.run(request))
+
+
+def _redirect(directory: Path) -> None:
+    """Send what TensorFlow prints to a file, and what the program prints to where it would have gone."""
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+    log = os.open(directory / messages.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # file descriptor 1 gets a second copy of the placement log
+    os.dup2(nowhere, 1)
+    os.dup2(log, 2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

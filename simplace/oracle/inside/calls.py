@@ -1,0 +1,237 @@
+"""Calls of traced functions from eager code: each new placement becomes a program, and made-up values go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from simplace.oracle.inside.devices import Gpus
+from simplace.oracle.inside.functions import Functions, shown_name, zeros
+from simplace.oracle.inside.recorder import LogFile, Recorder
+from simplace.oracle.inside.source_lines import SourceLines
+from simplace.oracle.placement_log import Executed, LogLine, Placed
+from tensorflow.python.eager import context, core
+from tensorflow.python.framework import dtypes, errors_impl, ops
+from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
+
+Call = Callable[[], Any]
+_CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
+_RETRACES = 50
+
+
+class Stopped(BaseException):
+    """End the user's program: nothing new is to be expected of it."""
+
+
+class CallLimit:
+    """End a program that calls the same thing again and again with nothing new to be seen."""
+
+    def __init__(self, most: int, recorder: Recorder, lines: SourceLines) -> None:
+        self._most = most
+        self._recorder = recorder
+        self._lines = lines
+        self._calls: Counter[str] = Counter()
+        self._traces: Counter[str] = Counter()
+
+    def is_new(self, name: str) -> None:
+        """Forget the calls counted so far: `name` was placed anew."""
+        self._calls.clear()
+        self._traces[name] += 1
+        if self._traces[name] > _RETRACES:
+            self._stop(f"{name} was placed {_RETRACES} times, each time with another signature or other devices")
+
+    def count(self, name: str) -> None:
+        """Count a call of `name`; raise `Stopped` after the last one that is allowed."""
+        self._calls[name] += 1
+        if self._calls[name] > self._most:
+            self._stop(f"{name} was called {self._most} times and nothing new was placed")
+
+    def _stop(self, why: str) -> None:
+        at = self._lines.here()
+        self._recorder.remark(f"The program was stopped at {at or 'an unknown line'}: {why}.")
+        raise Stopped(why)
+
+
+class FunctionCalls:
+    """Observe the calls of traced functions."""
+
+    def __init__(
+        self, functions: Functions, recorder: Recorder, log: LogFile, limit: CallLimit, gpus: Gpus, narrow: str
+    ) -> None:
+        self._functions = functions
+        self._recorder = recorder
+        self._log = log
+        self._limit = limit
+        self._gpus = gpus
+        self._narrow = narrow
+        self._made_up: dict[tuple[Any, ...], dict[str, str]] = {}
+
+    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
+        """Call the function `name`, record its placement if it is new, and hand back its values or made-up ones."""
+        shown = shown_name(name)
+        soft = context.context()._soft_device_placement is not False
+        arg_devices = [_device_of(tensor) for tensor in inputs]
+        key = (name, scope, soft, *arg_devices)
+        known = self._made_up.get(key)
+        if known is not None:
+            self._limit.count(shown)
+            return self._make_up(name, inputs, known)
+        if self._is_compiled(name):
+            return self._run_compiled(name, inputs, call)
+        start = self._log.end()
+        held = self._hold_variables(inputs)
+        result, error = self._attempt(call)
+        del held
+        placed, executed = _until_executed(name, self._log.since(start))
+        refused = error is not None and not executed
+        if placed or refused:
+            self._record(name, shown, arg_devices, scope, soft, placed, error if refused else None)
+            self._limit.is_new(shown)
+        else:
+            self._limit.count(shown)
+        if error is None:
+            return result
+        if refused or not self._gpus.have_refused:
+            raise error
+        self._recorder.remark("Emulated GPUs compute nothing: functions that ran on them returned zeros.")
+        devices = {line.node.name: line.node.device for line in placed}
+        self._made_up[key] = devices
+        return self._make_up(name, inputs, devices)
+
+    def _attempt(self, call: Call) -> tuple[Any, Any]:
+        with self._gpus.refusing():
+            try:
+                return call(), None
+            except core._NotOkStatusException as error:
+                return None, error
+
+    def _record(
+        self, name: str, shown: str, arg_devices: list[str], scope: str, soft: bool, placed: list[Placed], error: Any
+    ) -> None:
+        if self._narrow and shown.split(" ")[0] != self._narrow:
+            return
+        graph, names = self._functions.library(name)
+        self._functions.write_notes(names)
+        if error is not None:
+            self._recorder.remark(f"TensorFlow refused to place {shown}: {_first_line(error.message)}")
+        self._recorder.program(
+            graph,
+            name=shown,
+            program_kind="function",
+            function=name,
+            arg_devices=arg_devices,
+            scope=scope,
+            soft_placement=soft,
+            functions=names,
+            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            refused=None if error is None else {"code": code_name(error.code), "message": str(error.message)},
+        )
+
+    def _hold_variables(self, inputs: Sequence[Any]) -> list[Any]:
+        """Keep a second reference to each GPU variable's buffer.
+
+        An op that updates a buffer in place would not ask for memory, so it could not be refused, and would reach
+        the missing driver.
+        """
+        if not self._gpus.emulated:
+            return []
+        return [read_variable(tensor) for tensor in inputs if is_gpu_variable(tensor) and is_initialized(tensor)]
+
+    def _is_compiled(self, name: str) -> bool:
+        return self._functions.definition(name).attr["_XlaMustCompile"].b
+
+    def _run_compiled(self, name: str, inputs: Sequence[Any], call: Call) -> Any:
+        shown = shown_name(name)
+        self._recorder.remark(f"{shown} has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it.")
+        self._limit.count(shown)
+        return self._make_up(name, inputs, {}) if self._gpus.emulated else call()
+
+    def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
+        results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]
+        outputs = self._functions.outputs(name)
+        made = zip(results, outputs, strict=True)
+        return [self._value(name, spec, inputs, devices.get(result, "")) for result, spec in made]
+
+    def _value(self, name: str, spec: tuple[Any, Any, int], inputs: Sequence[Any], device: str) -> Any:
+        dtype, shape, handed_through = spec
+        if handed_through >= 0:
+            return inputs[handed_through]
+        if dtype == dtypes.resource:
+            raise core._NotOkStatusException(
+                f"{shown_name(name)} returns a resource, which emulated GPUs can't make up", errors_impl.UNIMPLEMENTED, {}
+            )
+        if dtype == dtypes.variant:
+            return empty_list()
+        return to_device(ops.EagerTensor(zeros(dtype, shape), host(), dtype), device)
+
+
+def code_name(code: int) -> str:
+    """Name a status code.
+
+    >>> code_name(3)
+    'INVALID_ARGUMENT'
+    """
+    return _CODES.get(code, str(code))
+
+
+def host() -> str:
+    """Give the full name of the CPU that holds what is on no other device."""
+    return str(context.context()._context_devices[0]) if context.context()._context_devices else "/device:CPU:0"
+
+
+def to_device(tensor: Any, device: str) -> Any:
+    """Copy a tensor of numbers to `device`; leave it alone if it is there or can't be copied."""
+    if not device or tensor.device == device or tensor.dtype in (dtypes.string, dtypes.variant, dtypes.resource):
+        return tensor
+    return tensor._copy_to_device(device)
+
+
+def is_gpu_variable(tensor: Any) -> bool:
+    """Say whether an input is the handle of a variable on a GPU."""
+    return is_variable(tensor) and "/device:GPU:" in tensor.device
+
+
+def is_variable(tensor: Any) -> bool:
+    """Say whether an input is the handle of a variable: other resources have no shape and type."""
+    if getattr(tensor, "dtype", None) != dtypes.resource:
+        return False
+    data = getattr(tensor, "_handle_data", None)
+    return data is not None and data.is_set and len(data.shape_and_type) == 1
+
+
+def is_initialized(handle: Any) -> bool:
+    """Say whether a variable has a value."""
+    return bool(gen_resource_variable_ops.var_is_initialized_op(handle))
+
+
+def read_variable(handle: Any) -> Any:
+    """Read a variable where it is: the result shares its buffer."""
+    return gen_resource_variable_ops.read_variable_op(handle, handle._handle_data.shape_and_type[0].dtype)
+
+
+def empty_list() -> Any:
+    """Make an empty TensorList, the only variant that can stand for another."""
+    with ops.device(host()):
+        return gen_list_ops.empty_tensor_list(element_shape=[], max_num_elements=-1, element_dtype=dtypes.float32)
+
+
+def _device_of(tensor: Any) -> str:
+    if getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
+        return host()
+    return getattr(tensor, "device", "") or host()
+
+
+def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placed], bool]:
+    """Take the placement lines before the function's own "Executing" line, and say whether that line came."""
+    placed: list[Placed] = []
+    for line in lines:
+        if isinstance(line, Executed) and line.op == name:
+            return placed, True
+        if isinstance(line, Placed) and not line.verbose:
+            placed.append(line)
+    return placed, False
+
+
+def _first_line(text: Any) -> str:
+    return str(text).strip().split("\n", 1)[0]

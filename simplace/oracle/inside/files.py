@@ -1,0 +1,36 @@
+"""A graph from a file, placed by TensorFlow itself under the emulated devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from simplace.oracle.inside.functions import zeros
+from simplace.oracle.messages import Options
+
+
+def place_graph(path: str, options: Options) -> None:
+    """Import a serialized GraphDef into a session and run a target that needs nothing of it."""
+    definition = tf.compat.v1.GraphDef.FromString(Path(path).read_bytes())
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.graph_util.import_graph_def(definition, name="")
+        first = graph.get_operations()[0]
+    config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
+    with tf.compat.v1.Session(graph=graph, config=config) as session:
+        session.run(first.outputs[0] if first.type == "Const" else first)
+
+
+def call_saved_model(directory: str, options: Options) -> None:
+    """Load a SavedModel and call one of its signatures with zeros."""
+    if options.soft_placement is not None:
+        tf.config.set_soft_device_placement(options.soft_placement)
+    loaded = tf.saved_model.load(directory, tags=list(options.tags) or None)
+    names = list(loaded.signatures)
+    wanted = options.signature or ("serving_default" if "serving_default" in names else "".join(names[:1]))
+    if wanted not in names:
+        raise ValueError(f"the SavedModel has no signature {wanted!r}, only: {', '.join(sorted(names)) or 'none'}")
+    signature = loaded.signatures[wanted]
+    arguments: dict[str, Any] = signature.structured_input_signature[1]
+    signature(**{name: tf.constant(zeros(spec.dtype, spec.shape), spec.dtype) for name, spec in arguments.items()})

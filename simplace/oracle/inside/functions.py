@@ -1,0 +1,131 @@
+"""The library functions that a traced call needs: their definitions, and notes on what made their nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from simplace.oracle.inside.recorder import Recorder
+from simplace.oracle.inside.source_lines import SourceLines
+from tensorflow.core.framework import function_pb2, graph_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.framework import versions
+
+_GENERATED = re.compile(r"^_*(?:(inference|forward|backward)_)(.+?)(?:_\d+)+$")
+
+
+class Functions:
+    """Keep the graph of every traced function until its notes are written."""
+
+    def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._lines = lines
+        self._graphs: dict[str, Any] = {}
+        self._outputs: dict[str, tuple[tuple[Any, Any, int], ...]] = {}
+        self._definitions: dict[str, function_pb2.FunctionDef] = {}
+
+    def watch(self) -> None:
+        """Note the graph of each function that is made from now on."""
+        make = atomic_function.from_func_graph
+
+        def make_noted(name: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+            made = make(name, graph, *args, **kwargs)
+            self._graphs[made.name.decode()] = graph
+            return made
+
+        atomic_function.from_func_graph = make_noted
+
+    def definition(self, name: str) -> function_pb2.FunctionDef:
+        """Fetch a function of TensorFlow's context, once."""
+        known = self._definitions.get(name)
+        if known is None:
+            known = self._definitions[name] = context.context().get_function_def(name)
+        return known
+
+    def library(self, name: str) -> tuple[bytes, list[str]]:
+        """Collect the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
+        graph = graph_pb2.GraphDef()
+        graph.versions.producer = versions.GRAPH_DEF_VERSION
+        names = [name]
+        for reached in names:  # grows while it is walked
+            definition = self.definition(reached)
+            graph.library.function.append(definition)
+            known = set(names)
+            names.extend(new for new in dict.fromkeys(_called(definition.node_def)) if new not in known)
+        return graph.SerializeToString(), names
+
+    def outputs(self, name: str) -> tuple[tuple[Any, Any, int], ...]:
+        """Give dtype and shape of each output, with the number of the input that it hands through or -1."""
+        self._remember_outputs(name)
+        return self._outputs.get(name, ())
+
+    def write_notes(self, names: Iterable[str]) -> None:
+        """Write the notes of functions that have none yet, then let go of their graphs."""
+        for name in names:
+            self._remember_outputs(name)
+            graph = self._graphs.pop(name, None)
+            if graph is not None and self._recorder.wants_notes(name):
+                self._recorder.notes(name, {**notes_of(graph, self._lines), **self._ends(name, graph)})
+
+    def _remember_outputs(self, name: str) -> None:
+        graph = self._graphs.get(name)
+        if graph is None or name in self._outputs:
+            return
+        places = {id(tensor): place for place, tensor in enumerate(graph.inputs)}
+        self._outputs[name] = tuple((out.dtype, out.shape, places.get(id(out), -1)) for out in graph.outputs)
+
+    def _ends(self, name: str, graph: Any) -> dict[str, Any]:
+        """Note the arguments and results under the names that TensorFlow gives them in the function."""
+        signature = self.definition(name).signature
+        notes = {}
+        for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
+            notes[arg.name] = _note(tensor.op, self._lines)
+        for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
+            notes[f"{arg.name}_RetVal"] = _note(tensor.op, self._lines)
+        return notes
+
+
+def notes_of(graph: Any, lines: SourceLines) -> dict[str, Any]:
+    """Note the user's line, the line of the device scope and the output shapes of each op of a graph."""
+    return {op.name: _note(op, lines) for op in graph.get_operations()}
+
+
+def shown_name(name: str) -> str:
+    """Give a function the name its author knows.
+
+    >>> shown_name("__inference_train_step_123"), shown_name("__forward_f_9"), shown_name("__inference___backward_f_4_17")
+    ('train_step', 'f (forward)', 'f (backward)')
+    """
+    part = ""
+    while found := _GENERATED.match(name):
+        part, name = found[1], found[2]
+    return f"{name} ({part})" if part in ("forward", "backward") else name
+
+
+def zeros(dtype: Any, shape: Any) -> Any:
+    """Make a value of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
+    dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
+    if dtype.name == "string":
+        return np.full(dims, b"", dtype=object)
+    return np.zeros(dims, dtype.as_numpy_dtype)
+
+
+def _note(op: Any, lines: SourceLines) -> list[Any]:
+    shapes = [None if out.shape.rank is None else [-1 if d is None else d for d in out.shape] for out in op.outputs]
+    return [lines.of_op(op), lines.of_device(op), shapes]
+
+
+def _called(nodes: Iterable[Any]) -> Iterator[str]:
+    exists = context.context().has_function
+    for node in nodes:
+        if exists(node.op):
+            yield node.op
+        for value in node.attr.values():
+            kind = value.WhichOneof("value")
+            if kind == "func":
+                yield value.func.name
+            elif kind == "list":
+                yield from (func.name for func in value.list.func)

@@ -1,0 +1,70 @@
+"""The child's answer: events appended to a file as they happen, and TensorFlow's log read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from simplace.oracle import messages
+from simplace.oracle.placement_log import LogLine, read_line
+
+
+class Recorder:
+    """Append events to the answer's file; every line is whole once written."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.programs = 0
+        self._remarked: set[str] = set()
+        self._noted: set[str] = set()
+        self._file = os.open(directory / messages.EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append one event."""
+        os.write(self._file, (json.dumps({"kind": kind, **fields}) + "\n").encode())
+
+    def remark(self, sentence: str) -> None:
+        """Append a remark, once however often it is made."""
+        if sentence not in self._remarked:
+            self._remarked.add(sentence)
+            self.event("remark", text=sentence)
+
+    def program(self, graph: bytes, **fields: Any) -> None:
+        """Append a program and write its serialized GraphDef beside the events."""
+        name = f"graph_{self.programs}.pb"
+        (self.directory / name).write_bytes(graph)
+        self.programs += 1
+        self.event("program", graph=name, **fields)
+
+    def wants_notes(self, function: str) -> bool:
+        """Say whether notes of `function` are still to be written."""
+        return function not in self._noted
+
+    def notes(self, function: str, nodes: dict[str, Any]) -> None:
+        """Append the notes of a library function's nodes."""
+        self._noted.add(function)
+        self.event("notes", function=function, nodes=nodes)
+
+
+class LogFile:
+    """Read back what TensorFlow has printed to file descriptor 2, which is redirected to this file."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = os.open(path, os.O_RDONLY)
+
+    def end(self) -> int:
+        """Tell the position after the last byte written so far."""
+        return os.fstat(self._reader).st_size
+
+    def since(self, start: int) -> Iterator[LogLine]:
+        """Yield the log lines of the calling thread after position `start`."""
+        mine = threading.get_native_id()
+        text = os.pread(self._reader, self.end() - start, start).decode(errors="replace")
+        for line in text.splitlines():
+            found = read_line(line)
+            if found is not None and found.thread in (mine, None):
+                yield found

@@ -1,0 +1,76 @@
+"""One run inside the child, from the emulated devices to the last event."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from simplace.kernels import capture
+from simplace.oracle import messages
+from simplace.oracle.inside import devices, files, script, uncalled
+from simplace.oracle.inside.calls import CallLimit, FunctionCalls
+from simplace.oracle.inside.eager_ops import EagerExecution
+from simplace.oracle.inside.functions import Functions
+from simplace.oracle.inside.recorder import LogFile, Recorder
+from simplace.oracle.inside.sessions import SessionRuns
+from simplace.oracle.inside.source_lines import SourceLines
+from simplace.oracle.messages import Request
+from tensorflow.python.eager import context
+
+
+def run(request: Request) -> int:
+    """Run the request's target to its end; return the exit status of the program."""
+    directory = Path(request.directory)
+    recorder = Recorder(directory)
+    recorder.event("started", tensorflow=tf.version.VERSION)
+    _write_registry(request.registry)
+    lines = SourceLines(request.target)
+    gpus = devices.prepare(request.machine, request.plugin)
+    log = LogFile(directory / messages.LOG)
+    limit = CallLimit(request.options.max_calls, recorder, lines)
+    functions = Functions(recorder, lines)
+    calls = FunctionCalls(functions, recorder, log, limit, gpus, request.options.function)
+    eager = EagerExecution(calls, gpus.emulated)
+    sessions = SessionRuns(functions, recorder, log, limit, gpus, lines, request.machine, request.plugin)
+    for watcher in (functions, eager, sessions):
+        watcher.watch()
+    lines.watch_device_scopes()
+    try:
+        failure = _run_target(request, recorder, lines)
+    finally:
+        _end(request, recorder, eager)
+    if failure is not None:
+        recorder.event("failure", **failure)
+    return 0
+
+
+def _run_target(request: Request, recorder: Recorder, lines: SourceLines) -> dict[str, Any] | None:
+    try:
+        if request.mode == "graph":
+            files.place_graph(request.target, request.options)
+        elif request.mode == "saved_model":
+            files.call_saved_model(request.target, request.options)
+        else:
+            names = script.run(request.target, request.arguments)
+            uncalled.call_all(names, request.options.function, recorder)
+    except BaseException as error:
+        # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
+        return script.failure_of(error, lines)
+    return None
+
+
+def _end(request: Request, recorder: Recorder, eager: EagerExecution) -> None:
+    context.ensure_initialized()
+    names = list(context.context().devices())
+    recorder.event("devices", devices=devices.described(names, request.machine))
+    recorder.event("ended", eager_ops=eager.ops)
+
+
+def _write_registry(path: str) -> None:
+    if not path or os.path.exists(path):
+        return
+    partial = f"{path}.{os.getpid()}"
+    capture.write(partial)
+    os.replace(partial, path)

@@ -1,0 +1,138 @@
+"""`tf.compat.v1.Session` under observation: every placement of its graph becomes a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplace.oracle.inside.calls import CallLimit, code_name
+from simplace.oracle.inside.devices import Gpus, described, session_config
+from simplace.oracle.inside.functions import Functions, notes_of, zeros
+from simplace.oracle.inside.recorder import LogFile, Recorder
+from simplace.oracle.inside.source_lines import SourceLines
+from simplace.oracle.machine import Machine
+from simplace.oracle.placement_log import Placed
+from tensorflow.python.client import session as session_module
+from tensorflow.python.framework import errors_impl, op_def_registry
+
+_NAME = "Session.run"
+
+
+class SessionRuns:
+    """Observe the sessions of a program."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        recorder: Recorder,
+        log: LogFile,
+        limit: CallLimit,
+        gpus: Gpus,
+        lines: SourceLines,
+        machine: Machine,
+        plugin: str,
+    ) -> None:
+        self._functions = functions
+        self._recorder = recorder
+        self._log = log
+        self._limit = limit
+        self._gpus = gpus
+        self._lines = lines
+        self._machine = machine
+        self._plugin = plugin
+        self._placed = 0
+
+    def watch(self) -> None:
+        """Take all sessions from now on."""
+        base = session_module.BaseSession
+        create, run = base.__init__, base._call_tf_sessionrun
+
+        def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+            given = config if config is not None else session_module.context.context().config
+            create(session, target, graph, session_config(given, self._machine, self._plugin))
+            session._simplace_kept = {}
+            session._simplace_version = -1
+
+        def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+            return self._run(session, fetches, lambda: run(session, options, feeds, fetches, targets, metadata))
+
+        base.__init__ = create_logged
+        base._call_tf_sessionrun = run_observed
+
+    def _run(self, session: Any, fetches: Any, call: Any) -> Any:
+        start = self._log.end()
+        result, error = self._attempt(call)
+        placed = [line for line in self._log.since(start) if isinstance(line, Placed) and not line.verbose]
+        injected = error is not None and self._gpus.have_refused
+        refused = error is not None and not injected and self._is_refusal(session, placed)
+        if placed or refused:
+            self._record(session, placed, error if refused else None)
+            self._limit.is_new(f"{_NAME} {id(session)}" if refused else _NAME)
+        else:
+            self._limit.count(_NAME)
+        if error is None:
+            return result
+        if not injected:
+            raise error
+        self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
+        return [_zeros(session.graph, fetch) for fetch in fetches]
+
+    def _attempt(self, call: Any) -> tuple[Any, errors_impl.OpError | None]:
+        with self._gpus.refusing():
+            try:
+                return call(), None
+            except errors_impl.OpError as error:
+                return None, error
+
+    def _is_refusal(self, session: Any, placed: list[Placed]) -> bool:
+        """Say whether an error came before the whole graph was placed, so that it is not the program's own."""
+        if session._simplace_version == session.graph.version:
+            return False
+        names = {line.node.name for line in placed}
+        return len(names) < len(session.graph.get_operations())
+
+    def _record(self, session: Any, placed: list[Placed], error: Any) -> None:
+        graph = session.graph.as_graph_def()
+        names = [function.signature.name for function in graph.library.function]
+        self._placed += 1
+        self._functions.write_notes(names)
+        self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes_of(session.graph, self._lines))
+        shown = _NAME if self._placed == 1 else f"{_NAME} ({self._placed})"
+        if error is not None:
+            first = str(error.message).strip().split("\n", 1)[0]
+            self._recorder.remark(f"TensorFlow refused to place the graph of {shown}: {first}")
+        if session._config.graph_options.place_pruned_graph:
+            self._recorder.remark(f"{shown} sets place_pruned_graph: TensorFlow places less than the graph shown here.")
+        self._recorder.program(
+            graph.SerializeToString(),
+            name=shown,
+            program_kind="session",
+            function=None,
+            arg_devices=[],
+            scope="",
+            soft_placement=session._config.allow_soft_placement,
+            functions=names,
+            graph_notes=f"graph {self._placed}",
+            kept_devices=dict(session._simplace_kept),
+            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            refused=None if error is None else {"code": code_name(error.error_code), "message": str(error.message)},
+            devices=described([device.name for device in session.list_devices()], self._machine),
+        )
+        if error is None:
+            session._simplace_version = session.graph.version
+            session._simplace_kept.update(_stateful(session.graph, placed))
+
+
+def _stateful(graph: Any, placed: list[Placed]) -> dict[str, str]:
+    """Give the devices of the graph's stateful ops: TensorFlow keeps them when it places the graph again."""
+    ops = {op.name for op in graph.get_operations() if _is_stateful(op.type)}
+    return {line.node.name: line.node.device for line in placed if line.node.name in ops}
+
+
+def _is_stateful(op: str) -> bool:
+    definition = op_def_registry.get(op)
+    return definition is not None and bool(definition.is_stateful)
+
+
+def _zeros(graph: Any, fetch: Any) -> Any:
+    tensor = graph.get_tensor_by_name(fetch if isinstance(fetch, str) else fetch._as_tf_output_name)
+    return zeros(tensor.dtype.base_dtype, tensor.shape)

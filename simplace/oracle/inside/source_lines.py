@@ -1,0 +1,82 @@
+"""The user's own source lines behind the ops of a graph and the `tf.device` scopes around them."""
+
+from __future__ import annotations
+
+import os
+import site
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import simplace
+from tensorflow.python.framework import ops
+from tensorflow.python.util import tf_stack
+
+_OWN = str(Path(simplace.__file__).parent) + os.sep
+
+
+class SourceLines:
+    """Tell the user's frames from those of libraries, as "file:line" relative to the working directory."""
+
+    def __init__(self, script: str = "") -> None:
+        self._script = os.path.abspath(script) if script else ""
+        self._known: dict[str, str] = {}
+        paths = sysconfig.get_paths()
+        folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+        folders |= {*site.getsitepackages(), site.getusersitepackages()}
+        self._libraries = tuple(os.path.realpath(folder) + os.sep for folder in folders) + (_OWN,)
+        self._here = os.getcwd() + os.sep
+
+    def watch_device_scopes(self) -> None:
+        """Make each `tf.device` entered from now on remember the user's line instead of TensorFlow's."""
+        enter = ops.Graph._add_device_to_stack
+
+        def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
+            result = enter(graph, device, offset)
+            scope = graph._device_function_stack._stack[-1]
+            scope.filename, scope.lineno = self.here(), 0
+            return result
+
+        ops.Graph._add_device_to_stack = enter_with_line
+
+    def here(self) -> str:
+        """Give the user's line that is being executed, "" if there is none."""
+        return self._innermost(tf_stack.extract_stack())
+
+    def of_op(self, op: Any) -> str:
+        """Give the user's line that made `op`, "" if there is none."""
+        return self._innermost(op.traceback)
+
+    def of_device(self, op: Any) -> str:
+        """Give the line of the innermost `tf.device` around `op` that asks for something."""
+        for scope in op._device_code_locations or ():
+            if scope.obj and scope.obj != "/":
+                return str(scope.filename)
+        return ""
+
+    def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
+        """Keep those of a Python traceback's frames that are the user's."""
+        return [frame for frame in frames if self._shown(frame.filename)]
+
+    def _innermost(self, trace: Any) -> str:
+        for frame in reversed(list(trace)):
+            if shown := self._shown(frame.filename):
+                return f"{shown}:{frame.lineno}"
+        return ""
+
+    def _shown(self, filename: str) -> str:
+        known = self._known.get(filename)
+        if known is None:
+            known = self._known[filename] = self._classify(filename)
+        return known
+
+    def _classify(self, filename: str) -> str:
+        if filename.startswith("<"):
+            return ""
+        whole = os.path.abspath(filename)
+        if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
+            return ""
+        return whole.removeprefix(self._here) if whole.startswith(self._here) else filename
+
+

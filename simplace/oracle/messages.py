@@ -1,0 +1,69 @@
+"""What the parent asks of its child process, and the names of the files that the child answers with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from simplace.oracle.machine import Machine
+
+EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so that a crash loses none of them
+LOG = "tensorflow.log"  # what TensorFlow prints to file descriptor 2
+
+Mode = Literal["script", "graph", "saved_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Steer one run.
+
+    A run ends when one function was called `max_calls` times since the last new placement. `time_limit` is in seconds,
+    None for none. `function` narrows the run to the functions of that Python name, "" takes all. `soft_placement`
+    overrides what TensorFlow would do by default with a file; a script sets its own. `signature` picks a SavedModel's
+    signature, "" the only one or "serving_default". `tags` picks its graph where a SavedModel has several.
+    """
+
+    max_calls: int = 10
+    time_limit: float | None = None
+    function: str = ""
+    soft_placement: bool | None = None
+    signature: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Hold all that the child needs: what to run, on which machine, and the directory to answer in.
+
+    `registry` is the path that the installed kernel table is wanted at; the child writes it where there is no file.
+    """
+
+    mode: Mode
+    target: str
+    directory: str
+    arguments: tuple[str, ...] = ()
+    machine: Machine = field(default_factory=Machine)
+    options: Options = field(default_factory=Options)
+    plugin: str = ""
+    registry: str = ""
+
+    def to_json(self) -> str:
+        """Write the request as JSON text."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def request_from_json(text: str) -> Request:
+    """Read what `Request.to_json` wrote.
+
+    >>> request = Request("script", "model.py", "/tmp/x", ("-v",), Machine(gpus=2, virtual_gpus=((1, 2),)))
+    >>> request_from_json(request.to_json()) == request
+    True
+    """
+    fields: dict[str, Any] = json.loads(text)
+    machine, options = fields.pop("machine"), fields.pop("options")
+    machine["virtual_gpus"] = tuple(tuple(limits) for limits in machine["virtual_gpus"])
+    machine["visible"] = None if machine["visible"] is None else tuple(machine["visible"])
+    options["tags"] = tuple(options["tags"])
+    fields["arguments"] = tuple(fields["arguments"])
+    return Request(**fields, machine=Machine(**machine), options=Options(**options))

@@ -1,0 +1,74 @@
+"""What TensorFlow did with a program: its graphs, its placement log, its errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from simplace.importers.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedNode:
+    """Copy one line of TensorFlow's placement log; `device` is a full device name."""
+
+    name: str
+    op: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Copy the error of a placement that TensorFlow refused: `code` is the status name, e.g. INVALID_ARGUMENT."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it."""
+
+    name: str
+    type: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedProgram:
+    """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
+
+    `devices` are those of this program alone, () where they are those of the observation: a session has its own.
+    """
+
+    program: Program
+    log: tuple[LoggedNode, ...]
+    refused: Refused | None = None
+    devices: tuple[Device, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best."""
+
+    how: Literal["raised", "exited", "crashed", "timed out"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Hold all that one run under TensorFlow showed.
+
+    `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
+    called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
+    `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
+    counts the ops that ran outside of functions.
+    """
+
+    tensorflow: str
+    devices: tuple[Device, ...]
+    programs: tuple[ObservedProgram, ...]
+    remarks: tuple[str, ...]
+    registry: str
+    failure: Failure | None = None
+    eager_ops: int = 0

@@ -1,0 +1,168 @@
+"""The parent's side: start a child process under TensorFlow, wait for it, and read what it saw."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import simplace
+from simplace.errors import ProgramError, TargetError
+from simplace.importers import graph_def
+from simplace.importers.program import NodeNotes, Program
+from simplace.oracle import messages, plugin
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Mode, Options, Request
+from simplace.oracle.observation import Device, Failure, LoggedNode, Observation, ObservedProgram, Refused
+
+_START = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
+_HIDE_REAL_GPUS = "NoDevFiles"
+
+
+def observe(
+    script: str | Path,
+    arguments: tuple[str, ...] = (),
+    machine: Machine | None = None,
+    options: Options | None = None,
+    stdout: int | None = None,
+) -> Observation:
+    """Run a script once under TensorFlow, on an emulated machine, and return what TensorFlow did.
+
+    The script prints where this process prints, or to the file descriptor `stdout`. A script that fails yields what
+    was seen until then, with `failure` set. Raise `TargetError` if there is no such script, `ProgramError` if the
+    child never got as far as the script.
+    """
+    if not Path(script).is_file():
+        raise TargetError(f"{script}: no such file; give the path of a Python script")
+    return _run("script", str(script), arguments, machine or Machine(), options or Options(), stdout)
+
+
+def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
+    """Let TensorFlow place a file on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
+    if not Path(path).exists():
+        raise TargetError(f"{path}: no such file or directory")
+    mode: Mode = "saved_model" if Path(path).is_dir() else "graph"
+    return _run(mode, str(path), (), machine or Machine(), options or Options(), None)
+
+
+def _run(
+    mode: Mode, target: str, arguments: tuple[str, ...], machine: Machine, options: Options, stdout: int | None
+) -> Observation:
+    version = _tensorflow_version()
+    built = str(plugin.build(version)) if machine.gpus else ""
+    registry = str(plugin.cache_directory() / f"kernels-{version}.zip")
+    with tempfile.TemporaryDirectory(prefix="simplace-") as directory:
+        request = Request(mode, target, directory, arguments, machine, options, built, registry)
+        ended = _wait_for_child(request, stdout)
+        return _read(request, ended)
+
+
+def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
+    """Run the child; return how it failed, as far as its end alone can tell."""
+    request_file = Path(request.directory, "request.json")
+    request_file.write_text(request.to_json(), encoding="utf-8")
+    root = str(Path(simplace.__file__).resolve().parents[1])
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
+        environment.pop(noisy, None)
+    command = [sys.executable, "-c", _START, root, str(request_file)]
+    child = subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+    try:
+        status = child.wait(request.options.time_limit)
+    except subprocess.TimeoutExpired:
+        return Failure("timed out", f"the program ran longer than {request.options.time_limit:g} s and was ended")
+    finally:
+        _end(child)
+    if status < 0:
+        name = signal.Signals(-status).name
+        return Failure("crashed", f"the program's process was ended by signal {name}\n{_tail(request)}".rstrip())
+    return Failure("exited", f"the program ended with exit status {status}\n{_tail(request)}") if status else None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the child with all that it started, if it still runs."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _tail(request: Request, lines: int = 5) -> str:
+    log = Path(request.directory, messages.LOG)
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return "\n".join([line for line in text.splitlines() if ": (" not in line][-lines:])
+
+
+def _read(request: Request, ended: Failure | None) -> Observation:
+    events = list(_events(Path(request.directory, messages.EVENTS)))
+    of_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        of_kind.setdefault(event["kind"], []).append(event)
+    if "started" not in of_kind:
+        why = ended.text if ended else "it ended without a word"
+        raise ProgramError(f"the process that runs the program under TensorFlow did not start: {why}")
+    failures = [Failure(event["how"], event["text"]) for event in of_kind.get("failure", ())]
+    notes = {event["function"]: _notes(event["nodes"]) for event in of_kind.get("notes", ())}
+    ends = of_kind.get("ended", ())
+    return Observation(
+        tensorflow=of_kind["started"][0]["tensorflow"],
+        devices=tuple(_device(each) for event in of_kind.get("devices", ()) for each in event["devices"]),
+        programs=tuple(_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())),
+        remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
+        registry=request.registry if Path(request.registry).exists() else "",
+        failure=failures[0] if failures else ended,
+        eager_ops=ends[0]["eager_ops"] if ends else 0,
+    )
+
+
+def _events(path: Path) -> Iterator[Mapping[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # a child that is killed may leave half a line
+            yield json.loads(line)
+
+
+def _program(event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path) -> ObservedProgram:
+    of_functions = {name: notes[name] for name in event["functions"] if name in notes}
+    of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
+    program = Program(
+        name=event["name"],
+        kind=event["program_kind"],
+        graph=graph_def.parse((directory / event["graph"]).read_bytes()),
+        function=event["function"],
+        arg_devices=tuple(event["arg_devices"]),
+        scope=event["scope"],
+        soft_placement=event["soft_placement"],
+        notes={**of_graph, **of_functions},
+        kept_devices=event.get("kept_devices", {}),
+    )
+    refused = Refused(**event["refused"]) if event["refused"] else None
+    devices = tuple(_device(each) for each in event.get("devices", ()))
+    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+
+
+def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
+    return {
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes))
+        for name, (at, device_at, shapes) in nodes.items()
+    }
+
+
+def _device(fields: Mapping[str, str]) -> Device:
+    return Device(**fields)
+
+
+def _tensorflow_version() -> str:
+    for name in ("tensorflow", "tensorflow-cpu"):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    raise ProgramError("TensorFlow is not installed in this Python: pip install tensorflow")

@@ -1,0 +1,117 @@
+"""TensorFlow's placement log, in every dialect it had since 2015, as `LoggedNode` records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from simplace.oracle.observation import LoggedNode
+
+# "I0000 00:00:1795191363.877728    5112 placer.cc:162] " since 2.19 or so; a time and a thread id, no source path
+_NEW_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d+(?:\.\d+)? +(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] ?")
+# "2024-11-20 16:05:01.123456: I tensorflow/core/common_runtime/placer.cc:125] " with a date, without a thread
+_OLD_PREFIX = re.compile(r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: )?[IWEF] (?P<file>[\w./-]+):\d+\] ?")
+
+_SLOT = r"(?:/(?:job:[A-Za-z]\w*|replica:\d+|task:\d+))+/(?:device:\w+|[cC][pP][uU]|[gG][pP][uU]):\d+"
+_NAME = r"(?P<name>[^\s:(]\S*?)"
+_WITH_OP = re.compile(rf"^{_NAME}: \((?P<op>[\w>.-]+)\):? ?(?P<device>{_SLOT})\s*$")
+_WITHOUT_OP = re.compile(rf"^{_NAME}: (?P<device>{_SLOT})\s*$")
+_PLACED_ON = re.compile(rf"^{_NAME}\((?P<op>[\w>.-]+)\) placed on: (?P<device>{_SLOT})\s*$")
+_EXECUTING = re.compile(rf"^Executing op (?P<name>\S+) in device (?P<device>{_SLOT})\s*$")
+_OLD_DEVICE = re.compile(r"/([cC][pP][uU]|[gG][pP][uU]):(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Hold a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
+
+    `verbose` marks the "placed on:" form of VLOG, which repeats a line of the plain form.
+    """
+
+    node: LoggedNode
+    thread: int | None = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """Hold an "Executing op" line: a call that starts, after its placement."""
+
+    op: str
+    device: str
+    thread: int | None = None
+
+
+LogLine = Placed | Executed
+
+
+def parse(text: str) -> tuple[LoggedNode, ...]:
+    """Read all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
+
+    TensorFlow prints to both stdout and stderr; of a log that holds both, the lines with a prefix are taken.
+
+    >>> parse("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
+    (LoggedNode(name='a', op='Const', device='/job:localhost/replica:0/task:0/device:CPU:0'),)
+    >>> parse("b: (MatMul)/job:localhost/replica:0/task:0/gpu:1")
+    (LoggedNode(name='b', op='MatMul', device='/job:localhost/replica:0/task:0/device:GPU:1'),)
+    """
+    placed = [(line, bare == whole) for whole, bare, line in _placed_lines(text)]
+    plain = [entry for entry in placed if not entry[0].verbose] or placed
+    prefixed = [entry for entry in plain if not entry[1]]
+    return tuple(line.node for line, _ in prefixed or plain)
+
+
+def read_lines(lines: Iterable[str]) -> Iterator[LogLine]:
+    """Recognise the placement and execution lines among `lines`; skip all others."""
+    for line in lines:
+        if found := read_line(line):
+            yield found
+
+
+def read_line(line: str) -> LogLine | None:
+    """Recognise one line of any dialect, or return None.
+
+    >>> read_line("Executing op MatMul in device /job:localhost/replica:0/task:0/device:GPU:0").op
+    'MatMul'
+    >>> read_line("I0000 00:00:1795191363.8777  42 placer.cc:162] x: (_Arg): /job:a/replica:0/task:0/device:CPU:0").thread
+    42
+    >>> read_line("loss: 0.25 - accuracy: 0.9") is None
+    True
+    """
+    if "/job:" not in line:
+        return None
+    thread, body = _strip_prefix(line)
+    if found := _EXECUTING.match(body):
+        return Executed(found["name"], canonical(found["device"]), thread)
+    if found := _PLACED_ON.match(body):
+        return Placed(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread, verbose=True)
+    if found := _WITH_OP.match(body):
+        return Placed(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread)
+    if found := _WITHOUT_OP.match(body):
+        return Placed(LoggedNode(found["name"], "", canonical(found["device"])), thread)
+    return None
+
+
+def canonical(device: str) -> str:
+    """Write a device name as TensorFlow does today.
+
+    >>> canonical("/job:localhost/replica:0/task:0/gpu:0")
+    '/job:localhost/replica:0/task:0/device:GPU:0'
+    """
+    return _OLD_DEVICE.sub(lambda found: f"/device:{found[1].upper()}:{found[2]}", device)
+
+
+def _strip_prefix(line: str) -> tuple[int | None, str]:
+    if found := _NEW_PREFIX.match(line):
+        return int(found["thread"]), line[found.end() :]
+    if found := _OLD_PREFIX.match(line):
+        return None, line[found.end() :]
+    return None, line
+
+
+def _placed_lines(text: str) -> Iterator[tuple[str, str, Placed]]:
+    for whole in text.splitlines():
+        line = read_line(whole)
+        if isinstance(line, Placed):
+            yield whole, _strip_prefix(whole)[1], line

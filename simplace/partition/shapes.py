@@ -1,0 +1,68 @@
+"""Shapes and sizes of the tensors of a placed graph, as far as they are known without running it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from simplace.graph import dtypes
+from simplace.graph.node_def import Shape, ShapeAttr, TensorInfo
+from simplace.placement.placement import Placement
+
+# Ops that hand input 0 on unchanged: the nodes that lowering and inlining invent have no notes of their own.
+_HANDS_ON = frozenset(
+    "Identity RefIdentity Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit NextIteration "
+    "RefNextIteration _Retval _DeviceRetval".split()
+)
+
+
+class TensorSizes:
+    """Answer for every output of a placed graph; an answer is looked up once."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._known: dict[tuple[int, int], Shape] = {}
+
+    def shape(self, node: int, slot: int) -> Shape:
+        """Return the shape of an output, None for unknown rank, -1 for an unknown dimension."""
+        chain: list[tuple[int, int]] = []
+        graph = self._placement.graph
+        while (node, slot) not in self._known:
+            chain.append((node, slot))
+            own = self._own_shape(node, slot)
+            if own is not None or graph.ops[node] not in _HANDS_ON:
+                self._known[node, slot] = own
+                break
+            source = next((e for e in graph.in_edges[node] if graph.edge_dst_slot[e] == 0), None)
+            if source is None or len(chain) > len(graph):
+                self._known[node, slot] = None
+                break
+            self._known[node, slot] = None  # a loop's NextIteration leads back here
+            node, slot = graph.edge_src[source], graph.edge_src_slot[source]
+        found = self._known[node, slot]
+        for key in chain:
+            self._known[key] = found
+        return found
+
+    def size(self, node: int, slot: int) -> int | None:
+        """Return the bytes of an output, None where its type or shape leaves them open."""
+        shape = self.shape(node, slot)
+        element = dtypes.size(self._placement.graph.out_types[node][slot])
+        if shape is None or element is None or any(dim < 0 for dim in shape):
+            return None
+        return prod(shape) * element
+
+    def _own_shape(self, node: int, slot: int) -> Shape:
+        shapes = self._placement.notes(node).shapes
+        graph = self._placement.graph
+        made_here = not graph.origins[node].made_by
+        if made_here and slot < len(shapes):
+            return shapes[slot]
+        attrs = graph.attrs[node]
+        stated = attrs.get("_output_shapes")
+        if isinstance(stated, tuple) and slot < len(stated) and isinstance(stated[slot], ShapeAttr):
+            return stated[slot].dims
+        value = attrs.get("value") if graph.ops[node] == "Const" else attrs.get("shape")
+        if isinstance(value, TensorInfo):
+            return value.shape
+        is_input = graph.ops[node] in ("Placeholder", "VariableV2", "Variable")
+        return value.dims if is_input and isinstance(value, ShapeAttr) else None

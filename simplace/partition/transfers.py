@@ -1,0 +1,127 @@
+"""The copies between devices that a placement makes necessary.
+
+Mirrors the sends and receives of tensorflow/core/graph/graph_partition.cc: one transfer per tensor, destination
+device and memory, shared by its consumers there; a control edge across devices sends an empty tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simplace.graph import dtypes
+from simplace.graph.build import CONTROL
+from simplace.graph.dtypes import REF_OFFSET, DataType
+from simplace.graph.node_def import Shape
+from simplace.kernels.search import memory_types
+from simplace.partition.shapes import TensorSizes
+from simplace.placement.placement import Placement
+
+_SOURCE, _SINK = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Describe one transfer: full device names, `size` in bytes (None: unknown), consumers as node ids by id.
+
+    `slot` is the producer's output, -1 for a control edge. Memories are "device" or "host".
+    """
+
+    producer: int
+    slot: int
+    tensor: str
+    source: str
+    target: str
+    dtype: str
+    shape: Shape
+    size: int | None
+    consumers: tuple[int, ...]
+    source_memory: str = "device"
+    target_memory: str = "device"
+
+    @property
+    def is_control(self) -> bool:
+        """Say whether only the order is sent."""
+        return self.slot == CONTROL
+
+
+class MemoryTypes:
+    """Say which inputs and outputs of placed nodes live in host memory though their node runs on a device."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._known: dict[tuple[int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
+
+    def of(self, node: int) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """Return (inputs in host memory, outputs in host memory)."""
+        device = self._placement.device(node)
+        key = (node, device)
+        if key not in self._known:
+            self._known[key] = self._look_up(node, device)
+        return self._known[key]
+
+    def _look_up(self, node: int, device: str) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        graph, table = self._placement.graph, self._placement.groups.support.table
+        found = self._placement.devices.by_name.get(device)
+        if found is None or table.op(graph.ops[node]) is None:
+            return _by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])
+        return memory_types(table, graph.ops[node], found.type, graph.attrs[node])
+
+
+def copies(placement: Placement) -> list[Copy]:
+    """List the transfers of a placement, by first consumer and input slot."""
+    graph = placement.graph
+    sizes, memory = TensorSizes(placement), MemoryTypes(placement)
+    cpus = {device.name for device in placement.devices if device.type == "CPU"}
+    found: dict[tuple[int, int, str, bool], list[int]] = {}
+    for node in range(2, len(graph)):
+        here = placement.device(node)
+        if not here:
+            continue
+        controls = sorted(e for e in graph.in_edges[node] if graph.is_control(e))
+        for edge in (*graph.data_in_edges(node), *controls):
+            source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
+            there = placement.device(source)
+            if source == _SOURCE or not there:
+                continue
+            to_host = here in cpus or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
+            if here == there and (here in cpus or slot == CONTROL or memory.of(source)[1][slot] == to_host):
+                continue
+            found.setdefault((source, slot, here, to_host), []).append(node)
+    return [_copy(placement, sizes, memory, cpus, *key, consumers) for key, consumers in found.items()]
+
+
+def _copy(
+    placement: Placement,
+    sizes: TensorSizes,
+    memory: MemoryTypes,
+    cpus: set[str],
+    producer: int,
+    slot: int,
+    target: str,
+    to_host: bool,
+    consumers: list[int],
+) -> Copy:
+    graph = placement.graph
+    name, source = graph.names[producer], placement.device(producer)
+    ends = tuple(dict.fromkeys(consumers))
+    if slot == CONTROL:
+        return Copy(producer, slot, f"^{name}", source, target, "float32", (0,), 0, ends)
+    from_host = source in cpus or memory.of(producer)[1][slot]
+    return Copy(
+        producer,
+        slot,
+        f"{name}:{slot}",
+        source,
+        target,
+        dtypes.name(graph.out_types[producer][slot]),
+        sizes.shape(producer, slot),
+        sizes.size(producer, slot),
+        ends,
+        "host" if from_host else "device",
+        "host" if to_host else "device",
+    )
+
+
+def _by_dtype(types: tuple[int, ...]) -> tuple[bool, ...]:
+    host = (DataType.DT_STRING, DataType.DT_RESOURCE, DataType.DT_INT32)
+    return tuple((dtype - REF_OFFSET if dtype > REF_OFFSET else dtype) in host for dtype in types)

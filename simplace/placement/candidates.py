@@ -1,0 +1,92 @@
+"""The devices that a colocation group may have, best first, and how the list came to be.
+
+Mirrors GetDevicesForNode, GetSoftDeviceCandidates and FilterSupportedDevices
+(tensorflow/core/common_runtime/colocation_graph.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from simplace.devices import Device, DeviceName, DeviceSet, factory_priority
+from simplace.placement.kernel_support import Types
+
+
+class Fallback(Enum):
+    """Say how far soft placement had to go to find a device."""
+
+    NONE = "none"
+    REQUEST_DROPPED = "request dropped"
+    RESOURCE_DROPPED = "resource device dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Hold what a colocation group insists on: three partial device names and the device types with kernels."""
+
+    requested: DeviceName
+    assigned: DeviceName
+    resource: DeviceName
+    types: Types
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """List the devices a group may have, best first; empty where no device fits."""
+
+    devices: tuple[Device, ...]
+    constraints: Constraints
+    fallback: Fallback = Fallback.NONE
+
+
+class CandidateFinder:
+    """Find candidates for one device set, default device and soft-placement setting, once per constraints."""
+
+    def __init__(self, devices: DeviceSet, default: Device | None, soft_placement: bool) -> None:
+        self._devices = devices
+        self._default = default
+        self._soft = soft_placement
+        self._known: dict[tuple[DeviceName, DeviceName, DeviceName, Types], Candidates] = {}
+
+    def find(self, requested: DeviceName, assigned: DeviceName, resource: DeviceName, types: Types) -> Candidates:
+        """Return the candidates of a group with these constraints."""
+        key = (requested, assigned, resource, types)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._search(Constraints(*key))
+        return found
+
+    def _search(self, group: Constraints) -> Candidates:
+        devices = self._fitting(group.requested, group.types)
+        if devices or not self._soft or not group.requested.is_set:
+            return Candidates(devices, group)
+        relaxed = _relax(group.requested, keep=(group.assigned, group.resource))
+        devices = self._fitting(relaxed, group.types)
+        if devices:
+            return Candidates(devices, group, Fallback.REQUEST_DROPPED)
+        relaxed = _relax(group.requested, keep=(group.assigned,))
+        devices = self._fitting(relaxed, group.types)
+        return Candidates(devices, group, Fallback.RESOURCE_DROPPED if devices else Fallback.NONE)
+
+    def _fitting(self, spec: DeviceName, types: Types) -> tuple[Device, ...]:
+        return order(self._devices.matching(spec), types, self._default)
+
+
+def order(devices: Iterable[Device], types: Types, default: Device | None) -> tuple[Device, ...]:
+    """Keep the devices of the given types and order them: the default device first whatever its type, then by kernel
+    priority, device type, local before remote, and name as plain text (so GPU:10 comes before GPU:2).
+    """
+    priority = dict(types)
+    kept = [device for device in devices if device.type in priority]
+    first = [device for device in kept if default is not None and device.name == default.name]
+    rest = [device for device in kept if not first or device.name != first[0].name]
+    rest.sort(key=lambda d: (-priority[d.type], -factory_priority(d.type), not d.is_local, d.name))
+    return (*first, *rest)
+
+
+def _relax(spec: DeviceName, keep: tuple[DeviceName, ...]) -> DeviceName:
+    keep_type = any(name.type is not None for name in keep)
+    keep_id = any(name.id is not None for name in keep)
+    return spec._replace(type=spec.type if keep_type else None, id=spec.id if keep_id else None)

@@ -1,0 +1,206 @@
+"""TensorFlow's own error texts for a refused placement.
+
+Mirrors the messages of tensorflow/core/common_runtime/{colocation_graph,placer}.cc. Where TensorFlow prints a hash
+map, the order here is by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from simplace.devices import DeviceName
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType
+from simplace.graph.model import Graph
+from simplace.graph.node_def import FuncRef, ShapeAttr, TensorInfo
+
+if TYPE_CHECKING:
+    from simplace.placement.colocation import ColocationGroups
+    from simplace.placement.kernel_support import KernelSupport
+
+
+def attach(graph: Graph, message: str, node: int) -> str:
+    """Append the node's name the way AttachDef does."""
+    name = graph.names[node]
+    tag = name if "{{node " in message else "{{node " + name + "}}"
+    return f"{message}\n\t [[{tag}]]"
+
+
+def cannot_assign(graph: Graph, node: int, message: str) -> str:
+    """Say that no device can be found for a node (Placer::Run)."""
+    return attach(graph, f"Cannot assign a device for operation {graph.names[node]}: {message}", node)
+
+
+def cannot_colocate(graph: Graph, first: int, second: int, why: str) -> str:
+    """Say that two nodes ask for devices that do not go together."""
+    return f"Cannot colocate nodes {_colocated(graph, first)} and {_colocated(graph, second)}: {why}"
+
+
+def no_common_type(groups: ColocationGroups, first: int, second: int, x: int, y: int) -> str:
+    """Say that no device type runs both nodes of a join."""
+    graph = groups.graph
+    return (
+        f"Cannot colocate nodes {_colocated(graph, first)} and {_colocated(graph, second)} because no device type "
+        "supports both of those nodes and the other nodes colocated with them."
+        f"{debug_info(groups, x)}{debug_info(groups, y)}"
+    )
+
+
+def joined_by_resource(graph: Graph, why: str, dst: int) -> str:
+    """Say that a resource or reference edge ties two nodes that cannot share a device."""
+    message = (
+        "Nodes were connected by a reference or resource connection (requiring them to be on the same device), but "
+        f"the two nodes were assigned two different devices: {why}"
+    )
+    return attach(graph, message, dst)
+
+
+def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceName, src: int, dst: int) -> str:
+    """Say that both ends of a resource edge are already fixed to different devices."""
+    return (
+        f"Cannot place the graph because a reference or resource edge connects colocation groups with incompatible "
+        f"{what} devices: {one} vs {other}. The edge src node is name='{graph.names[src]}' (op='{graph.ops[src]}'), "
+        f"and the dst node is name='{graph.names[dst]}' (op='{graph.ops[dst]}')."
+    )
+
+
+def malformed_device(graph: Graph, node: int) -> str:
+    """Say that a requested device does not parse."""
+    text = f"Malformed device specification '{graph.requested[node]}' in node: {node_text(graph, node)}"
+    return attach(graph, text, node)
+
+
+def assigned_device_unknown(name: str, known: Iterable[str]) -> str:
+    """Say that a node was fixed to a device that is not in the set."""
+    return (
+        f"Assigned device '{name}' does not match any device. This error can happen when one attempts to run a "
+        "tf.function with resource inputs residing on remote devices. This use case is currently not supported. Here "
+        f"are the devices available on this machine: [{', '.join(sorted(known))}].If you are seeing this error when "
+        "running using a tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
+    )
+
+
+def assigned_device_without_kernel(name: str, op: str) -> str:
+    """Say that a node was fixed to a device that cannot run it."""
+    return f"Assigned device '{name}' does not have registered OpKernel support for {op}"
+
+
+def constraining_failed(why: str) -> str:
+    """Say that a group was fixed to two devices."""
+    return f"Constraining by assigned device should not cause an error. Error: {why}"
+
+
+def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str:
+    """Say that no device type of the set has a kernel for the op."""
+    message = (
+        f"No OpKernel was registered to support Op '{graph.ops[node]}' used by {{{{node {graph.names[node]}}}}} with "
+        f"these attrs: [{_attrs_text(graph.attrs[node])}]\nRegistered devices: "
+        f"[{', '.join(sorted(support.device_types))}]\nRegistered kernels:\n{support.registered(graph.ops[node])}"
+    )
+    return attach(graph, message, node)
+
+
+def no_candidates(groups: ColocationGroups, node: int, root: int) -> str:
+    """Say why no device fits a node (GetDevicesForNode)."""
+    graph = groups.graph
+    wanted = groups.requested(root)
+    if not wanted.is_set:
+        inputs = ", ".join(dtypes.name(dtype) for dtype in graph.in_types[node])
+        return (
+            "Node had no OpKernel registered to support this operation: Operation was "
+            f"{graph.ops[node]} and inputs were [{inputs}].\n{debug_info(groups, root)}"
+        )
+    requested = graph.requested[node]
+    if DeviceName.parse(requested) == wanted:
+        return _own_request_fails(groups, node, root, wanted)
+    every = ", ".join(device.name for device in groups.devices)
+    return (
+        f"Could not satisfy explicit device specification '{requested}' because the node "
+        f"{_colocated(graph, node)} was colocated with a group of nodes that required incompatible device "
+        f"'{wanted}'. All available devices [{every}]. {debug_info(groups, root)}"
+    )
+
+
+def _own_request_fails(groups: ColocationGroups, node: int, root: int, wanted: DeviceName) -> str:
+    graph = groups.graph
+    requested = graph.requested[node]
+    if not groups.devices.matching(wanted):
+        names = ", ".join(sorted(device.name for device in groups.devices))
+        return (
+            f"{{{{node {graph.names[node]}}}}} was explicitly assigned to {requested} but available devices are "
+            f"[ {names} ]. Make sure the device specification refers to a valid device."
+        )
+    start = f"Could not satisfy explicit device specification '{requested}"
+    if wanted.type is None:
+        return start + debug_info(groups, root)
+    return (
+        f"{start}' because no supported kernel for {wanted.type} devices is available.{debug_info(groups, root)}"
+        f"\nOp: {graph.ops[node]}\nNode attrs: {_attrs_text(graph.attrs[node])}\nRegistered kernels:\n"
+        f"{groups.support.registered(graph.ops[node])}"
+    )
+
+
+def debug_info(groups: ColocationGroups, root: int) -> str:
+    """Describe a colocation group as TensorFlow's "Colocation Debug Info" does."""
+    graph = groups.graph
+    root = groups.root(root)
+    members = groups.members()[root]
+    by_op = {graph.ops[i]: " ".join(kind for kind, _ in groups.own_types[i]) for i in members}
+    lines = [
+        "",
+        "Colocation Debug Info:",
+        "Colocation group had the following types and supported devices: ",
+        f"Root Member(assigned_device_name_index_={_device_index(groups, members)} "
+        f"requested_device_name_='{groups.requested(root)}' assigned_device_name_='{groups.assigned(root)}' "
+        f"resource_device_name_='{groups.resource(root)}' "
+        f"supported_device_types_=[{', '.join(kind for kind, _ in groups.types(root))}] possible_devices_=[]",
+        *(f"{op}: {kinds} " for op, kinds in sorted(by_op.items())),
+        "",
+        "Colocation members, user-requested devices, and framework assigned devices, if any:",
+    ]
+    for i in members:
+        assigned = f" framework assigned device={groups.chosen[i]}" if groups.chosen[i] else ""
+        lines.append(f"  {graph.names[i]} ({graph.ops[i]}) {graph.requested[i]}{assigned}")
+    return "\n".join(lines) + "\n"
+
+
+def node_text(graph: Graph, node: int) -> str:
+    """Print a node the way FormatNodeDefForError does."""
+    attrs = _attrs_text(graph.attrs[node])
+    inputs = ", ".join(graph.input_names(node))
+    return f"{{{{node {graph.names[node]}}}}} = {graph.ops[node]}[{attrs}]({inputs})"
+
+
+def _attrs_text(attrs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={_value_text(value)}" for key, value in sorted(attrs.items()))
+
+
+def _value_text(value: Any) -> str:
+    match value:
+        case DataType():
+            return value.name
+        case bool():
+            return "true" if value else "false"
+        case bytes():
+            return '"' + value.decode("utf-8", "backslashreplace") + '"'
+        case ShapeAttr(dims):
+            return "<unknown>" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
+        case TensorInfo():
+            return "<tensor>"
+        case FuncRef():
+            return value.name
+        case tuple():
+            return "[" + ", ".join(_value_text(item) for item in value) + "]"
+    return str(value)
+
+
+def _device_index(groups: ColocationGroups, members: list[int]) -> int:
+    """Number the device a group is fixed to in the order the graph came to know device names; -1 for none."""
+    fixed = next((groups.chosen[i] for i in members if groups.chosen[i]), "")
+    names = list(dict.fromkeys(name for name in groups.chosen if name))
+    return names.index(fixed) + 1 if fixed else -1
+
+
+def _colocated(graph: Graph, node: int) -> str:
+    return "{{colocation_node " + graph.names[node] + "}}"

@@ -1,0 +1,109 @@
+"""Place a prepared graph: colocate, then decide node by node in two passes.
+
+Mirrors Placer::Run (tensorflow/core/common_runtime/placer.cc).
+"""
+
+from __future__ import annotations
+
+from simplace.devices import Device, DeviceName, DeviceSet
+from simplace.graph.model import Graph
+from simplace.importers.program import Program
+from simplace.kernels.table import KernelTable
+from simplace.placement.candidates import CandidateFinder
+from simplace.placement.colocation import ColocationGroups
+from simplace.placement.host_only import keep_host_only_variants
+from simplace.placement.inspection import CalledBodies, inspected_calls, join_through_calls
+from simplace.placement.kernel_support import KernelSupport
+from simplace.placement.placement import Decision, Placement
+from simplace.refusal import Refusal, Refused
+from simplace.placement.rules import ALL_RULES, Rule, View, is_generator
+
+IDENTITY_RULE_SINCE = (2, 17)
+
+
+def place(
+    program: Program,
+    graph: Graph,
+    devices: DeviceSet,
+    table: KernelTable,
+    *,
+    default: Device | None,
+    soft_placement: bool,
+    bodies: CalledBodies,
+) -> Placement:
+    """Give every node of a prepared graph a device with its reason.
+
+    `default` is the device of the call for a function, None for a session. A graph that TensorFlow would refuse comes
+    back with its refusal and the nodes that were placed before it.
+    """
+    local = DeviceName(*(default or devices.host).spec[:3])
+    support = KernelSupport(table, devices, local)
+    finder = CandidateFinder(devices, default, soft_placement)
+    groups = ColocationGroups(graph, devices, support, finder, soft_placement)
+    decisions: dict[int, Decision] = {}
+    refusal = None
+    try:
+        _colocate(groups, bodies)
+        _decide(groups, decisions, View(graph, groups.chosen, _release(table) >= IDENTITY_RULE_SINCE))
+    except Refused as refused:
+        refusal = refused.refusal
+    return Placement(
+        program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal
+    )
+
+
+def refused_placement(
+    program: Program, graph: Graph, devices: DeviceSet, table: KernelTable, default: Device | None, refusal: Refusal
+) -> Placement:
+    """Hold a refusal that comes before any node could be placed."""
+    support = KernelSupport(table, devices, None)
+    finder = CandidateFinder(devices, default, program.soft_placement)
+    groups = ColocationGroups(graph, devices, support, finder, program.soft_placement)
+    return Placement(program, graph, devices, default, program.soft_placement, groups, {}, [], refusal)
+
+
+def _colocate(groups: ColocationGroups, bodies: CalledBodies) -> None:
+    groups.add_members()
+    inspected = inspected_calls(groups.graph)
+    groups.join_resource_edges(inspected)
+    join_through_calls(groups, inspected, bodies)
+    groups.join_classes()
+    keep_host_only_variants(groups)
+
+
+def _decide(groups: ColocationGroups, decisions: dict[int, Decision], view: View) -> None:
+    graph = groups.graph
+    postponed: list[int] = []
+    for node in range(2, len(graph)):
+        if graph.assigned[node]:
+            _settle(groups, decisions, node, Decision(graph.assigned[node], Rule.ASSIGNED))
+        elif is_generator(graph, node):
+            postponed.append(node)
+        else:
+            _settle(groups, decisions, node, _choose(groups, view, node))
+    for node in postponed:
+        _settle(groups, decisions, node, _choose(groups, view, node))
+
+
+def _choose(groups: ColocationGroups, view: View, node: int) -> Decision:
+    candidates = groups.candidates(node)
+    for rule in ALL_RULES:
+        answer = rule(view, node, candidates)
+        if answer is not None:
+            name, device, follows = answer
+            return Decision(device, name, follows, candidates)
+    raise AssertionError("the last rule always answers")
+
+
+def _settle(groups: ColocationGroups, decisions: dict[int, Decision], node: int, decision: Decision) -> None:
+    groups.chosen[node] = decision.device
+    spec = DeviceName.parse(decision.device)
+    assert spec is not None, f"{decision.device} is the name of a device in the set"
+    groups.limit_to_assigned(node, spec)
+    decisions[node] = decision
+
+
+
+
+def _release(table: KernelTable) -> tuple[int, ...]:
+    return tuple(int(part) for part in table.version.split(".")[:2])

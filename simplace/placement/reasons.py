@@ -1,0 +1,322 @@
+"""Why a node is where it is, as data: one record per rule, made from a placement when somebody asks.
+
+A reason holds nodes (by id), devices (full names) and other reasons; sentences are made of it in `simplace.explain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simplace.devices import DeviceName
+from simplace.kernels.search import NearestDtype, nearest_dtype
+from simplace.placement.candidates import Candidates, Fallback
+from simplace.placement.colocation import Join, Notice
+from simplace.placement.placement import Decision, Placement
+from simplace.placement.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Name the node, the device it got, and (per subclass) what made it so."""
+
+    rule: ClassVar[str] = ""
+    node: int
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument(Reason):
+    """An argument stays where the caller's tensor is; `pinned` says why that is the host ("int32", "string", "")."""
+
+    rule: ClassVar[str] = "argument"
+    pinned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Reason):
+    """A result goes to the device that its producer asked for."""
+
+    rule: ClassVar[str] = "result"
+    producer: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable(Reason):
+    """A loop's node for a variable that was assigned before placement keeps the variable's device."""
+
+    rule: ClassVar[str] = "loop_variable"
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFromEarlierRun(Reason):
+    """A stateful node stays where an earlier run of the session put it."""
+
+    rule: ClassVar[str] = "kept_from_earlier_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(Reason):
+    """The node asked for this device and got it; `request` is its own words."""
+
+    rule: ClassVar[str] = "requested"
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoftFallback(Reason):
+    """Nothing fits the request of the node or its group, so soft placement looked elsewhere.
+
+    `exists` says whether a device of that name exists (then a kernel is missing), `kernels_missing_at` is the member
+    of the group that lacks a kernel for the requested type (-1: none does), `moved_resource` whether a variable had to
+    move.
+    """
+
+    rule: ClassVar[str] = "soft_fallback"
+    request: str
+    exists: bool
+    kernels_missing_at: int
+    moved_resource: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Colocated(Reason):
+    """The node's group decides: `leader` is the member that fixes the device, `path` the joins that lead to it.
+
+    `how` says what the leader brings: "placed" (it was placed first), "request", "resource" (a variable's device),
+    or "kernel" (it has a kernel only there).
+    """
+
+    rule: ClassVar[str] = "colocated"
+    leader: int
+    how: str
+    path: tuple[Join, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overruled(Reason):
+    """The node asked for a device, but its group's devices merged to another; `notice` is what TensorFlow logged."""
+
+    rule: ClassVar[str] = "overruled"
+    request: str
+    merged: str
+    notice: Notice | None
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyKernel(Reason):
+    """Nobody asked for a device; the preferred device has no kernel for the node's types."""
+
+    rule: ClassVar[str] = "only_kernel"
+    preferred: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOnHost(Reason):
+    """A variant that holds what only host memory can hold keeps the node on the CPU."""
+
+    rule: ClassVar[str] = "held_on_host"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultDevice(Reason):
+    """Nobody asked for a device, so the device of the function's call is taken."""
+
+    rule: ClassVar[str] = "default_device"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred(Reason):
+    """Nobody asked for a device, so the best of the candidates is taken."""
+
+    rule: ClassVar[str] = "preferred_device"
+    over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFollowsInput(Reason):
+    """A Shape, Size or Rank stays with the tensor it describes."""
+
+    rule: ClassVar[str] = "metadata_follows_input"
+    input: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityFollowsInput(Reason):
+    """An Identity with one input and one consumer stays with its input."""
+
+    rule: ClassVar[str] = "identity_follows_input"
+    input: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorFollowsConsumers(Reason):
+    """A node without inputs goes where all its consumers are."""
+
+    rule: ClassVar[str] = "generator_follows_consumers"
+    consumers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """List which device types have a kernel for a node, and the nearest data type where one has none."""
+
+    node: int
+    types: tuple[str, ...]
+    lacking: tuple[tuple[str, NearestDtype | None], ...]
+
+
+ALL_REASONS: tuple[type[Reason], ...] = (
+    Argument, Result, LoopVariable, KeptFromEarlierRun, Requested, SoftFallback, Colocated, Overruled, OnlyKernel,
+    HeldOnHost, DefaultDevice, Preferred, MetadataFollowsInput, IdentityFollowsInput, GeneratorFollowsConsumers,
+)  # fmt: skip
+
+
+def reason(placement: Placement, node: int) -> Reason:
+    """Return the reason for a placed node's device."""
+    decision = placement.decisions[node]
+    match decision.rule:
+        case Rule.ASSIGNED:
+            return _assigned(placement, node, decision.device)
+        case Rule.METADATA:
+            return MetadataFollowsInput(node, decision.device, decision.follows)
+        case Rule.IDENTITY:
+            return IdentityFollowsInput(node, decision.device, decision.follows)
+        case Rule.GENERATOR if _was_free(decision):
+            targets = {placement.graph.edge_dst[edge] for edge in placement.graph.out_edges[node]}
+            return GeneratorFollowsConsumers(node, decision.device, tuple(sorted(targets)))
+    assert decision.candidates is not None, "only nodes assigned before have no candidates"
+    return _best_candidate(placement, node, decision, decision.candidates)
+
+
+def kernel_facts(placement: Placement, node: int) -> KernelFacts:
+    """Say which device types of the set have a kernel for a node."""
+    graph, support = placement.graph, placement.groups.support
+    have = tuple(kind for kind, _ in placement.groups.own_types[node])
+    lacking = tuple(
+        (kind, nearest_dtype(support.table, graph.ops[node], kind, graph.attrs[node]))
+        for kind in support.device_types
+        if kind not in have
+    )
+    return KernelFacts(node, have, lacking)
+
+
+def group_of(placement: Placement, node: int) -> list[int]:
+    """List the members of a node's colocation group by id."""
+    return placement.members[placement.groups.root(node)]
+
+
+def path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
+    """Return the joins that tie two members of one group, shortest chain first."""
+    came: dict[int, tuple[int, Join]] = {}
+    queue, seen = [start], {start}
+    for node in queue:
+        if node == goal:
+            break
+        for join in placement.joins_at.get(node, ()):
+            other = join.second if join.first == node else join.first
+            if other not in seen:
+                seen.add(other)
+                came[other] = (node, join)
+                queue.append(other)
+    chain: list[Join] = []
+    while goal != start and goal in came:
+        goal, join = came[goal]
+        chain.append(join)
+    return tuple(reversed(chain))
+
+
+def _was_free(decision: Decision) -> bool:
+    """Say whether following the consumers changed anything that a request or a group had not settled already."""
+    return decision.candidates is not None and len(decision.candidates.devices) > 1
+
+
+def _assigned(placement: Placement, node: int, device: str) -> Reason:
+    graph = placement.graph
+    op = graph.ops[node]
+    if op in ("_Arg", "_DeviceArg"):
+        dtype = graph.out_types[node][0]
+        pinned = {3: "int32", 7: "string"}.get(dtype, "")
+        return Argument(node, device, pinned)
+    sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
+    if op in ("_Retval", "_DeviceRetval"):
+        return Result(node, device, sources[0])
+    if graph.origins[node].made_by and sources:
+        return LoopVariable(node, device, sources[0])
+    return KeptFromEarlierRun(node, device)
+
+
+def _best_candidate(placement: Placement, node: int, decision: Decision, candidates: Candidates) -> Reason:
+    graph, group, device = placement.graph, candidates.constraints, decision.device
+    request = graph.requested[node]
+    own = DeviceName.parse(request) or DeviceName()
+    got = placement.devices.by_name[device].spec
+    if candidates.fallback is not Fallback.NONE:
+        return _soft_fallback(placement, node, device, candidates)
+    if own.is_set and own.matches(got):
+        return Requested(node, device, request)
+    if own.is_set:
+        return Overruled(node, device, request, str(group.requested), _notice(placement, node))
+    if group.requested.is_set and group.requested.matches(got):
+        return _colocated(placement, node, device)
+    if placement.groups.host_only and node in placement.groups.host_only:
+        return HeldOnHost(node, device)
+    own_types = {kind for kind, _ in placement.groups.own_types[node]}
+    if placement.default is not None:
+        if device == placement.default.name:
+            return DefaultDevice(node, device)
+        if placement.default.type not in own_types:
+            return OnlyKernel(node, device, placement.default.name)
+        return _colocated_by_kernel(placement, node, device, placement.default.type)
+    best = placement.devices.types[0]
+    if got.type != best and best not in own_types:
+        return OnlyKernel(node, device, best)
+    if got.type != best and best not in dict(group.types):
+        return _colocated_by_kernel(placement, node, device, best)
+    return Preferred(node, device, tuple(d.name for d in candidates.devices[1:]))
+
+
+def _soft_fallback(placement: Placement, node: int, device: str, candidates: Candidates) -> Reason:
+    wanted = candidates.constraints.requested
+    exists = bool(placement.devices.matching(wanted))
+    missing = -1
+    if exists and wanted.type is not None:
+        lacking = (i for i in group_of(placement, node) if wanted.type not in dict(placement.groups.own_types[i]))
+        missing = next(iter(sorted(lacking, key=lambda i: (i != node, i))), -1)
+    moved = candidates.fallback is Fallback.RESOURCE_DROPPED
+    return SoftFallback(node, device, placement.graph.requested[node] or str(wanted), exists, missing, moved)
+
+
+def _colocated(placement: Placement, node: int, device: str) -> Reason:
+    """Find the member that brought the device: placed before this one, else a resource's device, else a request."""
+    graph, rank = placement.graph, placement.rank
+    got = placement.devices.by_name[device].spec
+    members = [i for i in group_of(placement, node) if i != node]
+    asked = [i for i in members if _asks_for(graph.assigned[i] or graph.requested[i], got)]
+    fixed = [i for i in asked if graph.assigned[i]]
+    made = [i for i in asked if not graph.in_types[i] and not graph.assigned[i]]
+    before = [i for i in members if i in rank and rank[i] < rank[node]]
+    for leaders, how in ((fixed, "placed"), (made, "resource"), (asked, "request"), (before, "placed")):
+        if leaders:
+            leader = min(leaders, key=lambda i: (rank.get(i, len(graph)), i))
+            return Colocated(node, device, leader, how, path(placement, node, leader))
+    return Requested(node, device, str(got))
+
+
+def _colocated_by_kernel(placement: Placement, node: int, device: str, lacking: str) -> Reason:
+    members = group_of(placement, node)
+    types = placement.groups.own_types
+    leader = next((i for i in members if lacking not in dict(types[i])), None)
+    if leader is None:
+        leader = next((i for i in members if i in placement.groups.host_only), node)
+    return Colocated(node, device, leader, "kernel", path(placement, node, leader))
+
+
+def _asks_for(name: str, got: DeviceName) -> bool:
+    spec = DeviceName.parse(name)
+    return spec is not None and spec.is_set and spec.matches(got)
+
+
+def _notice(placement: Placement, node: int) -> Notice | None:
+    return next((notice for notice in placement.groups.notices if notice.node == node and notice.dropped), None)

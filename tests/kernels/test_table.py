@@ -1,0 +1,124 @@
+"""Kernel tables: what the shipped one holds, argument types, merging, bad files."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from simplace.errors import TargetError
+from simplace.graph.dtypes import DataType
+from simplace.kernels.table import (
+    ArgSpec,
+    AttrError,
+    Kernel,
+    KernelTable,
+    OpDef,
+    argument_types,
+    with_defaults,
+)
+
+FLOAT, INT32, STRING, RESOURCE = DataType.DT_FLOAT, DataType.DT_INT32, DataType.DT_STRING, DataType.DT_RESOURCE
+
+
+def test_the_shipped_table_names_its_build() -> None:
+    assert KernelTable.versions()[-1] == "2.21.0"
+    table = KernelTable.shipped()
+    assert table.name == "2.21.0 (captured from a Linux build with CUDA)"
+    assert len(table.op_names()) == 1910
+
+
+def test_the_shipped_table_holds_every_registration() -> None:
+    table = KernelTable.shipped()
+    count: dict[str, int] = {}
+    for op in table.op_names():
+        for kernel in table.kernels(op):
+            count[kernel.device_type] = count.get(kernel.device_type, 0) + 1
+    assert {kind: count[kind] for kind in ("CPU", "GPU", "DEFAULT")} == {"CPU": 9276, "GPU": 5017, "DEFAULT": 1176}
+
+
+def test_an_op_with_its_defaults_and_kernels() -> None:
+    table = KernelTable.shipped()
+    tile = table.op("Tile")
+    assert tile == OpDef(
+        name="Tile",
+        inputs=(ArgSpec("input", type_attr="T"), ArgSpec("multiples", type_attr="Tmultiples")),
+        outputs=(ArgSpec("output", type_attr="T"),),
+        attr_types={"T": "type", "Tmultiples": "type"},
+        defaults={"Tmultiples": INT32},
+        allowed={"Tmultiples": (INT32, DataType.DT_INT64)},
+    )
+    assert with_defaults(tile, {"T": FLOAT}) == {"T": FLOAT, "Tmultiples": INT32}
+    wanted = (("T", frozenset({FLOAT})), ("Tmultiples", frozenset({INT32})))
+    assert Kernel("Tile", "GPU", "", 0, wanted, frozenset({"multiples"})) in table.kernels("Tile")
+    assert table.op("NoSuchOp") is None
+    assert table.kernels("NoSuchOp") == ()
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "types"),
+    [
+        ("MatMul", {"T": FLOAT}, ((1, 1), (1,))),
+        ("AddN", {"T": INT32, "N": 3}, ((3, 3, 3), (3,))),
+        ("IdentityN", {"T": (FLOAT, STRING)}, ((1, 7), (1, 7))),
+        ("AssignAdd", {"T": FLOAT}, ((101, 1), (101,))),
+        ("RefMerge", {"T": FLOAT, "N": 2}, ((101, 101), (101, 3))),
+        ("StatefulPartitionedCall", {"Tin": (), "Tout": (RESOURCE,)}, ((), (20,))),
+        ("Split", {"T": FLOAT, "num_split": 2}, ((3, 1), (1, 1))),
+    ],
+)
+def test_argument_types_expand_lists_and_references(op: str, attrs: dict[str, object], types: object) -> None:
+    op_def = KernelTable.shipped().op(op)
+    assert op_def is not None
+    assert argument_types(op_def, attrs) == types
+
+
+def test_a_missing_attribute_is_named() -> None:
+    op_def = KernelTable.shipped().op("MatMul")
+    assert op_def is not None
+    with pytest.raises(AttrError) as caught:
+        argument_types(op_def, {})
+    assert str(caught.value) == "a node of op MatMul lacks the attribute 'T', of type type"
+
+
+def test_an_extra_table_comes_on_top() -> None:
+    extra = KernelTable.from_records("mine", [OpDef("Mine")], [Kernel("Mine", "GPU"), Kernel("MatMul", "TPU")])
+    table = KernelTable.shipped().with_extra(extra)
+    assert table.name.endswith("+ mine")
+    assert table.op("Mine") == OpDef("Mine")
+    assert table.op("MatMul") == KernelTable.shipped().op("MatMul")
+    assert table.kernels("MatMul")[-1] == Kernel("MatMul", "TPU")
+    assert "Mine" in table.op_names()
+
+
+def test_no_table_for_a_version() -> None:
+    with pytest.raises(TargetError, match=r"no kernel table for TensorFlow 1\.15\.0; there is one for .*2\.21\.0"):
+        KernelTable.shipped("1.15.0")
+
+
+def test_a_file_that_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("x")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("about.json", "{}")
+    for name in ("text", "zip"):
+        with pytest.raises(TargetError, match="is not a kernel table"):
+            KernelTable.load(tmp_path / name)
+    with pytest.raises(TargetError, match="cannot be read: No such file"):
+        KernelTable.load(tmp_path / "missing")
+
+
+@pytest.mark.tf
+def test_capture_writes_what_is_shipped(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    from simplace.kernels.capture import write
+
+    write(tmp_path / "captured")
+    captured = KernelTable.load(tmp_path / "captured")
+    if tf.version.VERSION not in KernelTable.versions() or captured.name != KernelTable.shipped().name:
+        pytest.skip(f"the shipped table is of another build than {captured.name}")
+    shipped = KernelTable.shipped(tf.version.VERSION)
+    assert captured.op_names() == shipped.op_names()
+    for op in shipped.op_names():
+        assert (captured.op(op), captured.kernels(op)) == (shipped.op(op), shipped.kernels(op))

@@ -1,0 +1,149 @@
+"""Run cases under TensorFlow and write down, for each graph it placed, what went into its placer.
+
+    python child.py CASES.py OUT.pickle [case ...]
+
+Every function `case_*` of the cases file runs once, with three CPU devices. OUT gets, per graph, a dictionary with
+the case, the GraphDef that simplace would be given, and TensorFlow's own `placer_input` as a GraphDef.
+"""
+
+import os
+import pickle
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+
+DUMPS = Path(tempfile.mkdtemp(prefix="placer-"))
+os.environ["TF_CPP_VMODULE"] = "placer=3"
+os.environ["TF_DUMP_GRAPH_PREFIX"] = str(DUMPS)
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
+import tensorflow as tf  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
+from tensorflow.core.framework import graph_pb2  # noqa: E402
+from tensorflow.python.client import session  # noqa: E402
+from tensorflow.python.eager import context  # noqa: E402
+from tensorflow.python.eager.polymorphic_function import atomic_function  # noqa: E402
+
+CPU0 = "/job:localhost/replica:0/task:0/device:CPU:0"
+records = []
+seen = set()
+
+
+def references(message):
+    """Yield the names of all functions that a FunctionDef may call."""
+    for node in message.node_def:
+        yield node.op
+        for value in node.attr.values():
+            yield from names_in(value)
+
+
+def names_in(value):
+    if value.HasField("func"):
+        yield value.func.name
+    for func in value.list.func:
+        yield func.name
+
+
+def library(name):
+    """Build a GraphDef whose library holds the function and all that it reaches."""
+    graph = graph_pb2.GraphDef()
+    found, todo = set(), [name]
+    while todo:
+        one = todo.pop()
+        if one in found or not context.context().has_function(one):
+            continue
+        found.add(one)
+        definition = context.context().get_function_def(one)
+        graph.library.function.add().CopyFrom(definition)
+        todo += references(definition)
+    return graph
+
+
+def device_of(tensor):
+    if tensor.dtype in (tf.int32, tf.string):
+        return CPU0
+    return tensor.device
+
+
+def new_dumps():
+    """Return the placer inputs that were written since the last call, oldest first, as (file stem, GraphDef)."""
+    fresh = [path for path in DUMPS.iterdir() if "placer_input" in path.name and path.name not in seen]
+    fresh.sort(key=lambda path: path.stat().st_mtime_ns)
+    found = []
+    for path in fresh:
+        seen.add(path.name)
+        found.append((path.name, text_format.Parse(path.read_text(), graph_pb2.GraphDef())))
+    return found
+
+
+depth = 0
+case = ""
+call_flat = atomic_function.AtomicFunction.call_flat
+run = session.BaseSession.run
+
+
+def recording_call(self, *args):
+    global depth
+    outermost = depth == 0 and tf.executing_eagerly()
+    depth += 1
+    if outermost:
+        new_dumps()
+        name = self.name.decode() if isinstance(self.name, bytes) else self.name
+        record = {
+            "case": case,
+            "function": name,
+            "graph": library(name).SerializeToString(),
+            "arg_devices": [device_of(tensor) for tensor in args],
+            "target": context.context().device_name or CPU0,
+        }
+    try:
+        return call_flat(self, *args)
+    finally:
+        depth -= 1
+        if outermost:
+            keep(record, lambda stem: stem.startswith(name))
+
+
+def recording_run(self, *args, **kwargs):
+    new_dumps()
+    record = {
+        "case": case,
+        "function": None,
+        "graph": self.graph.as_graph_def().SerializeToString(),
+        "arg_devices": [],
+        "target": None,
+    }
+    try:
+        return run(self, *args, **kwargs)
+    finally:
+        keep(record, lambda stem: stem.startswith("placer_input"))
+
+
+def keep(record, is_mine):
+    mine = [graph for stem, graph in new_dumps() if is_mine(stem)]
+    if mine:
+        records.append({**record, "placer_input": mine[0].SerializeToString()})
+
+
+def main():
+    global case
+    cases_file, out, *wanted = sys.argv[1:]
+    cpus = [tf.config.LogicalDeviceConfiguration()] * 3
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], cpus)
+    atomic_function.AtomicFunction.call_flat = recording_call
+    session.BaseSession.run = recording_run
+    failures = {}
+    for name, function in runpy.run_path(cases_file).items():
+        if name.startswith("case_") and (not wanted or name in wanted):
+            case = name
+            try:
+                function()
+            except Exception as error:
+                failures[name] = f"{type(error).__name__}: {error}"
+    Path(out).write_bytes(pickle.dumps({"records": records, "failures": failures}))
+
+
+main()

@@ -1,0 +1,94 @@
+"""Compare simplace's prepared graphs with TensorFlow's own placer inputs, node by node."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from simplace.devices import LOCAL_TASK, DeviceSet, local_devices
+from simplace.graph.model import Graph
+from simplace.importers.graph_def import from_message
+from simplace.importers.program import Program
+from simplace.importers.protos import message_class
+from simplace.kernels.table import KernelTable
+from simplace.lowering.construct import split_input
+from simplace.lowering.prepare import prepare
+
+HERE = Path(__file__).parent
+DEVICES: DeviceSet = local_devices([("CPU", 3)])
+
+
+def run_cases(cases: Path, out: Path, wanted: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Run the cases of a file under TensorFlow; return what child.py wrote."""
+    command = [sys.executable, str(HERE / "child.py"), str(cases), str(out), *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=500)
+    if not out.exists():
+        raise AssertionError(f"the TensorFlow child failed ({done.returncode}): {done.stderr[-2000:]}")
+    return pickle.loads(out.read_bytes())
+
+
+def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
+    """Prepare the program of a record as simplace does."""
+    message = message_class("GraphDef").FromString(record["graph"])
+    program = Program(
+        name=record["case"],
+        kind="session" if record["function"] is None else "function",
+        graph=from_message(message),
+        function=record["function"],
+        arg_devices=tuple(record["arg_devices"]),
+        kept_devices=record.get("kept_devices", {}),
+    )
+    return prepare(program, table, DEVICES, record["target"])
+
+
+def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> list[str]:
+    """List where the prepared graph differs from TensorFlow's placer input; [] if nowhere."""
+    ours = [_our_line(prepared_graph, i) for prepared_graph in [prepared(record, table)] for i in _op_ids(prepared_graph)]
+    theirs = [_their_line(node) for node in message_class("GraphDef").FromString(record["placer_input"]).node]
+    found = []
+    for i in range(max(len(ours), len(theirs))):
+        mine = ours[i] if i < len(ours) else "nothing"
+        tf = theirs[i] if i < len(theirs) else "nothing"
+        if mine != tf:
+            found.append(f"node {i}:\n  simplace   {mine}\n  TensorFlow {tf}")
+        if len(found) == limit:
+            break
+    return found
+
+
+def _op_ids(graph: Graph) -> range:
+    return range(2, len(graph))
+
+
+def _our_line(graph: Graph, i: int) -> str:
+    texts = graph.input_names(i)
+    device = graph.assigned[i] or graph.requested[i]
+    return _line(graph.names[i], graph.ops[i], device, graph.attrs[i].get("_class"), texts)
+
+
+def _their_line(node: Any) -> str:
+    groups: Any = None
+    if "_class" in node.attr:
+        value = node.attr["_class"]
+        groups = tuple(value.list.s) if value.HasField("list") else value.s
+    return _line(node.name, node.op, node.device, groups, node.input)
+
+
+def _line(name: str, op: str, device: str, groups: Any, inputs: Any) -> str:
+    data = [split_input(text) for text in inputs if not text.startswith("^")]
+    control = sorted({text for text in inputs if text.startswith("^")})
+    return f"{name} = {op}{data}{control} @{device.replace(LOCAL_TASK, '')} {groups}"
+
+
+if __name__ == "__main__":
+    result = run_cases(Path(sys.argv[1]), Path("/tmp/differential.pickle"), tuple(sys.argv[2:]))
+    the_table = KernelTable.shipped()
+    for one in result["records"]:
+        diffs = differences(one, the_table)
+        size = len(message_class("GraphDef").FromString(one["placer_input"]).node)
+        print(one["case"], one["function"] or "session", size, "differs" if diffs else "same")
+        print("\n".join(diffs))
+    print(result["failures"])

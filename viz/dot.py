@@ -1,0 +1,299 @@
+"""Write a figure as DOT text: a cluster per device, marks that do without colour, a legend of the marks used."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import graphviz
+
+from viz.figure import Edge, Figure, Group, Node
+from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
+from viz.legend import Sample, legend
+from viz.marks import EDGE_MARKS, NODE_MARKS, line_width
+from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, DeviceLook, look
+from viz.shape import deepest, direction, size_down
+
+_FONT = "DejaVu Sans"
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
+_TITLE_LIMIT, _CAPTION_LIMIT = 90, 120
+
+
+def to_dot(figure: Figure) -> str:
+    """Write `figure` as DOT; the same figure gives the same text.
+
+    Ids of letters, digits and "_./-" name their nodes; other ids are replaced by "node 1", "node 2" ... in order,
+    for a DOT name cannot hold them safely. Labels are shortened, the full text is in the tooltip.
+
+    >>> print(to_dot(Figure(nodes=(Node("a", "a"),), legend=False)).splitlines()[0])
+    digraph {
+    """
+    graph = graphviz.Digraph(graph_attr=_graph_attributes(figure), node_attr=_NODE_DEFAULTS, edge_attr=_EDGE_DEFAULTS)
+    names = _names(figure)
+    tags = _tags(figure)
+    for group in figure.groups:
+        graph.subgraph(_surroundings(figure, group, names, tags))
+    _add_members(graph, figure, None, names, tags)
+    for place, edge in enumerate(figure.edges):
+        _add_edge(graph, edge, names, tags.get(place))
+    samples = legend(figure) if figure.legend else ()
+    if samples:
+        _add_legend(graph, figure, samples, names)
+    return str(graph.source)
+
+
+_NODE_DEFAULTS = {
+    "fontname": _FONT,
+    "fontsize": "11",
+    "fontcolor": INK,
+    "height": "0.3",
+    "width": "0.6",
+    "margin": "0.11,0.05",
+    "penwidth": "0.9",
+}
+_EDGE_DEFAULTS = {"arrowsize": "0.7"}
+_TAG_WEIGHT = "4"  # a tag stands near the end of its edge, so that lines to neighbours fan out above it
+_BARE_TAG = {"shape": "box", "style": "filled", "color": PAPER, "fillcolor": PAPER, "margin": "0.03,0", "height": "0.1"}
+_TAG_STYLES = {
+    "data": _BARE_TAG,
+    "control": _BARE_TAG,
+    "copy": _BARE_TAG | {"color": INK, "penwidth": "0.8", "margin": "0.06,0.02"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    edge: Edge
+    group: str | None
+    inside: bool
+
+
+def _graph_attributes(figure: Figure) -> dict[str, str]:
+    attributes = {
+        "rankdir": "LR" if direction(figure) == "right" else "TB",
+        "fontname": _FONT,
+        "fontsize": "11",
+        "bgcolor": PAPER,
+        "pad": "0.15",
+        "nodesep": "0.22",
+        "ranksep": "0.3",
+        "outputorder": "edgesfirst",
+        "newrank": "true",
+    }
+    lines = _heading(figure)
+    if lines:
+        attributes |= {"label": label(lines, "left"), "labelloc": "t", "labeljust": "l"}
+    return attributes
+
+
+def _heading(figure: Figure) -> list[str]:
+    lines = []
+    if figure.title:
+        lines.append(f'<font point-size="15">{bold(text(figure.title, _TITLE_LIMIT))}</font>')
+    if figure.caption:
+        lines.append(small(text(figure.caption, _CAPTION_LIMIT), FAINT_INK, 10))
+    return lines
+
+
+def _names(figure: Figure) -> dict[str, str]:
+    return {
+        node.id: node.id if _PLAIN_ID.match(node.id) else f"node {place}"
+        for place, node in enumerate(figure.nodes, start=1)
+    }
+
+
+def _tags(figure: Figure) -> dict[int, _Tag]:
+    """Give each labelled edge, by its place, a small node that carries the label.
+
+    Graphviz keeps nodes apart; labels of edges it lets collide with each other and with clusters. A tag stays beside
+    the end whose device takes part in fewer transfers, so that tags do not crowd a device that feeds all others.
+    """
+    home = {node.id: node.group for node in figure.nodes}
+    crossing = Counter(
+        home[end] for edge in figure.edges for end in (edge.source, edge.target) if home[edge.source] != home[edge.target]
+    )
+
+    def tag(place: int, edge: Edge) -> _Tag:
+        ends = (home[edge.target], home[edge.source])
+        beside = min(ends, key=lambda group: crossing[group])  # the target where both ends cross as often
+        return _Tag(f"edge {place + 1}", edge, beside, ends[0] == ends[1])
+
+    return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
+
+
+def _surroundings(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
+    """Draw a device with the tags beside it, held there by a cluster that is not seen."""
+    around = graphviz.Digraph(name=f"cluster around {_cluster_id(group)}")
+    around.attr(style="invis", margin="3", label="")
+    around.subgraph(_cluster(figure, group, names, tags))
+    _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside])
+    return around
+
+
+def _cluster(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
+    style = look(group)
+    cluster = graphviz.Digraph(name=f"cluster {_cluster_id(group)}")
+    lines = [bold(text(group.title))]
+    if group.subtitle:
+        lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), FAINT_INK))
+    cluster.attr(
+        label=label(lines, "left"),
+        labeljust="l",
+        tooltip=hover(group.title, group.subtitle),
+        style=",".join(filter(None, ("filled", style.corner, style.border))),
+        fillcolor=style.backdrop,
+        color=style.line,
+        penwidth=f"{style.width:g}",
+        margin="16",
+    )
+    _add_members(cluster, figure, group, names, tags)
+    return cluster
+
+
+def _add_members(
+    graph: graphviz.Digraph, figure: Figure, group: Group | None, names: dict[str, str], tags: dict[int, _Tag]
+) -> None:
+    home = group.id if group else None
+    style = look(group) if group else NO_DEVICE
+    for node in figure.nodes:
+        if node.group == home:
+            _add_node(graph, names[node.id], node, style)
+    _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)])
+
+
+def _add_tags(graph: graphviz.Digraph, tags: list[_Tag]) -> None:
+    for tag in tags:
+        graph.node(tag.name, label=_tag_label(tag.edge), tooltip=_edge_hover(tag.edge), **_TAG_STYLES[tag.edge.kind])
+
+
+def _tag_label(edge: Edge) -> str:
+    return label([small(text(part, SUBLABEL_LIMIT), INK) for part in edge.label.split(" · ")])
+
+
+def _edge_hover(edge: Edge) -> str:
+    return hover(EDGE_MARKS[edge.kind].meaning, edge.label, str(edge.count) if edge.count > 1 else "")
+
+
+def _add_node(graph: graphviz.Digraph, name: str, node: Node, style: DeviceLook) -> None:
+    graph.node(
+        name,
+        label=label(_node_lines(node)),
+        tooltip=hover(node.label, node.tooltip),
+        **_node_attributes(node, style),
+    )
+
+
+def _node_attributes(node: Node, style: DeviceLook) -> dict[str, str]:
+    shape = NODE_MARKS[node.kind].shape
+    corner = style.corner if shape == "box" else ""
+    attributes = {
+        "shape": shape,
+        "style": ",".join(filter(None, ("filled", corner, "dashed" if node.host_memory else ""))),
+        "fillcolor": style.fill,
+        "color": style.line,
+        "penwidth": f"{NODE_MARKS[node.kind].width:g}",
+    }
+    if node.asked:
+        attributes |= {"peripheries": "2", "color": WARNING_INK}
+    return attributes
+
+
+def _node_lines(node: Node) -> list[str]:
+    lines = [text(node.label)]
+    if node.kind == "scope":
+        lines[0] += small(f" ({node.count})", FAINT_INK, 10)
+    if node.sublabel:
+        lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), FAINT_INK))
+    if node.host_memory:
+        lines.append(small("host memory", FAINT_INK))
+    if node.asked:
+        lines.append(small(bold(f"asked {text(node.asked)}"), WARNING_INK))
+    return lines
+
+
+def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], tag: _Tag | None) -> None:
+    mark = EDGE_MARKS[edge.kind]
+    source, target = names[edge.source], names[edge.target]
+    attributes = {
+        "style": mark.style,
+        "color": mark.colour,
+        "arrowhead": mark.arrow,
+        "penwidth": f"{line_width(edge):g}",
+        "tooltip": _edge_hover(edge),
+    }
+    if tag is not None:
+        graph.edge(source, tag.name, **(attributes | {"arrowhead": "none"}))
+        source = tag.name
+        attributes["weight"] = _TAG_WEIGHT
+    graph.edge(source, target, **attributes)
+
+
+def _add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
+    """Put the legend after the deepest node: an invisible edge of weight 0 holds it there without a pull."""
+    cluster = graphviz.Digraph(name="cluster legend")
+    cluster.attr(label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8")
+    if direction(figure) == "right":
+        samples = samples[::-1]  # a column of nodes is filled from below
+    rows = _rows(samples, _row_letters(figure))
+    for row in rows:
+        line = graphviz.Digraph()
+        line.attr(rank="same")
+        for name, sample in row:
+            _add_sample(line, name, sample)
+        cluster.subgraph(line)
+        for (one, _), (other, _) in zip(row, row[1:], strict=False):
+            cluster.edge(one, other, style="invis", minlen="0" )
+    for upper, lower in zip(rows, rows[1:], strict=False):
+        cluster.edge(upper[0][0], lower[0][0], style="invis")
+    graph.subgraph(cluster)
+    graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
+
+
+def _row_letters(figure: Figure) -> float:
+    """Give the letters that fit beside each other: all of them where ranks are columns."""
+    return math.inf if direction(figure) == "right" else max(50.0, size_down(figure)[0] / 8)
+
+
+def _rows(samples: tuple[Sample, ...], limit: float) -> list[list[tuple[str, Sample]]]:
+    rows: list[list[tuple[str, Sample]]] = [[]]
+    letters = 0
+    for place, sample in enumerate(samples, start=1):
+        if letters + len(sample.meaning) + 4 > limit:
+            rows.append([])
+            letters = 0
+        rows[-1].append((f"legend {place}", sample))
+        letters += len(sample.meaning) + 4
+    return rows
+
+
+def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
+    if sample.edge is not None:
+        graph.node(name, label=_line_sample(sample), shape="plain")
+        return
+    style = look(Group("", "", kind=sample.device_kind)) if sample.device_kind else NO_DEVICE
+    node = Node("", sample.meaning, kind=sample.node, asked="?" if sample.asked else "", host_memory=sample.host_memory)
+    attributes = _node_attributes(node, style) | {"fillcolor": PAPER}
+    if not sample.asked:
+        attributes["color"] = FAINT_INK
+    colour = WARNING_INK if sample.asked else INK
+    graph.node(name, label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]), tooltip=hover(sample.meaning), **attributes)
+
+
+def _line_sample(sample: Sample) -> str:
+    assert sample.edge is not None, "only lines get here"
+    mark = EDGE_MARKS[sample.edge]
+    border = 3 if sample.thick else round(mark.width)
+    line = f'<td width="26" height="1" fixedsize="true" border="{border}" sides="b" style="{mark.style}" color="{mark.colour}"></td>'
+    gap = '<td></td>'
+    words = small(text(sample.meaning, 60), INK)
+    return (
+        '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>'
+        f'{line}<td rowspan="2" cellpadding="2">{small("▶", mark.colour, 7)}</td><td rowspan="2">{words}</td></tr><tr>{gap}</tr></table>>'
+    )
+
+
+def _cluster_id(group: Group) -> str:
+    return group.id if re.match(r"[A-Za-z0-9_./:\-]{1,200}\Z", group.id) else hover(group.title)

@@ -1,0 +1,103 @@
+"""Turn DOT into SVG, PNG or PDF bytes with Graphviz, in a process of its own.
+
+A `dot` on PATH is used where there is one, otherwise the Graphviz bundled in pygraphviz's wheels. Both draw with the
+fonts of `viz/fonts`, so that text has the same size on each machine and appears on machines without fonts; the
+system's fonts only supply characters that those lack.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, get_args
+from xml.sax.saxutils import escape
+
+from viz.dot import to_dot
+from viz.errors import LayoutError
+from viz.figure import Figure
+from viz.svg import tidy
+
+Format = Literal["svg", "png", "pdf"]
+
+_FONTS = Path(__file__).with_name("fonts")
+_BUNDLED = Path(__file__).with_name("bundled.py")
+_POINTS_PER_INCH = 72  # what Graphviz assumes for SVG and PDF; other values would scale them
+
+
+def draw(figure: Figure, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
+    """Draw a figure; see `render`."""
+    return render(to_dot(figure), file_format, timeout_s=timeout_s, dpi=dpi)
+
+
+def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
+    """Lay DOT out and return the drawing; the same DOT and Graphviz version give the same SVG bytes.
+
+    `dpi` (dots per inch) is for PNG alone. No file is written but a temporary font configuration.
+
+    Raises:
+        LayoutError: no Graphviz is installed, the DOT does not parse, Graphviz failed, or `timeout_s` ran out.
+    """
+    if file_format not in get_args(Format):
+        raise LayoutError(f"cannot draw as {file_format!r}; choose from: {', '.join(get_args(Format))}")
+    resolution = dpi if file_format == "png" else _POINTS_PER_INCH
+    with tempfile.TemporaryDirectory(prefix="viz-") as scratch:
+        config = Path(scratch, "fonts.conf")
+        config.write_text(_font_config(scratch), encoding="utf-8")
+        drawing = _run(_command(file_format, resolution), dot, _environment(config), timeout_s)
+    return tidy(drawing) if file_format == "svg" else drawing
+
+
+def _command(file_format: Format, dpi: int) -> list[str]:
+    program = shutil.which("dot")
+    if program is not None:
+        return [program, f"-T{file_format}", f"-Gdpi={dpi}"]
+    if find_spec("pygraphviz") is None:
+        raise LayoutError("no Graphviz here: run `pip install pygraphviz`, whose wheels bundle it, or put `dot` on PATH")
+    return [sys.executable, "-P", str(_BUNDLED), file_format, str(dpi)]  # -P: viz/html.py must not hide Python's
+
+
+def _run(command: list[str], dot: str, environment: dict[str, str], timeout_s: float) -> bytes:
+    try:
+        done = subprocess.run(command, input=dot.encode(), capture_output=True, timeout=timeout_s, env=environment)
+    except subprocess.TimeoutExpired:
+        raise LayoutError(
+            f"Graphviz did not finish within {timeout_s:g} s on {len(dot):,} characters of DOT; "
+            "draw fewer nodes (collapse scopes) or allow more time"
+        ) from None
+    if done.returncode == 0 and done.stdout:
+        return done.stdout
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    raise LayoutError(f"Graphviz failed (exit status {done.returncode}): {said[-1] if said else 'it said nothing'}")
+
+
+def _environment(config: Path) -> dict[str, str]:
+    """Copy the environment with our fonts, and a fixed date for PDF metadata unless the caller fixed one."""
+    return {"SOURCE_DATE_EPOCH": "0"} | os.environ | {"FONTCONFIG_FILE": str(config), "PYTHONWARNINGS": "ignore"}
+
+
+def _font_config(scratch: str) -> str:
+    """Write a configuration that prefers `viz/fonts`, and hides other versions of the same fonts."""
+    ours = escape(str(_FONTS))
+    system = "".join(f"<dir>{escape(str(folder))}</dir>" for folder in _system_fonts())
+    return (
+        '<?xml version="1.0"?><fontconfig>'
+        f"<dir>{ours}</dir>{system}<cachedir>/var/cache/fontconfig</cachedir>"
+        f'<cachedir prefix="xdg">fontconfig</cachedir><cachedir>{escape(scratch)}</cachedir>'
+        f"<selectfont><rejectfont><glob>*/DejaVuSans*</glob></rejectfont>"
+        f"<acceptfont><glob>{ours}/*</glob></acceptfont></selectfont>"
+        '<match target="pattern"><edit name="family" mode="append_last"><string>DejaVu Sans</string></edit></match>'
+        "</fontconfig>"
+    )
+
+
+def _system_fonts() -> list[Path]:
+    home = Path.home()
+    folders = ["/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts", "/System/Library/Fonts"]
+    folders += [str(home / ".local/share/fonts"), str(home / ".fonts"), str(home / "Library/Fonts")]
+    folders += [os.path.join(os.environ.get("WINDIR", r"C:\Windows"), "Fonts")]
+    return [Path(folder) for folder in folders if Path(folder).is_dir()]

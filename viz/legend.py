@@ -1,0 +1,59 @@
+"""Find which marks a figure uses, in a fixed order, for its legend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viz.figure import EdgeKind, Figure, Node, NodeKind
+from viz.marks import ASKED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Show one mark: a node drawn like those of the figure, or a stretch of line of an edge kind."""
+
+    meaning: str
+    node: NodeKind = "op"
+    device_kind: str = ""
+    asked: bool = False
+    host_memory: bool = False
+    edge: EdgeKind | None = None
+    thick: bool = False
+
+
+def legend(figure: Figure) -> tuple[Sample, ...]:
+    """List a sample of each mark that occurs: nodes in the order of `NodeKind`, flags, then lines.
+
+    >>> [sample.meaning for sample in legend(Figure(nodes=(Node("a", "a", host_memory=True),)))]
+    ['op', 'in host memory']
+    """
+    return (*_ops(figure), *_other_nodes(figure), *_flags(figure), *_lines(figure))
+
+
+def _ops(figure: Figure) -> list[Sample]:
+    kinds = {group.id: group.kind for group in figure.groups}
+    used = [kinds.get(node.group or "", "") for node in figure.nodes if node.kind == "op"]
+    meaning = NODE_MARKS["op"].meaning
+    return [Sample(f"{meaning} on {kind}" if kind else meaning, device_kind=kind) for kind in dict.fromkeys(used)]
+
+
+def _other_nodes(figure: Figure) -> list[Sample]:
+    used = {node.kind for node in figure.nodes}
+    return [Sample(mark.meaning, kind) for kind, mark in NODE_MARKS.items() if kind in used and kind != "op"]
+
+
+def _flags(figure: Figure) -> list[Sample]:
+    samples = []
+    if any(node.asked for node in figure.nodes):
+        samples.append(Sample(ASKED_MEANING, asked=True))
+    if any(node.host_memory for node in figure.nodes):
+        samples.append(Sample(HOST_MEMORY_MEANING, host_memory=True))
+    return samples
+
+
+def _lines(figure: Figure) -> list[Sample]:
+    used = {edge.kind for edge in figure.edges}
+    samples = [Sample(mark.meaning, edge=kind) for kind, mark in EDGE_MARKS.items() if kind in used]
+    if any(edge.count > 1 for edge in figure.edges):
+        samples.append(Sample(COUNT_MEANING, edge="data", thick=True))
+    return samples

@@ -1,0 +1,58 @@
+"""How each kind of node and edge is drawn: Graphviz attributes, with the legend's words for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from viz.figure import Edge, EdgeKind, NodeKind
+from viz.palette import FAINT_INK, INK
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMark:
+    """Give a node kind its Graphviz shape and outline in points; "box" takes the corners of its device."""
+
+    shape: str
+    meaning: str
+    width: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeMark:
+    """Give an edge kind its line: a Graphviz style, colour, arrowhead, and the width in points of a single edge."""
+
+    style: str
+    colour: str
+    arrow: str
+    width: float
+    meaning: str
+
+
+NODE_MARKS: dict[NodeKind, NodeMark] = {
+    "op": NodeMark("box", "op"),
+    "scope": NodeMark("folder", "scope (number of ops)"),
+    "argument": NodeMark("ellipse", "argument"),
+    "result": NodeMark("ellipse", "result", 2.2),
+    "variable": NodeMark("cylinder", "variable"),
+    "copy": NodeMark("box", "copy to another device"),
+}
+
+EDGE_MARKS: dict[EdgeKind, EdgeMark] = {
+    "data": EdgeMark("solid", FAINT_INK, "normal", 0.9, "data"),
+    "control": EdgeMark("dotted", FAINT_INK, "vee", 1.1, "control dependency"),
+    "copy": EdgeMark("solid", INK, "normal", 2.6, "copy to another device"),
+}
+
+ASKED_MEANING = "asked for another device"
+HOST_MEMORY_MEANING = "in host memory"
+COUNT_MEANING = "thicker: more tensors"
+
+
+def line_width(edge: Edge) -> float:
+    """Give the width in points: wider by 0.3 for each doubling of the count, five doublings at most.
+
+    >>> line_width(Edge("a", "b")), line_width(Edge("a", "b", count=4))
+    (0.9, 1.5)
+    """
+    return round(EDGE_MARKS[edge.kind].width + 0.3 * min(math.log2(edge.count), 5), 2)

@@ -1,0 +1,115 @@
+"""Colours and patterns of devices, told apart by colour-blind readers and on grey paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from viz.figure import Group
+
+INK = "#1a1a1a"
+FAINT_INK = "#4a4a4a"
+WARNING_INK = "#8c2200"
+PAPER = "#ffffff"
+
+# Okabe & Ito (2008), less the black, which is the ink; wine is Paul Tol's. Neighbours differ in hue and in lightness.
+_HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#882255")
+_GREYS = ("#7f7f7f", "#5f7383", "#83775f", "#6b5f83")
+_BORDERS = ("solid", "dashed", "dotted")
+_ROUND = "rounded"
+_PLAIN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLook:
+    """Say how a device and its nodes look: three colours, and a pattern that does without them.
+
+    `corner` is a Graphviz style for boxes ("" is square), `border` the style of the cluster's line and
+    `width` that line's width in points.
+    """
+
+    backdrop: str
+    fill: str
+    line: str
+    corner: str
+    border: str
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    hues: tuple[str, ...]
+    corner: str
+    border: int
+    width: float
+
+
+# CPU differs from accelerators in corners and weight of the border; accelerator types differ in the border's style.
+_PATTERNS = {
+    "CPU": _Pattern(_GREYS, _PLAIN, 0, 0.8),
+    "GPU": _Pattern(_HUES, _ROUND, 0, 1.8),
+    "TPU": _Pattern(_HUES[3:] + _HUES[:3], _ROUND, 1, 1.8),
+}
+_OTHER = _Pattern(_HUES[5:] + _HUES[:5], _PLAIN, 2, 1.8)
+
+
+def look(group: Group) -> DeviceLook:
+    """Choose the look of a device by its kind and index; past the last hue, the cluster's border changes.
+
+    >>> look(Group("a", "a", kind="GPU", index=0)).line == look(Group("b", "b", kind="GPU", index=1)).line
+    False
+    """
+    pattern = _PATTERNS.get(group.kind.upper(), _OTHER)
+    turn, place = divmod(group.index, len(pattern.hues))
+    hue = pattern.hues[place]
+    return DeviceLook(
+        backdrop=blend(hue, 0.10),
+        fill=blend(hue, 0.34),
+        line=_shade(hue, 0.62),
+        corner=pattern.corner,
+        border=_BORDERS[(pattern.border + turn) % len(_BORDERS)],
+        width=pattern.width,
+    )
+
+
+NO_DEVICE = DeviceLook(PAPER, PAPER, FAINT_INK, _PLAIN, "solid", 0.8)
+
+
+def blend(colour: str, share: float) -> str:
+    """Mix `share` (0 to 1) of a "#rrggbb" colour into white.
+
+    >>> blend("#000000", 0.0), blend("#102030", 1.0)
+    ('#ffffff', '#102030')
+    """
+    return _join(round(255 + (part - 255) * share) for part in _split(colour))
+
+
+def contrast(one: str, other: str) -> float:
+    """Give the WCAG 2 contrast ratio of two "#rrggbb" colours, from 1 to 21; text needs 4.5, good text 7.
+
+    >>> round(contrast("#000000", "#ffffff"))
+    21
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _shade(colour: str, share: float) -> str:
+    return _join(round(part * share) for part in _split(colour))
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (_linear(part / 255) for part in _split(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
+
+
+def _split(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+
+
+def _join(parts: Iterable[int]) -> str:
+    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -1,0 +1,99 @@
+"""Estimate the shape that a layout will have, to choose the direction of a figure's edges."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Literal
+
+from viz.figure import Figure, Node
+from viz.labels import LABEL_LIMIT
+
+_WANTED = 1.4  # width over height: a figure across a page or a README
+_LETTER, _LINE = 6.5, 15.0  # points a letter and a line of text take
+_GAP_ACROSS, _GAP_ALONG = 20.0, 28.0  # points between nodes of a rank, and between ranks
+_TAG_HEIGHT, _TAG_WIDTH = 26.0, 90.0
+_GROUP_MARGIN = 30.0
+
+
+def direction(figure: Figure) -> Literal["down", "right"]:
+    """Give the figure's direction, or for "auto" the one whose estimated width is nearest to 1.4 times its height.
+
+    >>> direction(Figure(direction="right"))
+    'right'
+    """
+    if figure.direction != "auto":
+        return figure.direction
+    return "down" if _misfit(*size_down(figure)) <= _misfit(*_size_right(figure)) else "right"
+
+
+def size_down(figure: Figure) -> tuple[float, float]:
+    """Estimate width and height in points with edges pointing down.
+
+    >>> size_down(Figure(nodes=(Node("a", "a"),)))
+    (76.5, 51.0)
+    """
+    return _across(figure, _width), _along(figure, _height, _TAG_HEIGHT)
+
+
+def deepest(figure: Figure) -> Node:
+    """Give the node furthest from the sources: the last one in the figure's order; the figure must have nodes."""
+    depth = depths(figure)
+    return max(figure.nodes, key=lambda node: (depth[node.id], figure.nodes.index(node)))
+
+
+def depths(figure: Figure) -> dict[str, int]:
+    """Number each node's rank: the longest path from a node without sources, where a labelled edge counts 2.
+
+    Nodes of a cycle get the depth at which the cycle was entered.
+    """
+    outgoing: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    waiting = {node.id: 0 for node in figure.nodes}
+    for edge in figure.edges:
+        outgoing[edge.source].append((edge.target, 2 if edge.label else 1))
+        waiting[edge.target] += 1
+    depth = dict.fromkeys(waiting, 0)
+    ready = [node for node, count in waiting.items() if count == 0]
+    for node in ready:  # grows while it is walked
+        for target, length in outgoing[node]:
+            depth[target] = max(depth[target], depth[node] + length)
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                ready.append(target)
+    return depth
+
+
+def _misfit(width: float, height: float) -> float:
+    return abs(math.log(width / height / _WANTED))
+
+
+def _size_right(figure: Figure) -> tuple[float, float]:
+    return _along(figure, _width, _TAG_WIDTH), _across(figure, _height)
+
+
+def _across(figure: Figure, extent: Callable[[Node], float]) -> float:
+    """Add up the groups' widest ranks, for groups stand side by side."""
+    depth = depths(figure)
+    ranks: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for node in figure.nodes:
+        ranks[node.group or ""][depth[node.id]] += extent(node) + _GAP_ACROSS
+    return sum(max(rank.values()) + _GROUP_MARGIN for rank in ranks.values())
+
+
+def _along(figure: Figure, extent: Callable[[Node], float], tag: float) -> float:
+    depth = depths(figure)
+    ranks: dict[int, float] = defaultdict(float)
+    for node in figure.nodes:
+        ranks[depth[node.id]] = max(ranks[depth[node.id]], extent(node))
+    last = max(ranks, default=0)
+    return sum(ranks.get(level, tag) + _GAP_ALONG for level in range(last + 1))
+
+
+def _width(node: Node) -> float:
+    letters = max(len(node.label), round(len(node.sublabel) * 0.8), len(node.asked) + 6)
+    return 20 + _LETTER * min(letters, LABEL_LIMIT)
+
+
+def _height(node: Node) -> float:
+    return _LINE * (1 + bool(node.sublabel) + bool(node.asked) + node.host_memory) + 8
