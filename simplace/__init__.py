@@ -1,5 +1,66 @@
 """Replay, check, explain and draw how TensorFlow places a program on devices."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from simplace._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from simplace.result import Result
+
+__all__ = ["__version__", "check", "place"]
+
+
+def place(
+    target: str,
+    devices: str | None = None,
+    soft_placement: bool | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    visible: str | None = None,
+    max_calls: int = 10,
+    timeout: float | None = 300.0,
+    kernels: str = "",
+) -> Result:
+    """Place every program of a target and return the result, which explains, draws and exports itself.
+
+    `target` is what `simplace show` takes: a script (`model.py`, `model.py:function`), a SavedModel directory, or a
+    .pb, .pbtxt or .keras file. `devices` is a list such as "cpu:1,gpu:2" or a TOML file. `soft_placement` None keeps
+    what the program sets. `timeout` is in seconds. Raises `simplace.errors.SimplaceError` for what the user can mend.
+    """
+    from simplace import targets
+
+    settings, note = _settings(devices, soft_placement, arguments, visible, max_calls, timeout, kernels)
+    return targets.place(target, settings).with_devices_note(note)
+
+
+def check(
+    target: str,
+    devices: str | None = None,
+    soft_placement: bool | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    visible: str | None = None,
+    max_calls: int = 10,
+    timeout: float | None = 300.0,
+    kernels: str = "",
+) -> Result:
+    """Do what `place` does, and let TensorFlow place files too; `result.agrees` says whether it does the same."""
+    from simplace import targets
+
+    settings, note = _settings(devices, soft_placement, arguments, visible, max_calls, timeout, kernels)
+    return targets.check(target, settings).with_devices_note(note)
+
+
+def _settings(  # type: ignore[no-untyped-def]
+    devices, soft_placement, arguments, visible, max_calls, timeout, kernels
+):
+    import os
+
+    from simplace.machine_file import machine
+    from simplace.targets import Settings
+
+    found, note = machine(devices, visible, os.environ)
+    return Settings(found, soft_placement, tuple(arguments), max_calls, timeout, kernels), note

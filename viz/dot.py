@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import graphviz
 
@@ -18,6 +19,8 @@ from viz.shape import deepest, direction, size_down
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
+_PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
+_ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
 _TITLE_LIMIT, _CAPTION_LIMIT = 90, 120
 
 
@@ -54,7 +57,7 @@ _NODE_DEFAULTS = {
     "penwidth": "0.9",
 }
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}
-_TAG_WEIGHT = "4"  # a tag stands near the end of its edge, so that lines to neighbours fan out above it
+_TAG_WEIGHT = "4"  # keeps the half of an edge straight that joins its tag to the device beside it
 _BARE_TAG = {"shape": "box", "style": "filled", "color": PAPER, "fillcolor": PAPER, "margin": "0.03,0", "height": "0.1"}
 _TAG_STYLES = {
     "data": _BARE_TAG,
@@ -69,6 +72,7 @@ class _Tag:
     edge: Edge
     group: str | None
     inside: bool
+    at_target: bool
 
 
 def _graph_attributes(figure: Figure) -> dict[str, str]:
@@ -105,6 +109,13 @@ def _names(figure: Figure) -> dict[str, str]:
     }
 
 
+def _cluster_names(figure: Figure) -> dict[str, str]:
+    return {
+        group.id: group.id if _PLAIN_GROUP_ID.match(group.id) else f"device {place}"
+        for place, group in enumerate(figure.groups, start=1)
+    }
+
+
 def _tags(figure: Figure) -> dict[int, _Tag]:
     """Give each labelled edge, by its place, a small node that carries the label.
 
@@ -113,20 +124,23 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     """
     home = {node.id: node.group for node in figure.nodes}
     crossing = Counter(
-        home[end] for edge in figure.edges for end in (edge.source, edge.target) if home[edge.source] != home[edge.target]
+        home[end]
+        for edge in figure.edges
+        for end in (edge.source, edge.target)
+        if home[edge.source] != home[edge.target]
     )
 
     def tag(place: int, edge: Edge) -> _Tag:
         ends = (home[edge.target], home[edge.source])
         beside = min(ends, key=lambda group: crossing[group])  # the target where both ends cross as often
-        return _Tag(f"edge {place + 1}", edge, beside, ends[0] == ends[1])
+        return _Tag(f"edge {place + 1}", edge, beside, ends[0] == ends[1], beside == ends[0])
 
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
 
 
 def _surroundings(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
     """Draw a device with the tags beside it, held there by a cluster that is not seen."""
-    around = graphviz.Digraph(name=f"cluster around {_cluster_id(group)}")
+    around = graphviz.Digraph(name=f"cluster around {_cluster_names(figure)[group.id]}")
     around.attr(style="invis", margin="3", label="")
     around.subgraph(_cluster(figure, group, names, tags))
     _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside])
@@ -135,7 +149,7 @@ def _surroundings(figure: Figure, group: Group, names: dict[str, str], tags: dic
 
 def _cluster(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
     style = look(group)
-    cluster = graphviz.Digraph(name=f"cluster {_cluster_id(group)}")
+    cluster = graphviz.Digraph(name=f"cluster {_cluster_names(figure)[group.id]}")
     lines = [bold(text(group.title))]
     if group.subtitle:
         lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), FAINT_INK))
@@ -150,6 +164,10 @@ def _cluster(figure: Figure, group: Group, names: dict[str, str], tags: dict[int
         margin="16",
     )
     _add_members(cluster, figure, group, names, tags)
+    if not any(node.group == group.id for node in figure.nodes):  # Graphviz would leave the cluster out
+        cluster.node(
+            f"empty {_cluster_names(figure)[group.id]}", label=label([small("empty", FAINT_INK)]), shape="plain"
+        )
     return cluster
 
 
@@ -196,6 +214,8 @@ def _node_attributes(node: Node, style: DeviceLook) -> dict[str, str]:
         "color": style.line,
         "penwidth": f"{NODE_MARKS[node.kind].width:g}",
     }
+    if node.kind == "copy":
+        attributes |= {"fillcolor": PAPER, "color": INK}
     if node.asked:
         attributes |= {"peripheries": "2", "color": WARNING_INK}
     return attributes
@@ -224,49 +244,48 @@ def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], tag: _
         "penwidth": f"{line_width(edge):g}",
         "tooltip": _edge_hover(edge),
     }
-    if tag is not None:
-        graph.edge(source, tag.name, **(attributes | {"arrowhead": "none"}))
-        source = tag.name
-        attributes["weight"] = _TAG_WEIGHT
-    graph.edge(source, target, **attributes)
+    if tag is None:
+        graph.edge(source, target, **attributes)
+        return
+    first, last = ("1", _TAG_WEIGHT) if tag.at_target else (_TAG_WEIGHT, "1")
+    graph.edge(source, tag.name, **(attributes | {"arrowhead": "none", "weight": first}))
+    graph.edge(tag.name, target, **(attributes | {"weight": last}))
 
 
 def _add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
     """Put the legend after the deepest node: an invisible edge of weight 0 holds it there without a pull."""
-    cluster = graphviz.Digraph(name="cluster legend")
-    cluster.attr(label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8")
-    if direction(figure) == "right":
-        samples = samples[::-1]  # a column of nodes is filled from below
-    rows = _rows(samples, _row_letters(figure))
+    cluster = graphviz.Digraph(name="cluster of marks")
+    cluster.attr(
+        label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8"
+    )
+    rows = _rows(samples, figure)
     for row in rows:
         line = graphviz.Digraph()
         line.attr(rank="same")
         for name, sample in row:
             _add_sample(line, name, sample)
         cluster.subgraph(line)
-        for (one, _), (other, _) in zip(row, row[1:], strict=False):
-            cluster.edge(one, other, style="invis", minlen="0" )
-    for upper, lower in zip(rows, rows[1:], strict=False):
+        for (one, _), (other, _) in pairwise(row):
+            cluster.edge(one, other, style="invis", minlen="0")
+    for upper, lower in pairwise(rows):
         cluster.edge(upper[0][0], lower[0][0], style="invis")
     graph.subgraph(cluster)
     graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
 
 
-def _row_letters(figure: Figure) -> float:
-    """Give the letters that fit beside each other: all of them where ranks are columns."""
-    return math.inf if direction(figure) == "right" else max(50.0, size_down(figure)[0] / 8)
-
-
-def _rows(samples: tuple[Sample, ...], limit: float) -> list[list[tuple[str, Sample]]]:
-    rows: list[list[tuple[str, Sample]]] = [[]]
-    letters = 0
-    for place, sample in enumerate(samples, start=1):
-        if letters + len(sample.meaning) + 4 > limit:
-            rows.append([])
-            letters = 0
-        rows[-1].append((f"legend {place}", sample))
-        letters += len(sample.meaning) + 4
-    return rows
+def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, Sample]]]:
+    """Break the samples into rows of about equal length, as wide as the figure; one row where ranks are columns."""
+    named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
+    if direction(figure) == "right":
+        return [named[::-1]]  # such a column is filled from below
+    lengths = [len(sample.meaning) + _SAMPLE_FRAME for sample in samples]
+    count = math.ceil(sum(lengths) / max(_ROW_LETTERS, size_down(figure)[0] / _LETTER_WIDTH))
+    rows: list[list[tuple[str, Sample]]] = [[] for _ in range(count)]
+    before = 0
+    for one, length in zip(named, lengths, strict=True):
+        rows[min(int((before + length / 2) * count / sum(lengths)), count - 1)].append(one)
+        before += length
+    return [row for row in rows if row]
 
 
 def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
@@ -279,21 +298,25 @@ def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
     if not sample.asked:
         attributes["color"] = FAINT_INK
     colour = WARNING_INK if sample.asked else INK
-    graph.node(name, label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]), tooltip=hover(sample.meaning), **attributes)
-
-
-def _line_sample(sample: Sample) -> str:
-    assert sample.edge is not None, "only lines get here"
-    mark = EDGE_MARKS[sample.edge]
-    border = 3 if sample.thick else round(mark.width)
-    line = f'<td width="26" height="1" fixedsize="true" border="{border}" sides="b" style="{mark.style}" color="{mark.colour}"></td>'
-    gap = '<td></td>'
-    words = small(text(sample.meaning, 60), INK)
-    return (
-        '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>'
-        f'{line}<td rowspan="2" cellpadding="2">{small("▶", mark.colour, 7)}</td><td rowspan="2">{words}</td></tr><tr>{gap}</tr></table>>'
+    graph.node(
+        name,
+        label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]),
+        tooltip=hover(sample.meaning),
+        **attributes,
     )
 
 
-def _cluster_id(group: Group) -> str:
-    return group.id if re.match(r"[A-Za-z0-9_./:\-]{1,200}\Z", group.id) else hover(group.title)
+def _line_sample(sample: Sample) -> str:
+    """Draw a stretch of line as the lower border of a table cell, for an edge needs two nodes."""
+    assert sample.edge is not None, "only lines get here"
+    mark = EDGE_MARKS[sample.edge]
+    border = 3 if sample.thick else round(mark.width)
+    line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour}"'
+    head = small("▶", mark.colour, 7)
+    words = small(text(sample.meaning, SUBLABEL_LIMIT), INK)
+    return (
+        '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">'
+        f'<tr><td width="26" height="1" fixedsize="true" {line}></td>'
+        f'<td rowspan="2" cellpadding="2">{head}</td><td rowspan="2">{words}</td></tr>'
+        "<tr><td></td></tr></table>>"
+    )

@@ -22,7 +22,7 @@ def text(raw: str, limit: int = LABEL_LIMIT) -> str:
     """
     if not raw.strip():
         return "(no name)"
-    return escape(elide(visible(raw), limit)).replace("\\", "&#92;")  # Graphviz would expand \N
+    return escape(elide(visible(raw), limit)).replace("\\", "\\\\")  # Graphviz expands \N in markup too
 
 
 def small(markup: str, colour: str, size: float = 9) -> str:
@@ -58,12 +58,13 @@ def label(lines: Iterable[str], align: str = "center") -> str:
 def hover(*parts: str) -> str:
     r"""Join what is not empty to the text shown on hover, safe as a DOT string.
 
-    Graphviz would read `\N` and `&lt;` in it.
+    Graphviz resolves `&lt;` in it, and backslashes twice.
 
-    >>> hover("a&b", "", "c\\N")
-    'a&amp;b: c\\\\N'
+    >>> print(hover("a&b", "", "c\\N"))
+    a&amp;b: c\\\\N
     """
     plain = ": ".join(visible(part) for part in parts if part)
     pieces = (plain[at : at + _PIECE] for at in range(0, len(plain), _PIECE))
-    escaped = (graphviz.escape(piece.replace("&", "&amp;")) for piece in pieces)
-    return graphviz.nohtml("\\\n".join(escaped))  # a str that the graphviz package never takes for markup
+    escaped = (piece.replace("&", "&amp;").replace("\\", "\\" * 4) for piece in pieces)
+    joined: str = graphviz.nohtml("\\\n".join(escaped))  # a kind of str that the package never takes for markup
+    return joined

@@ -57,7 +57,9 @@ def _command(file_format: Format, dpi: int) -> list[str]:
     if program is not None:
         return [program, f"-T{file_format}", f"-Gdpi={dpi}"]
     if find_spec("pygraphviz") is None:
-        raise LayoutError("no Graphviz here: run `pip install pygraphviz`, whose wheels bundle it, or put `dot` on PATH")
+        raise LayoutError(
+            "no Graphviz here: run `pip install pygraphviz`, whose wheels bundle it, or put `dot` on PATH"
+        )
     return [sys.executable, "-P", str(_BUNDLED), file_format, str(dpi)]  # -P: viz/html.py must not hide Python's
 
 

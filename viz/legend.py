@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viz.figure import EdgeKind, Figure, Node, NodeKind
+from viz.figure import EdgeKind, Figure, NodeKind
 from viz.marks import ASKED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS
 
 
@@ -24,6 +24,7 @@ class Sample:
 def legend(figure: Figure) -> tuple[Sample, ...]:
     """List a sample of each mark that occurs: nodes in the order of `NodeKind`, flags, then lines.
 
+    >>> from viz.figure import Node
     >>> [sample.meaning for sample in legend(Figure(nodes=(Node("a", "a", host_memory=True),)))]
     ['op', 'in host memory']
     """
@@ -32,9 +33,10 @@ def legend(figure: Figure) -> tuple[Sample, ...]:
 
 def _ops(figure: Figure) -> list[Sample]:
     kinds = {group.id: group.kind for group in figure.groups}
-    used = [kinds.get(node.group or "", "") for node in figure.nodes if node.kind == "op"]
+    used = {kinds.get(node.group or "", "") for node in figure.nodes if node.kind == "op"}
     meaning = NODE_MARKS["op"].meaning
-    return [Sample(f"{meaning} on {kind}" if kind else meaning, device_kind=kind) for kind in dict.fromkeys(used)]
+    ordered = dict.fromkeys([*kinds.values(), ""])
+    return [Sample(f"{meaning} on {kind}" if kind else meaning, device_kind=kind) for kind in ordered if kind in used]
 
 
 def _other_nodes(figure: Figure) -> list[Sample]:

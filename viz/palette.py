@@ -14,7 +14,7 @@ PAPER = "#ffffff"
 
 # Okabe & Ito (2008), less the black, which is the ink; wine is Paul Tol's. Neighbours differ in hue and in lightness.
 _HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#882255")
-_GREYS = ("#7f7f7f", "#5f7383", "#83775f", "#6b5f83")
+_GREYS = ("#a3a3a3", "#8fa3b3", "#b3a78f", "#9b8fb3")
 _BORDERS = ("solid", "dashed", "dotted")
 _ROUND = "rounded"
 _PLAIN = ""

@@ -20,11 +20,15 @@ _GROUP_MARGIN = 30.0
 def direction(figure: Figure) -> Literal["down", "right"]:
     """Give the figure's direction, or for "auto" the one whose estimated width is nearest to 1.4 times its height.
 
+    Ties go down, as do figures without nodes.
+
     >>> direction(Figure(direction="right"))
     'right'
     """
     if figure.direction != "auto":
         return figure.direction
+    if not figure.nodes:
+        return "down"
     return "down" if _misfit(*size_down(figure)) <= _misfit(*_size_right(figure)) else "right"
 
 
@@ -32,7 +36,7 @@ def size_down(figure: Figure) -> tuple[float, float]:
     """Estimate width and height in points with edges pointing down.
 
     >>> size_down(Figure(nodes=(Node("a", "a"),)))
-    (76.5, 51.0)
+    (109.0, 51.0)
     """
     return _across(figure, _width), _along(figure, _height, _TAG_HEIGHT)
 
@@ -40,7 +44,7 @@ def size_down(figure: Figure) -> tuple[float, float]:
 def deepest(figure: Figure) -> Node:
     """Give the node furthest from the sources: the last one in the figure's order; the figure must have nodes."""
     depth = depths(figure)
-    return max(figure.nodes, key=lambda node: (depth[node.id], figure.nodes.index(node)))
+    return max(reversed(figure.nodes), key=lambda node: depth[node.id])
 
 
 def depths(figure: Figure) -> dict[str, int]:

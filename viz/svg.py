@@ -23,7 +23,8 @@ def tidy(svg: bytes) -> bytes:
     for text in root.iter(f"{{{_SVG}}}text"):
         text.set("font-family", _FAMILY)
     root.set("role", "img")
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
 
 
 def prefix_ids(svg: str, prefix: str) -> str:
@@ -38,7 +39,7 @@ def prefix_ids(svg: str, prefix: str) -> str:
 def _unlink(group: ElementTree.Element) -> None:
     """Pull the content of `<g><a xlink:title=...>` up into `group`."""
     title = group.find(f"{{{_SVG}}}title")
-    for place, child in enumerate(list(group)):
+    for child in list(group):
         link = child.find(f"{{{_SVG}}}a")
         if link is None:
             continue

@@ -14,7 +14,7 @@ from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, GraphBuilder, Node
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.lowering.construct import Draft, assemble
+from simplace.lowering.construct import Draft, assemble, check_input_count
 from simplace.lowering.signatures import Signatures
 
 ARGUMENTS = frozenset({"_Arg", "_DeviceArg"})
@@ -69,6 +69,19 @@ def instantiate(function: FunctionDef, attrs: Mapping[str, Any], signatures: Sig
     return _body(function, assemble(drafts, signatures, function.name), signatures)
 
 
+def is_template(function: FunctionDef) -> bool:
+    """Say whether the attributes of a call decide what is in the body."""
+    return any(_has_placeholder(value) for node in function.nodes for value in node.attrs.values())
+
+
+def _has_placeholder(value: Any) -> bool:
+    if isinstance(value, FuncRef):
+        return any(map(_has_placeholder, value.attrs.values()))
+    if isinstance(value, tuple):
+        return any(isinstance(item, FuncRef) and _has_placeholder(item) for item in value)
+    return isinstance(value, str)
+
+
 def _argument_drafts(function: FunctionDef, on_device: bool) -> list[Draft]:
     drafts = []
     for i, arg in enumerate(function.inputs):
@@ -101,7 +114,7 @@ def _list_element(name: str) -> tuple[str, int]:
 
 def _node_draft(node: NodeDef, function: FunctionDef, call_attrs: Mapping[str, Any], signatures: Signatures) -> Draft:
     written = node.attrs
-    if any(isinstance(value, (str, FuncRef)) for value in written.values()):
+    if any(map(_has_placeholder, written.values())):
         written = {key: _bound(value, call_attrs, node, function) for key, value in written.items()}
     attrs = signatures.with_defaults(node.op, written, node.name)
     return Draft(node.name, node.op, node.device, attrs, signatures.types_of(node.op, attrs, node.name))
@@ -109,8 +122,10 @@ def _node_draft(node: NodeDef, function: FunctionDef, call_attrs: Mapping[str, A
 
 def _bound(value: Any, call_attrs: Mapping[str, Any], node: NodeDef, function: FunctionDef) -> Any:
     """Fill a placeholder, which an importer leaves as a `str`, from the call (SubstitutePlaceholders)."""
-    if isinstance(value, FuncRef) and value.attrs:
+    if isinstance(value, FuncRef):
         return FuncRef(value.name, {key: _bound(v, call_attrs, node, function) for key, v in value.attrs.items()})
+    if isinstance(value, tuple):
+        return tuple(_bound(item, call_attrs, node, function) if isinstance(item, FuncRef) else item for item in value)
     if not isinstance(value, str):
         return value
     if value not in call_attrs:
@@ -135,11 +150,7 @@ def _find_inputs(
         if found is None:
             raise _missing(text, f"node {node.name!r}", function)
         draft.data += found
-    if len(draft.data) != len(draft.types[0]):
-        raise TargetError(
-            f"node {node.name!r} of function {function.name!r} has {len(draft.data)} inputs, "
-            f"but its op {node.op} takes {len(draft.types[0])}"
-        )
+    check_input_count(draft, function.name)
 
 
 def _result_drafts(function: FunctionDef, tensors: Mapping[str, Tensors], on_device: bool) -> list[Draft]:

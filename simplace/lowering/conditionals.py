@@ -137,9 +137,7 @@ class _Lowering:
 
 
 def _branch(node: Node, ref: object, signatures: Signatures) -> FuncRef:
-    signatures.function(ref, node.name)
-    assert isinstance(ref, FuncRef), "the look-up above has refused anything else"
-    return ref
+    return signatures.branch(ref, node.name, len(node.in_types) - 1, len(node.out_types))
 
 
 def _typed(tensor: Tensor) -> dict[str, Any]:

@@ -122,6 +122,17 @@ def _find_inputs(node: NodeDef, draft: Draft, positions: Mapping[str, int]) -> N
             raise TargetError(f"node {node.name!r} has the data input {text!r} after a control input")
         else:
             draft.data.append((position, slot))
+    check_input_count(draft, "")
+
+
+def check_input_count(draft: Draft, function: str) -> None:
+    """Raise `TargetError` unless a node has as many data inputs as its op takes."""
+    if len(draft.data) != len(draft.types[0]):
+        where = f" of function {function!r}" if function else ""
+        raise TargetError(
+            f"node {draft.name!r}{where} has {len(draft.data)} inputs, but its op {draft.op} takes "
+            f"{len(draft.types[0])}"
+        )
 
 
 def _order(drafts: Sequence[Draft]) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from simplace.errors import TargetError
 from simplace.graph.build import GraphBuilder, Node
 from simplace.graph.node_def import FunctionDef
-from simplace.lowering.body import ARGUMENTS, RESULTS, Body, instantiate
+from simplace.lowering.body import ARGUMENTS, RESULTS, Body, instantiate, is_template
 from simplace.lowering.conditionals import lower_case, lower_if
 from simplace.lowering.inlining import LOWER_AS_MULTI_DEVICE, inline, may_inline
 from simplace.lowering.loops import lower_while
@@ -52,13 +52,22 @@ class _Bodies:
     def __init__(self, signatures: Signatures) -> None:
         self.signatures = signatures
         self._built: dict[str, Body] = {}
+        self._are_templates: dict[str, bool] = {}
 
     def of(self, function: FunctionDef, call: Node) -> Body:
-        if any(isinstance(value, str) for node in function.nodes for value in node.attrs.values()):
-            return instantiate(function, call.attrs, self.signatures)
-        if function.name not in self._built:
-            self._built[function.name] = instantiate(function, call.attrs, self.signatures)
-        return self._built[function.name]
+        built = self._built.get(function.name)
+        if built is not None:
+            return built
+        body = instantiate(function, call.attrs, self.signatures)
+        if not self._is_template(function):
+            self._built[function.name] = body
+        return body
+
+    def _is_template(self, function: FunctionDef) -> bool:
+        known = self._are_templates.get(function.name)
+        if known is None:
+            known = self._are_templates[function.name] = is_template(function)
+        return known
 
 
 def _inline_call(

@@ -7,7 +7,7 @@ tensorflow/core/common_runtime/inline_function_utils.cc.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from simplace.devices import DeviceName
 from simplace.errors import TargetError
@@ -19,6 +19,8 @@ from simplace.lowering.signatures import PARTITIONED_CALLS
 LOWER_AS_MULTI_DEVICE = "_lower_as_multi_device_function"
 COLOCATION = "_class"
 GROUP = b"loc:@"
+Attr = TypeVar("Attr")
+
 _ENTERS = ("Enter", "RefEnter")
 
 
@@ -182,6 +184,14 @@ def leave_stand_in(
     )
 
 
+def required(node: Node, attr: str, kind: type[Attr]) -> Attr:
+    """Return an attribute of a node; raise `TargetError` if it is not there or of another kind."""
+    value = node.attrs.get(attr)
+    if not isinstance(value, kind):
+        raise TargetError(f"node {node.name!r} of op {node.op} needs the attribute {attr!r}")
+    return value
+
+
 def _device(requested: str, call_device: str, call_spec: DeviceName | None) -> str:
     """Fill what a body node leaves open from the device of the call (MultiDeviceFunctionBodyPlacer).
 
@@ -201,12 +211,12 @@ def _attrs(node: Node, prefix: str, groups: Mapping[str, str]) -> Mapping[str, A
     if isinstance(written, tuple):
         attrs = {**attrs, COLOCATION: tuple(_group(name, groups) for name in written)}
     if node.op in _ENTERS:
-        attrs = {**attrs, "frame_name": prefix.encode() + attrs["frame_name"]}
+        attrs = {**attrs, "frame_name": prefix.encode() + required(node, "frame_name", bytes)}
     return attrs
 
 
 def _group(name: bytes, groups: Mapping[str, str]) -> bytes:
     if not name.startswith(GROUP):
         return name
-    renamed = groups.get(name[len(GROUP) :].decode())
+    renamed = groups.get(name[len(GROUP) :].decode(errors="replace"))
     return name if renamed is None else GROUP + renamed.encode()

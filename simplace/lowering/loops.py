@@ -12,7 +12,7 @@ from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, GraphBuilder, Node, Origin
 from simplace.graph.dtypes import DataType, base, is_ref
 from simplace.graph.node_def import FuncRef, FunctionDef
-from simplace.lowering.inlining import LOWER_AS_MULTI_DEVICE, leave_stand_in
+from simplace.lowering.inlining import LOWER_AS_MULTI_DEVICE, leave_stand_in, required
 from simplace.lowering.signatures import Signatures
 
 
@@ -48,9 +48,10 @@ class _Lowering:
         self.node = node
         self.edges = node.data_inputs()
         self.made = Origin(node.origin.function, node.origin.name, node.name, "lower While")
-        self.condition_ref, _ = _function(node, "cond", signatures)
-        self.body_ref, body = _function(node, "body", signatures)
-        self.is_carried = _carried_resources(node, body)
+        variables = len(node.in_types)
+        self.condition_ref = signatures.branch(node.attrs.get("cond"), node.name, variables, 1)
+        self.body_ref = signatures.branch(node.attrs.get("body"), node.name, variables, variables)
+        self.is_carried = _carried_resources(node, signatures.library[self.body_ref.name])
         if all(self.is_carried):
             raise TargetError(f"node {node.name!r} is a {node.op} without any loop variable but resources")
         self.condition_name = graph.new_name(f"{node.name}/cond")
@@ -63,7 +64,7 @@ class _Lowering:
     def add_enters(self) -> None:
         attrs = {
             "frame_name": self.node.name.encode(),
-            "parallel_iterations": self.node.attrs.get("parallel_iterations", 10),
+            "parallel_iterations": required(self.node, "parallel_iterations", int),
         }
         for edge, carried in zip(self.edges, self.is_carried, strict=True):
             own = {**_typed(edge.src, edge.src_slot), **attrs, "is_constant": carried}
@@ -182,21 +183,9 @@ class _Lowering:
         )
 
 
-def _function(node: Node, attr: str, signatures: Signatures) -> tuple[FuncRef, FunctionDef]:
-    ref = node.attrs.get(attr)
-    function = signatures.function(ref, node.name)
-    assert isinstance(ref, FuncRef), "the look-up above has refused anything else"
-    return ref, function
-
-
 def _carried_resources(node: Node, body: FunctionDef) -> list[bool]:
     """Say of each loop variable whether it is a resource that the body returns as it came, at whatever place."""
     returned = set(body.ret.values())
-    if len(body.inputs) != len(node.in_types):
-        raise TargetError(
-            f"node {node.name!r} has {len(node.in_types)} loop variables, "
-            f"but its body {body.name!r} takes {len(body.inputs)}"
-        )
     return [
         dtype == DataType.DT_RESOURCE and arg.name in returned
         for dtype, arg in zip(node.in_types, body.inputs, strict=True)

@@ -6,7 +6,9 @@ Mirrors tensorflow/core/common_runtime/parallel_concat_optimizer.cc.
 from __future__ import annotations
 
 from simplace.graph.build import CONTROL, GraphBuilder, Node
+from simplace.graph.node_def import ShapeAttr
 from simplace.lowering.accumulate_n import maker, replace
+from simplace.lowering.inlining import required
 
 OP = "ParallelConcat"
 
@@ -20,7 +22,7 @@ def remove_parallel_concat(graph: GraphBuilder) -> None:
 def _replace(graph: GraphBuilder, node: Node) -> None:
     make = maker(graph, node, "remove ParallelConcat")
     dtype = node.attrs["T"]
-    start = make("", "_ParallelConcatStart", {"shape": node.attrs["shape"], "dtype": dtype})
+    start = make("", "_ParallelConcatStart", {"shape": required(node, "shape", ShapeAttr), "dtype": dtype})
     updates = []
     for edge in node.in_edges:
         if edge.dst_slot == CONTROL:

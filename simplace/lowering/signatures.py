@@ -52,6 +52,17 @@ class Signatures:
             raise TargetError(f"node {node!r} needs the function {ref.name!r}, which the graph's library does not have")
         return found
 
+    def branch(self, ref: object, node: str, inputs: int, outputs: int) -> FuncRef:
+        """Return the reference to a branch, condition or body; raise `TargetError` unless it fits its node."""
+        function = self.function(ref, node)
+        assert isinstance(ref, FuncRef), "the look-up above has refused anything else"
+        if len(function.inputs) != inputs or len(function.outputs) != outputs:
+            raise TargetError(
+                f"node {node!r} needs a function with {inputs} inputs and {outputs} outputs, "
+                f"but {ref.name!r} has {len(function.inputs)} and {len(function.outputs)}"
+            )
+        return ref
+
     def with_defaults(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Mapping[str, Any]:
         """Add the defaults of the attributes that a node lacks."""
         return attrs if op in self.library else with_defaults(self._op(op, node), attrs)

@@ -190,6 +190,12 @@ def reason(placement: Placement, node: int) -> Reason:
     return _best_candidate(placement, node, decision, decision.candidates)
 
 
+def granted(placement: Placement, node: int) -> bool:
+    """Say whether a placed node is on a device that its own request allows; no request allows every device."""
+    own = DeviceName.parse(placement.graph.requested[node])
+    return own is None or own.matches(placement.devices.by_name[placement.device(node)].spec)
+
+
 def kernel_facts(placement: Placement, node: int) -> KernelFacts:
     """Say which device types of the set have a kernel for a node."""
     graph, support = placement.graph, placement.groups.support

@@ -1,8 +1,12 @@
 """Small programs whose placer inputs TensorFlow and simplace must agree on."""
 
+import tempfile
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import function as defun
+from tensorflow.python.ops import cond as cond_v1
+from tensorflow.python.ops import while_loop as while_v1
 
 v1 = tf.compat.v1
 
@@ -327,7 +331,7 @@ def case_noinline_resource():
     @tf.function
     def f(x):
         h, _, y = inner(v.handle, x)
-        h2, h3, y = inner(w.handle, y)
+        _, h3, y = inner(w.handle, y)
         return tf.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) + y, h3
 
     f(tf.constant(1.0))
@@ -415,7 +419,7 @@ def case_unused_ops():
     def f(x):
         tf.matmul(x, x)
         tf.constant(1)
-        return None
+        return
 
     f(tf.ones([2, 2]))
 
@@ -600,7 +604,7 @@ def case_list_arguments():
         u, idx = tf.unique(a)
         outs = tf.raw_ops.IdentityN(input=[b, c, idx])
         d = tf.stack([outs[1], outs[0]])
-        s, t, w = tf.meshgrid(b, c, u)
+        s, _, _ = tf.meshgrid(b, c, u)
         return tf.unstack(d), outs[2], s + 0.0, tf.dynamic_partition(a, idx, 3)
 
     f([tf.ones([2]), tf.zeros([2])])
@@ -640,9 +644,189 @@ def case_while_carries_changed_resource():
         def cond(i, h, k):
             return tf.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) + tf.cast(i, tf.float32) < 5.0
 
-        i, h, _ = tf.while_loop(cond, body, [tf.constant(0), a.handle, b.handle])
+        _, h, _ = tf.while_loop(cond, body, [tf.constant(0), a.handle, b.handle])
         return tf.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) + tf.cast(n, tf.float32)
 
     f(tf.constant(3))
 
 
+def case_session_extended():
+    def build():
+        with tf.device("/CPU:1"):
+            v = v1.get_variable("v", [2], use_resource=True)
+        return [v + 1.0]
+
+    with tf.Graph().as_default():
+        (y,) = build()
+        init = v1.global_variables_initializer()
+        config = v1.ConfigProto(allow_soft_placement=True)
+        config.experimental.disable_optimize_for_static_graph = True
+        with v1.Session(config=config) as sess:
+            sess.run(init)
+            sess.run(y)
+            z = tf.cond(tf.reduce_sum(y) > 0.0, lambda: y + tf.random.normal([2]), lambda: y)
+            sess.run(z)
+            sess.run(z + tf.random.uniform([2]))
+
+
+def case_session_conditional_side_effects():
+    def build():
+        v = v1.get_variable("v", [], use_resource=True, initializer=v1.zeros_initializer())
+        a = tf.cond(v > 0.0, lambda: v.assign_add(1.0), lambda: v.assign_sub(1.0))
+        with tf.control_dependencies([a]), tf.device("/CPU:1"):
+            b = tf.cond(a > 0.0, lambda: tf.print("then"), lambda: tf.print("else"))
+            c = tf.while_loop(lambda i: i < 3, lambda i: tf.cond(i > 1, lambda: i + 2, lambda: i + 1), [tf.constant(0)])
+        with tf.control_dependencies([b]):
+            return [c[0] + 1]
+
+    session(build)
+
+
+def case_forward_and_backward_through_calls():
+    w = tf.Variable(tf.ones([2, 2]))
+
+    @tf.function
+    def layer(x):
+        with tf.device("/CPU:1"):
+            return tf.nn.relu(tf.matmul(x, w))
+
+    @tf.function
+    def model(x):
+        for _ in range(3):
+            x = layer(x)
+        return tf.cond(tf.reduce_sum(x) > 0.0, lambda: layer(x), lambda: x)
+
+    @tf.function
+    def train(x):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(x))
+            g = tape.gradient(loss, w)
+            second = tf.reduce_sum(g * g)
+        w.assign_sub(0.1 * outer.gradient(second, w))
+        return loss
+
+    train(tf.ones([2, 2]))
+
+
+def case_wide_conditional():
+    @tf.function
+    def f(xs):
+        p = tf.reduce_sum(xs[0]) > 0.0
+        ys = tf.cond(p, lambda: [x + 1.0 for x in xs], lambda: [x - 1.0 for x in reversed(xs)])
+        with tf.control_dependencies(ys):
+            return tf.while_loop(lambda i, *_: i < 2, lambda i, *a: (i + 1, *[b * 2.0 for b in a]), [0, *ys])
+
+    f([tf.ones([]) for _ in range(20)])
+
+
+def case_accumulate_in_loops_and_calls():
+    @tf.function
+    def inner(x):
+        a = tf.raw_ops.AccumulateNV2(inputs=[x, x + 1.0], shape=[])
+        return tf.reduce_sum(tf.raw_ops.ParallelConcat(values=[[x], [a]], shape=[2]))
+
+    @tf.function
+    def f(x):
+        return inner(x) + tf.raw_ops.AccumulateNV2(inputs=[x], shape=[])
+
+    f(tf.constant(1.0))
+
+    def build():
+        def body(i, a):
+            with tf.control_dependencies([a]):
+                return i + 1, tf.raw_ops.AccumulateNV2(inputs=[a, a * 2.0], shape=[])
+
+        fetches = []
+        for parallel in (1, 10):
+            start = [tf.constant(0), tf.constant(1.0)]
+            _, a = v1.while_loop(lambda i, a: i < 3, body, start, parallel_iterations=parallel)
+            fetches.append(tf.raw_ops.AccumulateNV2(inputs=[a, a], shape=[]))
+        return [tf.add_n(fetches)]
+
+    session(build, control_flow_v2=False)
+
+
+def case_saved_model():
+    class Model(tf.Module):
+        def __init__(self):
+            self.v = tf.Variable([[1.0, 2.0]])
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 1])])
+        def __call__(self, x):
+            with tf.device("/CPU:1"):
+                y = tf.matmul(x, self.v)
+            return {"a": tf.cond(tf.reduce_sum(y) > 0.0, lambda: y, lambda: -y), "b": y}
+
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model()
+        tf.saved_model.save(model, folder, signatures=model.__call__)
+        loaded = tf.saved_model.load(folder)
+        loaded(tf.ones([2, 1]))
+        loaded.signatures["serving_default"](tf.ones([2, 1]))
+
+
+def case_optional_and_ragged():
+    @tf.function
+    def f(x):
+        o = tf.experimental.Optional.from_value(x)
+        r = tf.RaggedTensor.from_row_lengths(x, [1, 2])
+        o = tf.experimental.Optional.from_value(r.values) if tf.reduce_sum(x) > 0.0 else o
+        return tf.reduce_sum(r, axis=1), o.get_value()
+
+    f(tf.ones([3]))
+
+
+def case_deep_scopes():
+    @tf.function
+    def leaf(x):
+        with tf.device("/job:localhost/replica:0"):
+            a = x + 1.0
+        with tf.device("/device:CPU:*"):
+            return a + x
+
+    @tf.function
+    def middle(x):
+        with tf.device("/task:0/CPU:2"):
+            return leaf(x) + leaf(-x)
+
+    @tf.function
+    def f(x):
+        with tf.device("/replica:0"):
+            y = middle(x)
+        with tf.device("/CPU:1"):
+            z = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: [middle(a)], [y])[0]
+        return z, tf.identity(y)
+
+    with tf.device("/job:localhost"):
+        f(tf.ones([2]))
+
+
+def case_v1_control_flow_in_calls():
+    @tf.function
+    def inner(x):
+        with tf.device("/CPU:1"):
+            y = while_v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * x), [0, x])[1]
+        return cond_v1.cond(tf.reduce_sum(y) > 0.0, lambda: y + 1.0, lambda: y - x)
+
+    @tf.function
+    def f(x):
+        return inner(x) + inner(x * 2.0)
+
+    v1.disable_control_flow_v2()
+    try:
+        f(tf.ones([2]))
+    finally:
+        v1.enable_control_flow_v2()
+
+
+def case_session_dataset():
+    def build():
+        ds = tf.data.Dataset.range(6).map(lambda a: a * 2).batch(2)
+        it = v1.data.make_initializable_iterator(ds)
+        n = it.get_next()
+        v1.add_to_collection("init", it.initializer)
+        with tf.control_dependencies([it.initializer]):
+            return [tf.constant(1), n]
+
+    session(build)

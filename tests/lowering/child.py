@@ -30,6 +30,7 @@ from tensorflow.python.eager.polymorphic_function import atomic_function  # noqa
 CPU0 = "/job:localhost/replica:0/task:0/device:CPU:0"
 records = []
 seen = set()
+sessions = {}
 
 
 def references(message):
@@ -69,8 +70,9 @@ def device_of(tensor):
 
 
 def new_dumps():
-    """Return the placer inputs that were written since the last call, oldest first, as (file stem, GraphDef)."""
-    fresh = [path for path in DUMPS.iterdir() if "placer_input" in path.name and path.name not in seen]
+    """Return what the placer wrote since the last call, oldest first, as (file stem, GraphDef)."""
+    wanted = ("placer_input", "placer_output")
+    fresh = [path for path in DUMPS.iterdir() if path.name not in seen and any(word in path.name for word in wanted)]
     fresh.sort(key=lambda path: path.stat().st_mtime_ns)
     found = []
     for path in fresh:
@@ -109,23 +111,33 @@ def recording_call(self, *args):
 
 def recording_run(self, *args, **kwargs):
     new_dumps()
+    # A run without new nodes places nothing; what is dumped then is Grappler's own, silent placer.
+    placed_before, kept = sessions.get(id(self), (0, {}))
+    size = len(self.graph.get_operations())
     record = {
         "case": case,
         "function": None,
         "graph": self.graph.as_graph_def().SerializeToString(),
         "arg_devices": [],
         "target": None,
+        "kept_devices": kept,
     }
     try:
         return run(self, *args, **kwargs)
     finally:
-        keep(record, lambda stem: stem.startswith("placer_input"))
+        if size > placed_before:
+            placed = keep(record, lambda stem: stem.startswith("placer_"))
+            sessions[id(self)] = (size, placed)
 
 
 def keep(record, is_mine):
-    mine = [graph for stem, graph in new_dumps() if is_mine(stem)]
-    if mine:
-        records.append({**record, "placer_input": mine[0].SerializeToString()})
+    """Append a record of the first graph that was placed; return the devices that its nodes got."""
+    mine = [(stem, graph) for stem, graph in new_dumps() if is_mine(stem)]
+    inputs = [graph for stem, graph in mine if "placer_input" in stem]
+    outputs = [graph for stem, graph in mine if "placer_output" in stem]
+    if inputs:
+        records.append({**record, "placer_input": inputs[0].SerializeToString()})
+    return {node.name: node.device for node in outputs[0].node} if outputs else {}
 
 
 def main():

@@ -46,7 +46,8 @@ def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
 
 def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> list[str]:
     """List where the prepared graph differs from TensorFlow's placer input; [] if nowhere."""
-    ours = [_our_line(prepared_graph, i) for prepared_graph in [prepared(record, table)] for i in _op_ids(prepared_graph)]
+    graph = prepared(record, table)
+    ours = [_our_line(graph, i) for i in range(2, len(graph))]
     theirs = [_their_line(node) for node in message_class("GraphDef").FromString(record["placer_input"]).node]
     found = []
     for i in range(max(len(ours), len(theirs))):
@@ -57,10 +58,6 @@ def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> 
         if len(found) == limit:
             break
     return found
-
-
-def _op_ids(graph: Graph) -> range:
-    return range(2, len(graph))
 
 
 def _our_line(graph: Graph, i: int) -> str:

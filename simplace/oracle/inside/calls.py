@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import tensorflow as tf
 from simplace.oracle.inside.devices import Gpus
-from simplace.oracle.inside.functions import Functions, shown_name, zeros
+from simplace.oracle.inside.functions import Functions, Output, shown_name, zeros
 from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.source_lines import SourceLines
 from simplace.oracle.placement_log import Executed, LogLine, Placed
 from tensorflow.python.eager import context, core
-from tensorflow.python.framework import dtypes, errors_impl, ops
-from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
+from tensorflow.python.framework import constant_op, dtypes, errors_impl, ops, tensor_shape
+from tensorflow.python.ops import gen_list_ops, gen_optional_ops, gen_resource_variable_ops
 
 Call = Callable[[], Any]
 _CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
@@ -79,8 +80,8 @@ class FunctionCalls:
             return self._make_up(name, inputs, known)
         if self._is_compiled(name):
             return self._run_compiled(name, inputs, call)
-        start = self._log.end()
         held = self._hold_variables(inputs)
+        start = self._log.end()
         result, error = self._attempt(call)
         del held
         placed, executed = _until_executed(name, self._log.since(start))
@@ -95,6 +96,7 @@ class FunctionCalls:
         if refused or not self._gpus.have_refused:
             raise error
         self._recorder.remark("Emulated GPUs compute nothing: functions that ran on them returned zeros.")
+        self._fill_variables(inputs)
         devices = {line.node.name: line.node.device for line in placed}
         self._made_up[key] = devices
         return self._make_up(name, inputs, devices)
@@ -103,7 +105,7 @@ class FunctionCalls:
         with self._gpus.refusing():
             try:
                 return call(), None
-            except core._NotOkStatusException as error:
+            except (core._NotOkStatusException, errors_impl.OpError) as error:  # older versions raise the first
                 return None, error
 
     def _record(
@@ -113,8 +115,12 @@ class FunctionCalls:
             return
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)
-        if error is not None:
-            self._recorder.remark(f"TensorFlow refused to place {shown}: {_first_line(error.message)}")
+        for inner in names[1:]:
+            if self._is_compiled(inner):
+                self._recorder.remark(
+                    f"{shown_name(inner)} is compiled by XLA: TensorFlow places the call of it as one node; with "
+                    "jit_compile=False (in Keras: model.compile(..., jit_compile=False)) it places every op."
+                )
         self._recorder.program(
             graph,
             name=shown,
@@ -125,7 +131,7 @@ class FunctionCalls:
             soft_placement=soft,
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else {"code": code_name(error.code), "message": str(error.message)},
+            refused=None if error is None else self._recorder.refusal(shown, code_name(_code(error)), error.message),
         )
 
     def _hold_variables(self, inputs: Sequence[Any]) -> list[Any]:
@@ -137,6 +143,14 @@ class FunctionCalls:
         if not self._gpus.emulated:
             return []
         return [read_variable(tensor) for tensor in inputs if is_gpu_variable(tensor) and is_initialized(tensor)]
+
+    def _fill_variables(self, inputs: Sequence[Any]) -> None:
+        """Give zeros to the variables that a function was to initialize and could not."""
+        for tensor in inputs:
+            if is_gpu_variable(tensor) and not is_initialized(tensor):
+                described = tensor._handle_data.shape_and_type[0]
+                dtype, shape = dtypes.as_dtype(described.dtype), tensor_shape.TensorShape(described.shape)
+                gen_resource_variable_ops.assign_variable_op(tensor, zeros_on(tensor.device, dtype, shape))
 
     def _is_compiled(self, name: str) -> bool:
         return self._functions.definition(name).attr["_XlaMustCompile"].b
@@ -153,17 +167,16 @@ class FunctionCalls:
         made = zip(results, outputs, strict=True)
         return [self._value(name, spec, inputs, devices.get(result, "")) for result, spec in made]
 
-    def _value(self, name: str, spec: tuple[Any, Any, int], inputs: Sequence[Any], device: str) -> Any:
-        dtype, shape, handed_through = spec
-        if handed_through >= 0:
-            return inputs[handed_through]
-        if dtype == dtypes.resource:
-            raise core._NotOkStatusException(
-                f"{shown_name(name)} returns a resource, which emulated GPUs can't make up", errors_impl.UNIMPLEMENTED, {}
-            )
-        if dtype == dtypes.variant:
-            return empty_list()
-        return to_device(ops.EagerTensor(zeros(dtype, shape), host(), dtype), device)
+    def _value(self, name: str, output: Output, inputs: Sequence[Any], device: str) -> Any:
+        if output.handed_through is not None:
+            return inputs[output.handed_through]
+        if output.dtype == dtypes.resource:
+            message = f"{shown_name(name)} returns a resource, which emulated GPUs can't make up"
+            self._recorder.remark(message + ".")
+            raise errors_impl.UnimplementedError(None, None, message)
+        if output.dtype == dtypes.variant:
+            return empty_list() if output.optional is None else full_optional(output.optional)
+        return zeros_on(device, output.dtype, output.shape)
 
 
 def code_name(code: int) -> str:
@@ -210,10 +223,24 @@ def read_variable(handle: Any) -> Any:
     return gen_resource_variable_ops.read_variable_op(handle, handle._handle_data.shape_and_type[0].dtype)
 
 
-def empty_list() -> Any:
-    """Make an empty TensorList, the only variant that can stand for another."""
+def zeros_on(device: str, dtype: Any, shape: Any) -> Any:
+    """Make zeros on a device, "" for the host."""
+    return to_device(ops.EagerTensor(zeros(dtype, shape), host(), dtype.as_datatype_enum), device)
+
+
+def full_optional(element: Any) -> Any:
+    """Make the variant of an Optional that holds zeros."""
+    flat = tf.nest.flatten(element, expand_composites=True)
     with ops.device(host()):
-        return gen_list_ops.empty_tensor_list(element_shape=[], max_num_elements=-1, element_dtype=dtypes.float32)
+        return gen_optional_ops.optional_from_value([zeros_on("", spec.dtype, spec.shape) for spec in flat])
+
+
+def empty_list() -> Any:
+    """Make an empty TensorList, the only other variant that can stand for any."""
+    with ops.device(host()):
+        return gen_list_ops.empty_tensor_list(
+            element_shape=constant_op.constant([], dtypes.int32), max_num_elements=-1, element_dtype=dtypes.float32
+        )
 
 
 def _device_of(tensor: Any) -> str:
@@ -233,5 +260,5 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placed], 
     return placed, False
 
 
-def _first_line(text: Any) -> str:
-    return str(text).strip().split("\n", 1)[0]
+def _code(error: Any) -> int:
+    return int(error.error_code if isinstance(error, errors_impl.OpError) else error.code)

@@ -54,21 +54,22 @@ class EagerExecution:
         self.ops += 1
         return self._fast(ctx, op, name, *args)
 
-    def _run(self, handle: Any, device: str | None, op: str, inputs: Any, attrs: Any, outputs: Any) -> Any:
+    def _run(self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
         def run(device: str | None = device, inputs: Any = inputs) -> Any:
             return self._execute(handle, device, op, inputs, attrs, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)
 
     def _run_cancelable(
-        self, handle: Any, device: str | None, op: str, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
+        self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
     ) -> Any:
         def run(device: str | None = device, inputs: Any = inputs) -> Any:
             return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)
 
-    def _dispatch(self, device: str | None, op: str, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
+    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
+        op = op.decode() if isinstance(op, bytes) else op
         if op.startswith("__") or kernel_types.signature(op) is None:
             return self._calls.run(op, inputs, device or "", run)
         self.ops += 1
@@ -79,7 +80,7 @@ class EagerExecution:
             return self._run_on_clones(inputs, run)
         if any(not is_variable(tensor) for tensor in handles):
             return run()
-        chosen = host() if handles else self._choose(op, attrs, device or "")
+        chosen = host() if handles else self._choose(op, attrs or (), device or "")
         if "/device:GPU:" not in chosen:
             return run()
         return [to_device(result, chosen) for result in run(host(), inputs)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from simplace.oracle.inside.recorder import Recorder
 from simplace.oracle.inside.source_lines import SourceLines
 from tensorflow.core.framework import function_pb2, graph_pb2
@@ -14,7 +16,22 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import versions
 
-_GENERATED = re.compile(r"^_*(?:(inference|forward|backward)_)(.+?)(?:_\d+)+$")
+_HANDS_ON = ("Identity", "While", "StatelessWhile")
+_GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Describe an output of a function: what is needed to make one up.
+
+    `handed_through` is the number of the input that it is, if it is one. `optional` is the structure inside, if it is
+    a `tf.experimental.Optional`.
+    """
+
+    dtype: Any
+    shape: Any
+    handed_through: int | None
+    optional: Any
 
 
 class Functions:
@@ -24,7 +41,7 @@ class Functions:
         self._recorder = recorder
         self._lines = lines
         self._graphs: dict[str, Any] = {}
-        self._outputs: dict[str, tuple[tuple[Any, Any, int], ...]] = {}
+        self._outputs: dict[str, tuple[Output, ...]] = {}
         self._definitions: dict[str, function_pb2.FunctionDef] = {}
 
     def watch(self) -> None:
@@ -57,8 +74,8 @@ class Functions:
             names.extend(new for new in dict.fromkeys(_called(definition.node_def)) if new not in known)
         return graph.SerializeToString(), names
 
-    def outputs(self, name: str) -> tuple[tuple[Any, Any, int], ...]:
-        """Give dtype and shape of each output, with the number of the input that it hands through or -1."""
+    def outputs(self, name: str) -> tuple[Output, ...]:
+        """Describe each output of a function."""
         self._remember_outputs(name)
         return self._outputs.get(name, ())
 
@@ -74,8 +91,12 @@ class Functions:
         graph = self._graphs.get(name)
         if graph is None or name in self._outputs:
             return
-        places = {id(tensor): place for place, tensor in enumerate(graph.inputs)}
-        self._outputs[name] = tuple((out.dtype, out.shape, places.get(id(out), -1)) for out in graph.outputs)
+        places = {tensor.name: place for place, tensor in enumerate(graph.inputs)}
+        optionals = _optionals(graph)
+        self._outputs[name] = tuple(
+            Output(out.dtype, out.shape, places.get(_origin(out).name), optionals.get(out.name))
+            for out in graph.outputs
+        )
 
     def _ends(self, name: str, graph: Any) -> dict[str, Any]:
         """Note the arguments and results under the names that TensorFlow gives them in the function."""
@@ -96,8 +117,8 @@ def notes_of(graph: Any, lines: SourceLines) -> dict[str, Any]:
 def shown_name(name: str) -> str:
     """Give a function the name its author knows.
 
-    >>> shown_name("__inference_train_step_123"), shown_name("__forward_f_9"), shown_name("__inference___backward_f_4_17")
-    ('train_step', 'f (forward)', 'f (backward)')
+    >>> shown_name("__inference_train_step_123"), shown_name("__forward_f_2_9"), shown_name("__inference___backward_f_4_17")
+    ('train_step', 'f_2 (forward)', 'f (backward)')
     """
     part = ""
     while found := _GENERATED.match(name):
@@ -111,6 +132,22 @@ def zeros(dtype: Any, shape: Any) -> Any:
     if dtype.name == "string":
         return np.full(dims, b"", dtype=object)
     return np.zeros(dims, dtype.as_numpy_dtype)
+
+
+def _origin(tensor: Any) -> Any:
+    """Follow a tensor back through the ops that hand it on unchanged."""
+    while tensor.op.type in _HANDS_ON:
+        tensor = tensor.op.inputs[tensor.value_index if "While" in tensor.op.type else 0]
+    return tensor
+
+
+def _optionals(graph: Any) -> dict[str, Any]:
+    """Find the structured outputs that are Optionals: the name of each one's variant, and its element's structure."""
+    outputs = tf.nest.flatten(getattr(graph, "structured_outputs", None))
+    found = [output for output in outputs if isinstance(output, tf.experimental.Optional)]
+    flat = [tf.nest.flatten(output, expand_composites=True)[0] for output in found]
+    names = {id(tensor): tensor.name for tensor in graph.outputs}
+    return {names.get(id(variant), variant.name): each.element_spec for variant, each in zip(flat, found, strict=True)}
 
 
 def _note(op: Any, lines: SourceLines) -> list[Any]:

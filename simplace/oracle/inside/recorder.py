@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 from simplace.oracle import messages
 from simplace.oracle.placement_log import LogLine, read_line
+
+
+_ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
 
 
 class Recorder:
@@ -21,6 +25,7 @@ class Recorder:
         self.programs = 0
         self._remarked: set[str] = set()
         self._noted: set[str] = set()
+        self._refusals: list[str] = []
         self._file = os.open(directory / messages.EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def event(self, kind: str, **fields: Any) -> None:
@@ -32,6 +37,17 @@ class Recorder:
         if sentence not in self._remarked:
             self._remarked.add(sentence)
             self.event("remark", text=sentence)
+
+    def refusal(self, program: str, code: str, message: str) -> dict[str, str]:
+        """Describe the refusal of a program's placement, and remark on it."""
+        status = _ADDED_BY_PYTHON.sub("", message)
+        self._refusals.append(status)
+        self.remark(f"TensorFlow refused to place {program}: {status.strip().splitlines()[0]}")
+        return {"code": code, "message": status}
+
+    def is_refusal(self, error: BaseException) -> bool:
+        """Say whether an exception is TensorFlow's refusal of a recorded program."""
+        return any(status in str(error) for status in self._refusals)
 
     def program(self, graph: bytes, **fields: Any) -> None:
         """Append a program and write its serialized GraphDef beside the events."""

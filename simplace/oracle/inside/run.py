@@ -57,6 +57,9 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines) -> dic
             uncalled.call_all(names, request.options.function, recorder)
     except BaseException as error:
         # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
+        if recorder.is_refusal(error):
+            recorder.remark("The program ended there, since it does not handle the refusal.")
+            return None
         return script.failure_of(error, lines)
     return None
 

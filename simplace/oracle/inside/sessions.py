@@ -11,7 +11,9 @@ from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.source_lines import SourceLines
 from simplace.oracle.machine import Machine
 from simplace.oracle.placement_log import Placed
+from tensorflow.python.client import pywrap_tf_session as tf_session
 from tensorflow.python.client import session as session_module
+from tensorflow.python.eager import context
 from tensorflow.python.framework import errors_impl, op_def_registry
 
 _NAME = "Session.run"
@@ -44,37 +46,49 @@ class SessionRuns:
     def watch(self) -> None:
         """Take all sessions from now on."""
         base = session_module.BaseSession
-        create, run = base.__init__, base._call_tf_sessionrun
+        create, extend, run = base.__init__, base._extend_graph, base._call_tf_sessionrun
 
         def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-            given = config if config is not None else session_module.context.context().config
+            given = config if config is not None else context.context().config
             create(session, target, graph, session_config(given, self._machine, self._plugin))
             session._simplace_kept = {}
-            session._simplace_version = -1
+
+        def extend_observed(session: Any) -> None:
+            self._extend(session, lambda: extend(session))
 
         def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
             return self._run(session, fetches, lambda: run(session, options, feeds, fetches, targets, metadata))
 
         base.__init__ = create_logged
+        base._extend_graph = extend_observed
         base._call_tf_sessionrun = run_observed
+
+    def _extend(self, session: Any, call: Any) -> None:
+        """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes."""
+        start = self._log.end()
+        _, error = self._attempt(call)
+        self._record_new(session, start, error)
+        if error is not None:
+            raise error
 
     def _run(self, session: Any, fetches: Any, call: Any) -> Any:
         start = self._log.end()
         result, error = self._attempt(call)
-        placed = [line for line in self._log.since(start) if isinstance(line, Placed) and not line.verbose]
-        injected = error is not None and self._gpus.have_refused
-        refused = error is not None and not injected and self._is_refusal(session, placed)
-        if placed or refused:
-            self._record(session, placed, error if refused else None)
-            self._limit.is_new(f"{_NAME} {id(session)}" if refused else _NAME)
-        else:
+        if not self._record_new(session, start, None):  # only with place_pruned_graph is there a placement in a run
             self._limit.count(_NAME)
         if error is None:
             return result
-        if not injected:
+        if not self._gpus.have_refused:
             raise error
         self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
         return [_zeros(session.graph, fetch) for fetch in fetches]
+
+    def _record_new(self, session: Any, start: int, refusal: Any) -> bool:
+        placed = [line for line in self._log.since(start) if isinstance(line, Placed) and not line.verbose]
+        if placed or refusal is not None:
+            self._record(session, placed, refusal)
+            self._limit.is_new(_NAME)
+        return bool(placed)
 
     def _attempt(self, call: Any) -> tuple[Any, errors_impl.OpError | None]:
         with self._gpus.refusing():
@@ -83,13 +97,6 @@ class SessionRuns:
             except errors_impl.OpError as error:
                 return None, error
 
-    def _is_refusal(self, session: Any, placed: list[Placed]) -> bool:
-        """Say whether an error came before the whole graph was placed, so that it is not the program's own."""
-        if session._simplace_version == session.graph.version:
-            return False
-        names = {line.node.name for line in placed}
-        return len(names) < len(session.graph.get_operations())
-
     def _record(self, session: Any, placed: list[Placed], error: Any) -> None:
         graph = session.graph.as_graph_def()
         names = [function.signature.name for function in graph.library.function]
@@ -97,9 +104,6 @@ class SessionRuns:
         self._functions.write_notes(names)
         self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes_of(session.graph, self._lines))
         shown = _NAME if self._placed == 1 else f"{_NAME} ({self._placed})"
-        if error is not None:
-            first = str(error.message).strip().split("\n", 1)[0]
-            self._recorder.remark(f"TensorFlow refused to place the graph of {shown}: {first}")
         if session._config.graph_options.place_pruned_graph:
             self._recorder.remark(f"{shown} sets place_pruned_graph: TensorFlow places less than the graph shown here.")
         self._recorder.program(
@@ -114,11 +118,12 @@ class SessionRuns:
             graph_notes=f"graph {self._placed}",
             kept_devices=dict(session._simplace_kept),
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else {"code": code_name(error.error_code), "message": str(error.message)},
+            refused=None
+            if error is None
+            else self._recorder.refusal(shown, code_name(error.error_code), str(error.message)),
             devices=described([device.name for device in session.list_devices()], self._machine),
         )
         if error is None:
-            session._simplace_version = session.graph.version
             session._simplace_kept.update(_stateful(session.graph, placed))
 
 
@@ -134,5 +139,5 @@ def _is_stateful(op: str) -> bool:
 
 
 def _zeros(graph: Any, fetch: Any) -> Any:
-    tensor = graph.get_tensor_by_name(fetch if isinstance(fetch, str) else fetch._as_tf_output_name)
+    tensor = graph.get_tensor_by_name(f"{tf_session.TF_OperationName(fetch.oper)}:{fetch.index}")
     return zeros(tensor.dtype.base_dtype, tensor.shape)

@@ -46,7 +46,7 @@ class SourceLines:
 
     def of_op(self, op: Any) -> str:
         """Give the user's line that made `op`, "" if there is none."""
-        return self._innermost(op.traceback)
+        return self._innermost(op.traceback or ())  # ops that C++ made have none
 
     def of_device(self, op: Any) -> str:
         """Give the line of the innermost `tf.device` around `op` that asks for something."""

@@ -14,7 +14,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:
     """Call each module-level function with an input signature that was not traced; remark on the others."""
     for name, value in names.items():
-        if not isinstance(value, polymorphic_function.Function) or value._list_all_concrete_functions():
+        if not isinstance(value, polymorphic_function.Function) or value.experimental_get_tracing_count():
             continue
         if narrow and narrow not in (name, value.python_function.__name__):
             continue

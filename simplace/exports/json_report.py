@@ -1,0 +1,130 @@
+"""Write a result as JSON-ready data, schema simplace/placement/1."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from simplace.comparison import Agreement
+from simplace.explain import sentence
+from simplace.partition.transfers import Copy
+from simplace.placement import reasons as why
+from simplace.placement.colocation import Join, Notice
+from simplace.placement.placement import Placement
+from simplace.refusal import Refusal
+from simplace.result import Placed, Result
+
+SCHEMA = "simplace/placement/1"
+
+# Fields of reasons that hold node ids; JSON has their names.
+_NODE_FIELDS = frozenset(
+    {"node", "producer", "source", "leader", "input", "consumers", "kernels_missing_at", "first", "second", "other"}
+)
+
+
+def report(result: Result) -> dict[str, Any]:
+    """Return the whole result as dictionaries, lists, strings and numbers."""
+    return {
+        "schema": SCHEMA,
+        "target": result.target,
+        "tensorflow": result.tensorflow,
+        "kernels": result.kernels,
+        "devices": [device.name for device in result.devices],
+        "programs": [_program(placed) for placed in result.programs],
+        "remarks": list(result.remarks),
+    }
+
+
+def _program(placed: Placed) -> dict[str, Any]:
+    placement = placed.placement
+    program = placement.program
+    return {
+        "name": program.name,
+        "kind": program.kind,
+        "function": program.function,
+        "arg_devices": list(program.arg_devices),
+        "call_device": placement.default.name if placement.default else None,
+        "soft_placement": placement.soft_placement,
+        "nodes": [_node(placement, i) for i in range(2, len(placement.graph)) if i in placement.decisions],
+        "copies": [_copy(placement, copy) for copy in placed.copies],
+        "agreement": None if placed.agreement is None else _agreement(placed.agreement),
+        "error": None if placement.refusal is None else _error(placement, placement.refusal),
+    }
+
+
+def _node(placement: Placement, i: int) -> dict[str, Any]:
+    node = placement.node(i)
+    reason = why.reason(placement, i)
+    return {
+        "name": node.name,
+        "op": node.op,
+        "requested": node.requested,
+        "device": node.device,
+        "reason": {**_reason(placement, reason), "text": sentence(placement, reason)},
+        "source": node.source,
+    }
+
+
+def _reason(placement: Placement, reason: why.Reason) -> dict[str, Any]:
+    values = {field.name: getattr(reason, field.name) for field in fields(reason) if field.name not in ("node", "device")}
+    return {"rule": reason.rule, **{name: _value(placement, name, value) for name, value in values.items()}}
+
+
+def _value(placement: Placement, name: str, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_value(placement, name, item) for item in value]
+    if isinstance(value, Join | Notice):
+        return {f.name: _value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if name in _NODE_FIELDS and isinstance(value, int):
+        return placement.graph.names[value] if value >= 0 else None
+    assert not is_dataclass(value), f"reasons hold no {type(value).__name__} in {name}"
+    return value
+
+
+def _copy(placement: Placement, copy: Copy) -> dict[str, Any]:
+    return {
+        "tensor": copy.tensor,
+        "from": copy.source,
+        "to": copy.target,
+        "from_memory": copy.source_memory,
+        "to_memory": copy.target_memory,
+        "dtype": copy.dtype,
+        "shape": None if copy.shape is None else list(copy.shape),
+        "bytes": copy.size,
+        "consumers": [placement.graph.names[i] for i in copy.consumers],
+    }
+
+
+def _agreement(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "same": agreement.same,
+        "total": agreement.total,
+        "differences": [
+            {"node": d.node, "op": d.op, "simplace": d.ours, "tensorflow": d.theirs} for d in agreement.differences
+        ],
+        "refused": {"simplace": agreement.refusals[0] or None, "tensorflow": agreement.refusals[1] or None},
+    }
+
+
+def _error(placement: Placement, refusal: Refusal) -> dict[str, Any]:
+    names = placement.graph.names
+    return {
+        "code": refusal.code,
+        "message": refusal.message,
+        "node": names[refusal.node] if refusal.node >= 0 else None,
+        "conflict": {
+            "nodes": [
+                {
+                    "name": names[i],
+                    "op": placement.graph.ops[i],
+                    "wants": wants,
+                    "source": placement.notes(i).at,
+                }
+                for i, wants in zip(refusal.clash.nodes, refusal.clash.wants, strict=True)
+            ],
+            "path": [names[i] for i in refusal.clash.path],
+        },
+    }

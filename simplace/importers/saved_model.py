@@ -1,0 +1,161 @@
+"""Read a SavedModel directory as data: each signature as a function call, a TF1 model as its graph.
+
+Mirrors what tensorflow/python/saved_model/load.py makes of the directory, as far as placement depends on it.
+
+A signature becomes the program that `tf.saved_model.load(directory).signatures[key](...)` runs when called from eager
+code without a device scope. Its arguments live where loading and eager code put them:
+
+- variables with the device that is the default at load time, whatever device they had when saved (load.py passes the
+  saved device on only if `experimental_variable_policy` is set in the LoadOptions); int32 and string variables on the
+  host, as VarHandleOp has no kernel for them elsewhere;
+- tables and other resources on the device their saver demanded, else on the host, as their ops have CPU kernels only;
+- int32 and string tensors, asset paths too, on the host; any other tensor on the default device.
+
+`Program.arg_devices` holds `DEFAULT_DEVICE` and `HOST` for these; who places the program replaces them by full names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from simplace.errors import TargetError, choices
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import ArgDef, GraphDef
+from simplace.importers import graph_def, protos
+from simplace.importers.program import Program
+
+DEFAULT_DEVICE = ""
+HOST = "/device:CPU:0"
+_HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
+_BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
+
+
+def read(directory: str | Path, tags: Collection[str] | None = None) -> list[Program]:
+    """Read the programs of a SavedModel: one per signature, sorted by key, or the graph of a TF1 model.
+
+    `tags` choose among several MetaGraphs; without them there must be one only. A TF2 model without signatures gives
+    a program per traced version of each of its functions. Raise `TargetError` for a directory that is no SavedModel.
+    """
+    model = _message(Path(directory))
+    meta = _meta_graph(model, tags, directory)
+    graph = graph_def.from_message(meta.graph_def)
+    if not meta.HasField("object_graph_def"):
+        name = Path(directory).resolve().name
+        return [Program(name, "graph", graph, soft_placement=False)]  # a session's own default
+    objects = meta.object_graph_def
+    functions = dict(_signatures(objects)) or dict(_functions(objects))
+    if not functions:
+        raise TargetError(f"{directory} holds no function to place; save the model with signatures=...")
+    library = GraphDef((), graph.library, graph.producer)
+    return [_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
+
+
+def is_saved_model(directory: str | Path) -> bool:
+    """Say whether a directory has a SavedModel's main file."""
+    return any((Path(directory) / name).is_file() for name in (_BINARY, _TEXT))
+
+
+def _message(directory: Path) -> Any:
+    if not directory.exists():
+        raise TargetError(f"{directory} does not exist")
+    if not directory.is_dir():
+        raise TargetError(f"{directory} is a file; give the SavedModel's directory, the one with {_BINARY} in it")
+    model = protos.message_class("SavedModel")()
+    try:
+        if (directory / _BINARY).is_file():
+            model.ParseFromString((directory / _BINARY).read_bytes())
+        elif (directory / _TEXT).is_file():
+            text_format.Parse((directory / _TEXT).read_text(), model, descriptor_pool=protos.pool())
+        else:
+            raise TargetError(f"{directory} is no SavedModel: {_BINARY} is missing; {_hint(directory)}")
+    except OSError as error:
+        raise TargetError(f"the SavedModel in {directory} cannot be read: {error.strerror or error}") from error
+    except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
+        raise TargetError(
+            f"the saved_model file in {directory} is truncated or damaged; save the model again"
+        ) from error
+    if not model.meta_graphs:
+        raise TargetError(f"the saved_model file in {directory} has no graph in it; save the model again")
+    return model
+
+
+def _hint(directory: Path) -> str:
+    nested = sorted(path.parent.name for path in directory.glob(f"*/{_BINARY}"))
+    if nested:
+        return f"there is one in the folder {choices(nested)} below it"
+    names = [path.name for path in directory.iterdir()]
+    return f"it has {choices(names, limit=4)}" if names else "it is empty"
+
+
+def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path) -> Any:
+    by_tags = {frozenset(meta.meta_info_def.tags): meta for meta in model.meta_graphs}
+    if tags is None and len(by_tags) == 1:
+        return next(iter(by_tags.values()))
+    found = None if tags is None else by_tags.get(frozenset(tags))
+    if found is not None:
+        return found
+    there = " | ".join(sorted(",".join(sorted(one)) or "(none)" for one in by_tags))
+    asked = "" if tags is None else f", none with the tags {','.join(sorted(tags)) or '(none)'}"
+    raise TargetError(f"{directory} holds {len(by_tags)} graph(s){asked}; choose the tags of one of: {there}")
+
+
+def _signatures(objects: Any) -> Iterator[tuple[str, str]]:
+    for child in objects.nodes[0].children if objects.nodes else ():
+        if child.local_name == "signatures":
+            for signature in objects.nodes[child.node_id].children:
+                node = objects.nodes[signature.node_id]
+                if node.WhichOneof("kind") == "bare_concrete_function":
+                    yield signature.local_name, node.bare_concrete_function.concrete_function_name
+
+
+def _functions(objects: Any) -> Iterator[tuple[str, str]]:
+    for node_id, path in _paths(objects).items():
+        node = objects.nodes[node_id]
+        if node.WhichOneof("kind") == "function":
+            names = list(node.function.concrete_functions)
+            for i, name in enumerate(names):
+                yield (path if len(names) == 1 else f"{path}#{i}"), name
+
+
+def _paths(objects: Any) -> dict[int, str]:
+    """Name every object by its shortest path of attributes, the first one in file order of several."""
+    paths = {0: ""}
+    queue = [0]
+    for node_id in queue:
+        for child in objects.nodes[node_id].children:
+            if child.node_id not in paths:
+                paths[child.node_id] = f"{paths[node_id]}.{child.local_name}".lstrip(".")
+                queue.append(child.node_id)
+    return paths
+
+
+def _program(key: str, function: str, library: GraphDef, objects: Any, directory: str | Path) -> Program:
+    if function not in library.library:
+        raise TargetError(f"{directory}: the function {function} of {key!r} is missing; save the model again")
+    bound = [objects.nodes[node_id] for node_id in objects.concrete_functions[function].bound_inputs]
+    inputs = library.library[function].inputs
+    free = len(inputs) - len(bound)
+    if free < 0:
+        raise TargetError(f"{directory}: {key!r} has {len(bound)} captures for {len(inputs)} arguments; save it again")
+    devices = [_tensor_device(arg) for arg in inputs[:free]]
+    devices += [_capture_device(arg, node) for arg, node in zip(inputs[free:], bound, strict=True)]
+    return Program(key, "function", library, function=function, arg_devices=tuple(devices))
+
+
+def _tensor_device(arg: ArgDef) -> str:
+    return HOST if arg.dtype in _HOST_ONLY or arg.dtype == DataType.DT_RESOURCE else DEFAULT_DEVICE
+
+
+def _capture_device(arg: ArgDef, node: Any) -> str:
+    if arg.dtype != DataType.DT_RESOURCE:
+        return _tensor_device(arg)
+    if node.WhichOneof("kind") == "variable":
+        return HOST if node.variable.dtype in _HOST_ONLY else DEFAULT_DEVICE
+    if node.WhichOneof("kind") == "resource" and node.resource.device:
+        return str(node.resource.device)
+    return HOST

@@ -1,0 +1,205 @@
+"""Take what the user names (a script, a model file), and place it: read or run it, simulate, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from simplace.call_device import call_device
+from simplace.comparison import Agreement, compare
+from simplace.devices import DeviceSet, device, local_devices
+from simplace.errors import ProgramError, TargetError, choices
+from simplace.importers import graph_def
+from simplace.importers.program import Program
+from simplace.kernels.extra import load_extra
+from simplace.kernels.table import KernelTable
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Options
+from simplace.oracle.observation import LoggedNode, Observation, ObservedProgram
+from simplace.oracle.oracle import observe, observe_file
+from simplace.result import Placed, Result
+from simplace.simulation import simulate
+
+GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Hold what the user chose for one call.
+
+    `soft_placement` None keeps what the program sets. `kernels` is a file of extra kernels, "" for none; `stdout` is
+    the file descriptor that takes what the program prints (None: standard output).
+    """
+
+    machine: Machine = field(default_factory=Machine)
+    soft_placement: bool | None = None
+    arguments: tuple[str, ...] = ()
+    max_calls: int = 10
+    time_limit: float | None = None
+    kernels: str = ""
+    stdout: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Hold a target taken apart: `kind` is "script", "graph", "saved_model" or "keras"; `function` narrows a script."""
+
+    path: Path
+    kind: str
+    function: str = ""
+
+
+def parse_target(text: str) -> Target:
+    """Tell what kind of target the user named; raise `TargetError` for a missing or unknown file."""
+    path, function = Path(text), ""
+    if not path.exists() and ":" in text:
+        file, _, name = text.rpartition(":")
+        if Path(file).exists() or file.endswith(".py"):
+            path, function = Path(file), name
+    if not path.exists():
+        raise TargetError(f"{path}: no such file or directory; give a script, a SavedModel directory or a graph file")
+    if path.is_dir():
+        return Target(path, "saved_model")
+    if path.suffix == ".py":
+        return Target(path, "script", function)
+    if path.suffix == ".keras":
+        return Target(path, "keras")
+    if path.suffix in GRAPH_SUFFIXES:
+        return Target(path, "graph")
+    known = choices([".py", ".keras", *GRAPH_SUFFIXES])
+    raise TargetError(f"{path}: cannot tell what this is from its name; simplace reads {known} and SavedModel directories")
+
+
+def place(target: str, settings: Settings | None = None) -> Result:
+    """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
+
+    Raises a `SimplaceError` for whatever the user can mend.
+    """
+    settings = settings or Settings()
+    parsed = parse_target(target)
+    if parsed.kind == "script":
+        return _place_script(target, parsed, settings)
+    return _place_file(target, parsed, settings)
+
+
+def check(target: str, settings: Settings | None = None) -> Result:
+    """Place every program of a target and let TensorFlow place it too, files included."""
+    settings = settings or Settings()
+    parsed = parse_target(target)
+    if parsed.kind == "script":
+        return _place_script(target, parsed, settings)
+    if parsed.kind == "keras":
+        raise TargetError(
+            f"{target}: a .keras file holds layers, not a graph, so TensorFlow has nothing to place; "
+            "check the script that loads it"
+        )
+    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
+    observed = observe_file(parsed.path, settings.machine, options)
+    _raise_failure(target, observed)
+    return _result(target, observed, settings)
+
+
+def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
+    """Compare the placements with a log from elsewhere instead; each program with the lines of its own nodes."""
+    programs = tuple(
+        replace(placed, agreement=_agreement_with_log(placed, log, len(result.programs) == 1))
+        for placed in result.programs
+    )
+    return replace(result, programs=programs)
+
+
+def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
+    options = Options(
+        max_calls=settings.max_calls,
+        time_limit=settings.time_limit,
+        function=parsed.function,
+        soft_placement=settings.soft_placement,
+    )
+    observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
+    _raise_failure(target, observed)
+    if not observed.programs:
+        raise ProgramError(_nothing_placed(target, parsed, observed))
+    return _result(target, observed, settings)
+
+
+def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
+    table = _table(KernelTable.shipped(), settings)
+    devices = _devices_of(settings.machine)
+    programs = tuple(_with_devices(program, devices) for program in _READERS[parsed.kind](parsed.path))
+    placed = tuple(
+        Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
+    )
+    return Result(target, table.version, table.name, devices, placed)
+
+
+def _result(target: str, observed: Observation, settings: Settings) -> Result:
+    table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
+    table = _table(table, settings)
+    devices = DeviceSet(device(each.name) for each in observed.devices)
+    placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
+    return Result(target, observed.tensorflow, table.name, devices, placed, observed.remarks)
+
+
+def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
+    own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
+    placement = simulate(observed.program, own, table, soft_placement=settings.soft_placement)
+    return Placed(placement, compare(placement, observed.log, observed.refused))
+
+
+def _agreement_with_log(placed: Placed, log: Sequence[LoggedNode], whole: bool) -> Agreement:
+    names = {node.name for node in placed.placement.nodes}
+    return compare(placed.placement, log if whole else [entry for entry in log if entry.name in names])
+
+
+def _raise_failure(target: str, observed: Observation) -> None:
+    if observed.failure is None:
+        return
+    raise ProgramError(observed.failure.text if observed.failure.how == "timed out" else f"{target}: {observed.failure.text}")
+
+
+def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
+    if parsed.function:
+        return f"{target}: {' '.join(observed.remarks) or f'the script has no tf.function called {parsed.function}'}"
+    ran = f"it ran {observed.eager_ops} ops eagerly, one by one" if observed.eager_ops else "it ran no op"
+    hint = " ".join(observed.remarks) or "decorate the function to look at with @tf.function and call it"
+    return f"{target}: the script calls no tf.function and runs no session, so there is no graph to place ({ran}). {hint}"
+
+
+def _table(table: KernelTable, settings: Settings) -> KernelTable:
+    return table.with_extra(load_extra(Path(settings.kernels))) if settings.kernels else table
+
+
+def _devices_of(machine: Machine) -> DeviceSet:
+    return local_devices([("CPU", machine.cpus), ("GPU", machine.logical_gpus)])
+
+
+def _with_devices(program: Program, devices: DeviceSet) -> Program:
+    """Fill in the device of arguments that a file leaves open: the device of the call."""
+    if "" not in program.arg_devices:
+        return program
+    default = call_device(program.scope, devices, True).name
+    return replace(program, arg_devices=tuple(name or default for name in program.arg_devices))
+
+
+def _read_graph(path: Path) -> list[Program]:
+    return [Program(path.stem, "graph", graph_def.read(path), soft_placement=False)]
+
+
+def _read_saved_model(path: Path) -> list[Program]:
+    from simplace.importers import saved_model
+
+    return list(saved_model.read(path))
+
+
+def _read_keras(path: Path) -> list[Program]:
+    from simplace.importers import keras_file
+
+    return list(keras_file.read(path))
+
+
+_READERS: dict[str, Callable[[Path], list[Program]]] = {
+    "graph": _read_graph,
+    "saved_model": _read_saved_model,
+    "keras": _read_keras,
+}

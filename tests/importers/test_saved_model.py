@@ -1,0 +1,148 @@
+"""SavedModel directories: signatures with the devices of what they capture, TF1 graphs, broken directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+
+from simplace.errors import TargetError
+from simplace.importers import protos, saved_model
+from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
+
+SIGNATURE = """
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def { library { function {
+    signature {
+      name: "f"
+      input_arg { name: "x" type: DT_FLOAT }
+      input_arg { name: "n" type: DT_INT32 }
+      input_arg { name: "flag" type: DT_BOOL }
+      input_arg { name: "weight" type: DT_RESOURCE }
+      input_arg { name: "count" type: DT_RESOURCE }
+      input_arg { name: "table" type: DT_RESOURCE }
+      input_arg { name: "queue" type: DT_RESOURCE }
+      input_arg { name: "path" type: DT_STRING }
+      input_arg { name: "scale" type: DT_HALF }
+    }
+    node_def { name: "NoOp" op: "NoOp" }
+  } } }
+  object_graph_def {
+    nodes { children { node_id: 1 local_name: "signatures" } user_object { } }
+    nodes { children { node_id: 2 local_name: "serving_default" } user_object { } }
+    nodes { bare_concrete_function { concrete_function_name: "f" argument_keywords: "x" } }
+    nodes { variable { dtype: DT_FLOAT device: "/job:localhost/replica:0/task:0/device:CPU:1" } }
+    nodes { variable { dtype: DT_INT32 } }
+    nodes { resource { } }
+    nodes { resource { device: "/gpu:1" } }
+    nodes { asset { } }
+    nodes { constant { operation: "Const" } }
+    concrete_functions { key: "f" value { bound_inputs: [3, 4, 5, 6, 7, 8] } }
+  }
+}
+"""
+GRAPH = 'meta_graphs { meta_info_def { tags: "serve" } graph_def { node { name: "a" op: "NoOp" } } }'
+
+
+def model(directory: Path, text: str, *, as_text: bool = False) -> Path:
+    message = text_format.Parse(text, protos.message_class("SavedModel")(), descriptor_pool=protos.pool())
+    directory.mkdir(exist_ok=True)
+    if as_text:
+        (directory / "saved_model.pbtxt").write_text(str(message))
+    else:
+        (directory / "saved_model.pb").write_bytes(message.SerializeToString())
+    return directory
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_signature_knows_where_its_inputs_live(tmp_path: Path, as_text: bool) -> None:
+    (program,) = saved_model.read(model(tmp_path / "m", SIGNATURE, as_text=as_text))
+    assert (program.name, program.kind, program.function, program.scope) == ("serving_default", "function", "f", "")
+    assert dict(zip((arg.name for arg in program.graph.library["f"].inputs), program.arg_devices, strict=True)) == {
+        "x": DEFAULT_DEVICE,
+        "n": HOST,
+        "flag": DEFAULT_DEVICE,
+        "weight": DEFAULT_DEVICE,
+        "count": HOST,
+        "table": HOST,
+        "queue": "/gpu:1",
+        "path": HOST,
+        "scale": DEFAULT_DEVICE,
+    }
+
+
+def test_without_signatures_every_function_is_a_program(tmp_path: Path) -> None:
+    text = SIGNATURE.replace("bare_concrete_function", "function").replace('argument_keywords: "x"', "")
+    text = text.replace("concrete_function_name", "concrete_functions").replace("serving_default", "call")
+    programs = saved_model.read(model(tmp_path, text))
+    assert [(program.name, program.function) for program in programs] == [("signatures.call", "f")]
+
+
+def test_a_tf1_model_is_a_graph(tmp_path: Path) -> None:
+    (program,) = saved_model.read(model(tmp_path / "old", GRAPH))
+    assert (program.name, program.kind, program.function, program.soft_placement) == ("old", "graph", None, False)
+    assert [node.name for node in program.graph.nodes] == ["a"]
+
+
+def test_tags_choose_the_graph(tmp_path: Path) -> None:
+    train = GRAPH.replace("serve", "train").replace('"a"', '"b"')
+    directory = model(tmp_path, GRAPH + train)
+    assert [node.name for node in saved_model.read(directory, {"train"})[0].graph.nodes] == ["b"]
+    with pytest.raises(TargetError, match=r"holds 2 graph\(s\); choose the tags of one of: serve \| train"):
+        saved_model.read(directory)
+    with pytest.raises(TargetError, match="none with the tags gpu; choose"):
+        saved_model.read(directory, ["gpu"])
+
+
+def test_broken_directories_say_what_is_missing(tmp_path: Path) -> None:
+    def message(path: Path) -> str:
+        with pytest.raises(TargetError) as caught:
+            saved_model.read(path)
+        return str(caught.value).replace(str(tmp_path), "DIR")
+
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.keras").touch()
+    model(tmp_path / "outer", "")
+    (tmp_path / "outer" / "saved_model.pb").unlink()
+    inner = model(tmp_path / "outer" / "1", GRAPH) / "saved_model.pb"
+    assert message(tmp_path / "gone") == "DIR/gone does not exist"
+    assert message(tmp_path / "empty") == "DIR/empty is no SavedModel: saved_model.pb is missing; it is empty"
+    assert message(tmp_path / "other").endswith("saved_model.pb is missing; it has model.keras")
+    assert message(tmp_path / "outer").endswith("there is one in the folder 1 below it")
+    assert message(inner).endswith("give the SavedModel's directory, the one with saved_model.pb in it")
+    inner.write_bytes(inner.read_bytes()[:-3])
+    assert "truncated or damaged" in message(inner.parent)
+    inner.write_bytes(b"")
+    assert "has no graph in it" in message(inner.parent)
+
+
+@pytest.mark.tf
+def test_captures_live_where_tensorflow_loads_them(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Model(tf.Module):
+        def __init__(self) -> None:
+            self.weight = tf.Variable(tf.ones([3]))
+            self.count = tf.Variable(0)
+            self.scale = tf.constant([1.0, 2.0, float(tf.random.uniform([]))])
+            rows = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+            self.table = tf.lookup.StaticHashTable(rows, -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.string)])
+        def call(self, x: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+            return x * self.weight + self.scale + tf.cast(self.count + self.table.lookup(key), tf.float32)
+
+    made = Model()
+    tf.saved_model.save(made, str(tmp_path), signatures={"serve_it": made.call})
+    (program,) = saved_model.read(tmp_path)
+    loaded = tf.saved_model.load(str(tmp_path)).signatures["serve_it"]
+    assert program.function is not None
+    function = program.graph.library[program.function]
+    assert program.name == "serve_it"
+    assert len(program.arg_devices) == len(function.inputs) == len(loaded.inputs)
+    assert [int(arg.dtype) for arg in function.inputs] == [arg.dtype.as_datatype_enum for arg in loaded.inputs]
+    kept = {node.name for node in function.nodes} | {arg.name for arg in function.inputs}
+    assert kept == {op.name for op in loaded.graph.get_operations()}

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from device_figures import FIGURES, device, every_mark
+
+from viz import Edge, Figure, Node, to_dot
+from viz.legend import legend
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_dot_is_the_golden_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"{name}.dot", to_dot(FIGURES[name]()))
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_same_figure_gives_same_dot(name: str) -> None:
+    assert to_dot(FIGURES[name]()) == to_dot(FIGURES[name]())
+
+
+def test_legend_explains_exactly_the_marks_used() -> None:
+    figure = Figure(nodes=(Node("a", "a"), Node("b", "b", kind="variable")), edges=(Edge("b", "a"),))
+    assert [sample.meaning for sample in legend(figure)] == ["op", "variable", "data"]
+
+
+def test_legend_of_every_mark_names_them_in_order() -> None:
+    assert [sample.meaning for sample in legend(every_mark())] == [
+        "op on CPU",
+        "op on GPU",
+        "op",
+        "scope (number of ops)",
+        "argument",
+        "result",
+        "variable",
+        "copied tensor",
+        "asked for another device",
+        "in host memory",
+        "data",
+        "control dependency",
+        "copy to another device",
+        "thicker: more tensors",
+    ]
+
+
+def test_no_legend_when_off_or_nothing_to_explain() -> None:
+    assert "legend" not in to_dot(replace(every_mark(), legend=False))
+    assert "legend" not in to_dot(Figure("empty", groups=(device("GPU", 0),)))
+
+
+def test_device_without_nodes_is_drawn() -> None:
+    assert "empty GPU:0" in to_dot(Figure(groups=(device("GPU", 0),)))
+
+
+def test_direction_follows_shape_unless_given() -> None:
+    assert "rankdir=LR" in to_dot(FIGURES["eight_gpus"]())
+    assert "rankdir=TB" in to_dot(FIGURES["towers"]())
+    assert "rankdir=LR" in to_dot(replace(FIGURES["towers"](), direction="right"))

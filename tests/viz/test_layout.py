@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from device_figures import FIGURES, every_mark, two_gpu_model
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from viz import Edge, Figure, Group, LayoutError, Node, draw, render, to_dot
+from viz.names import visible
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(("file_format", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG\r\n"), ("pdf", b"%PDF-")])
+def test_draws_each_format(file_format: str, magic: bytes) -> None:
+    assert draw(two_gpu_model(), file_format).startswith(magic)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("file_format", ["svg", "pdf"])
+def test_same_figure_gives_same_bytes(file_format: str) -> None:
+    assert draw(every_mark(), file_format) == draw(every_mark(), file_format)  # type: ignore[arg-type]
+
+
+def test_text_survives_a_machine_without_fonts(tmp_path: Path) -> None:
+    empty = tmp_path / "fonts.conf"
+    empty.write_text("<fontconfig/>", encoding="utf-8")
+    code = "import sys; from viz import Figure, Node, draw; sys.stdout.buffer.write(draw(Figure('Title'), 'pdf'))"
+    environment = {**os.environ, "FONTCONFIG_FILE": str(empty), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    assert b"DejaVu" in done.stdout
+    assert done.stderr == b""
+
+
+def test_refuses_unknown_format() -> None:
+    with pytest.raises(LayoutError, match="cannot draw as 'gif'; choose from: svg, png, pdf"):
+        draw(Figure(), "gif")  # type: ignore[arg-type]
+
+
+def test_bad_dot_is_a_layout_error() -> None:
+    with pytest.raises(LayoutError, match="Graphviz failed"):
+        render("digraph { a -> ")
+
+
+def test_layout_stops_at_the_time_limit() -> None:
+    with pytest.raises(LayoutError, match=r"did not finish within 0\.001 s .* draw fewer nodes"):
+        draw(two_gpu_model(), timeout_s=0.001)
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_svg_holds_each_name_in_full_as_hover_text(name: str) -> None:
+    figure = FIGURES[name]()
+    root = ElementTree.fromstring(draw(figure))
+    titles = {title.text or "" for title in root.iter(f"{SVG}title")}
+    for node in figure.nodes:
+        full = ": ".join(visible(part) for part in (node.label, node.tooltip) if part)
+        assert full.split() == [] or any(full.split() == title.split() for title in titles)
+
+
+def test_svg_has_no_script_link_or_comment() -> None:
+    drawing = draw(FIGURES["hostile"]()).decode()
+    root = ElementTree.fromstring(drawing)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg", "g", "title", "polygon", "polyline", "path", "ellipse", "text"
+    }  # fmt: skip
+    assert "<!--" not in drawing
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(names=st.lists(st.text(max_size=60), min_size=1, max_size=8, unique=True))
+def test_any_names_give_dot_that_parses_and_well_formed_svg(names: list[str]) -> None:
+    group = Group(names[0], names[-1], names[0], "GPU", 3)
+    nodes = tuple(Node(name, name, name, group.id, asked=name, tooltip=name) for name in names)
+    edges = tuple(Edge(name, names[0], "copy", name) for name in names)
+    root = ElementTree.fromstring(render(to_dot(Figure(names[0], names[-1], (group,), nodes, edges))))
+    drawn = [element for element in root.iter(f"{SVG}g") if element.get("class") == "node"]
+    tags = sum(bool(edge.label) for edge in edges)
+    assert len(drawn) >= len(nodes) + tags

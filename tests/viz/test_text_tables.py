@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from viz import Column, FigureError, Table, print_table, to_text
+
+PLACEMENT = Table(
+    (Column("op"), Column("device", flexible=False), Column("bytes", "right", flexible=False)),
+    (
+        ("sequential/dense/MatMul/ReadVariableOp", "GPU:0", "401,408"),
+        ("sequential/dense/BiasAdd", "GPU:0", "512"),
+        ("[red]markup[/red]\x1b[31m\n", "CPU:0", "4"),
+        ("名前/行列積", "GPU:1", "0"),
+    ),
+    "Placement",
+    "4 ops on 3 devices",
+)
+
+
+@pytest.mark.parametrize("width", [None, 40, 24])
+def test_table_is_the_golden_text(width: int | None, golden: Callable[[str, str], None]) -> None:
+    golden(f"table_{width or 'whole'}.txt", to_text(PLACEMENT, width) + "\n")
+
+
+@given(
+    rows=st.lists(st.tuples(st.text(max_size=40), st.text(max_size=40), st.text(max_size=10)), max_size=4),
+    width=st.integers(8, 60),
+    footer=st.text(max_size=100),
+)
+def test_never_wider_than_asked(rows: list[tuple[str, ...]], width: int, footer: str) -> None:
+    table = Table((Column("op"), Column("name"), Column("n", "right", flexible=False)), tuple(rows), footer, footer)
+    assert all(cell_len(line) <= width for line in to_text(table, width).split("\n"))
+
+
+def test_file_gets_whole_names_and_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    file = io.StringIO()
+    print_table(PLACEMENT, file)
+    assert "sequential/dense/MatMul/ReadVariableOp  GPU:0" in file.getvalue()
+    assert "\x1b" not in file.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("no_colour", [True, False])
+def test_terminal_gets_its_width_and_bold_unless_no_color(monkeypatch: pytest.MonkeyPatch, no_colour: bool) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    if no_colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    else:
+        monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = Terminal()
+    print_table(PLACEMENT, terminal)
+    lines = terminal.getvalue().split("\n")
+    assert any("sequential" in line and "…" in line for line in lines)
+    assert ("\x1b[1m" in terminal.getvalue()) is not no_colour
+    assert all(cell_len(re.sub(r"\x1b\[\d+m", "", line)) <= 40 for line in lines)
+
+
+def test_refuses_ragged_rows_and_unknown_alignment() -> None:
+    with pytest.raises(FigureError, match="row 1 has 1 cells; the table has 2 columns: a, b"):
+        Table((Column("a"), Column("b")), (("x",),))
+    with pytest.raises(FigureError, match="column 'a' is aligned 'middle'; choose from: left, right, center"):
+        Table((Column("a", "middle"),))  # type: ignore[arg-type]
+    with pytest.raises(FigureError, match="at least one column"):
+        Table(())

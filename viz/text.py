@@ -1,0 +1,112 @@
+"""Write tables as text, never wider than the terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TextIO
+
+from rich import box
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from viz.names import ELLIPSIS, visible
+from viz.table import Column, Table
+
+_GAP = 2  # spaces between columns: one of padding, one that the box draws
+_UNLIMITED = 100_000
+_FLEXIBLE_LEAST = 3  # cells: below that rigid columns give way too
+
+
+def print_table(table: Table, file: TextIO | None = None) -> None:
+    """Print `table` to `file` (standard output), in colour where it is a terminal and NO_COLOR is not set.
+
+    Long cells lose their middle where the terminal is too narrow. A file or pipe has no width, unless COLUMNS
+    gives one: there names stay whole.
+    """
+    stream = file or sys.stdout
+    width = _terminal_width(stream)
+    terminal = False if os.environ.get("NO_COLOR") else None  # None: as the stream says; NO_COLOR alone keeps bold
+    console = Console(file=stream, width=width or _UNLIMITED, force_terminal=terminal)
+    _print(console, table, width)
+
+
+def to_text(table: Table, width: int | None = None) -> str:
+    """Write `table` as plain text without colour, at most `width` terminal cells wide (None: as wide as it is).
+
+    Lines have no trailing spaces. Below some 3 cells a column, text is cut to whatever fits.
+
+    >>> print(to_text(Table((Column("op"), Column("ops", "right")), (("MatMul", "12"), ("Add", "3"))), 40))
+    op      ops
+    ───────────
+    MatMul   12
+    Add       3
+    """
+    file = io.StringIO()
+    _print(Console(file=file, width=width or _UNLIMITED, color_system=None, force_terminal=False), table, width)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def fit(text: str, cells: int) -> str:
+    """Shorten `text` in its middle to `cells` terminal cells; wide characters count two.
+
+    >>> fit("sequential/dense/MatMul", 12), fit("行列積行列積", 7)
+    ('seque…MatMul', '行…列積')
+    """
+    if cell_len(text) <= cells:
+        return text
+    head = tail = ""
+    left, right = 0, len(text)
+    while left < right:
+        take_tail = cell_len(tail) <= cell_len(head)
+        character = text[right - 1] if take_tail else text[left]
+        if cell_len(head) + cell_len(tail) + cell_len(character) + 1 > cells:
+            break
+        head, tail = (head, character + tail) if take_tail else (head + character, tail)
+        left, right = (left, right - 1) if take_tail else (left + 1, right)
+    return set_cell_size(head + ELLIPSIS + tail, min(cells, cell_len(head + ELLIPSIS + tail)))
+
+
+def _print(console: Console, table: Table, width: int | None) -> None:
+    rows = [[visible(cell) for cell in row] for row in table.rows]
+    titles = [visible(column.title) for column in table.columns]
+    widths = _widths(table.columns, [titles, *rows], width)
+    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False)
+    for column, title, size in zip(table.columns, titles, widths, strict=True):
+        drawn.add_column(Text(fit(title, size), "bold"), justify=column.align, width=size, no_wrap=True)
+    for row in rows:
+        drawn.add_row(*(Text(fit(cell, size)) for cell, size in zip(row, widths, strict=True)))
+    if table.title:
+        console.print(Text(visible(table.title), "bold"), overflow="fold")
+    console.print(drawn, no_wrap=True, crop=True)
+    if table.footer:
+        console.print(Text(visible(table.footer), "dim"), overflow="fold")
+
+
+def _widths(columns: tuple[Column, ...], rows: list[list[str]], limit: int | None) -> list[int]:
+    """Give each column its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
+    natural = [max(max(cell_len(row[place]) for row in rows), 1) for place in range(len(columns))]
+    if limit is None:
+        return natural
+    room = limit - _GAP * (len(columns) - 1)
+    widths = _narrow(natural, [place for place, column in enumerate(columns) if column.flexible], room, _FLEXIBLE_LEAST)
+    return _narrow(widths, list(range(len(columns))), room, 1)
+
+
+def _narrow(widths: list[int], places: list[int], room: int, least: int) -> list[int]:
+    """Cap the widths at `places` at the largest common cap that makes the sum fit `room`, no lower than `least`."""
+    fixed = sum(width for place, width in enumerate(widths) if place not in places)
+    cap = max((widths[place] for place in places), default=least)
+    while cap > least and fixed + sum(min(widths[place], cap) for place in places) > room:
+        cap -= 1
+    return [min(width, max(cap, least)) if place in places else width for place, width in enumerate(widths)]
+
+
+def _terminal_width(stream: TextIO) -> int | None:
+    if stream.isatty():
+        return Console(file=stream).width
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) > 0 else None
