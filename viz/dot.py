@@ -192,7 +192,8 @@ def _tag_label(edge: Edge) -> str:
 
 
 def _edge_hover(edge: Edge) -> str:
-    return hover(EDGE_MARKS[edge.kind].meaning, edge.label, str(edge.count) if edge.count > 1 else "")
+    many = f"{edge.count} tensors" if edge.count > 1 else ""
+    return hover(f"{edge.source} → {edge.target}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
 
 
 def _add_node(graph: graphviz.Digraph, name: str, node: Node, style: DeviceLook) -> None:

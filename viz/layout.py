@@ -98,8 +98,7 @@ def _font_config(scratch: str) -> str:
 
 
 def _system_fonts() -> list[Path]:
-    home = Path.home()
     folders = ["/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts", "/System/Library/Fonts"]
-    folders += [str(home / ".local/share/fonts"), str(home / ".fonts"), str(home / "Library/Fonts")]
+    folders += [os.path.expanduser(folder) for folder in ("~/.local/share/fonts", "~/.fonts", "~/Library/Fonts")]
     folders += [os.path.join(os.environ.get("WINDIR", r"C:\Windows"), "Fonts")]
     return [Path(folder) for folder in folders if Path(folder).is_dir()]

@@ -20,6 +20,9 @@ def tidy(svg: bytes) -> bytes:
     root = ElementTree.fromstring(svg)
     for group in list(root.iter(f"{{{_SVG}}}g")):
         _unlink(group)
+    for parent in list(root.iter(f"{{{_SVG}}}g")):
+        for group in [child for child in parent if {grandchild.tag for grandchild in child} == {f"{{{_SVG}}}title"}]:
+            parent.remove(group)  # a cluster that only holds others together
     for text in root.iter(f"{{{_SVG}}}text"):
         text.set("font-family", _FAMILY)
     root.set("role", "img")

@@ -11,11 +11,13 @@ code without a device scope. Its arguments live where loading and eager code put
 - tables and other resources on the device their saver demanded, else on the host, as their ops have CPU kernels only;
 - int32 and string tensors, asset paths too, on the host; any other tensor on the default device.
 
-`Program.arg_devices` holds `DEFAULT_DEVICE` and `HOST` for these; who places the program replaces them by full names.
+`Program.arg_devices` holds `DEFAULT_DEVICE`, "", for what lives on the default device; who places the program fills it
+in, since it depends on the devices there are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,9 @@ from simplace.importers import graph_def, protos
 from simplace.importers.program import Program
 
 DEFAULT_DEVICE = ""
-HOST = "/device:CPU:0"
+HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
 _HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
+_DEVICE = re.compile(r"(?:^|/device:|/)(CPU|GPU)(?::(\d+))?$", re.IGNORECASE)
 _BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 
 
@@ -157,5 +160,11 @@ def _capture_device(arg: ArgDef, node: Any) -> str:
     if node.WhichOneof("kind") == "variable":
         return HOST if node.variable.dtype in _HOST_ONLY else DEFAULT_DEVICE
     if node.WhichOneof("kind") == "resource" and node.resource.device:
-        return str(node.resource.device)
+        return _full_name(str(node.resource.device))
     return HOST
+
+
+def _full_name(device: str) -> str:
+    """Complete what a saver wrote as Python's `tf.device` would, on the local process: "CPU", "/gpu:1" ..."""
+    found = _DEVICE.search(device)
+    return f"/job:localhost/replica:0/task:0/device:{found[1].upper()}:{found[2] or 0}" if found else HOST

@@ -24,6 +24,7 @@ from simplace.kernels.table import (
 )
 
 DEFAULT = "DEFAULT"
+SYMBOLIC = "_JIT"  # how the device types end that XLA compiles for; no device has one
 _LABEL = "_kernel"
 _CALLS = frozenset({"SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
 
@@ -64,7 +65,7 @@ def search(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, At
     filled = attrs if op_def is None else with_defaults(op_def, attrs)
     label = _label(filled)
     own, mismatch = _best(table.registrations(op, device_type, label), filled)
-    if own is not None or device_type.endswith("_JIT"):  # symbolic device types have no default kernels
+    if own is not None or device_type.endswith(SYMBOLIC):  # these have no default kernels
         return Found(own, mismatch)
     default, default_mismatch = _only(table.registrations(op, DEFAULT, label), filled)
     return Found(default, mismatch or default_mismatch)

@@ -10,10 +10,8 @@ from itertools import product
 from simplace.errors import UnknownOpError
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.kernels.search import DEFAULT
+from simplace.kernels.search import DEFAULT, SYMBOLIC
 from simplace.kernels.table import Kernel, KernelTable
-
-ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,7 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     """List an op's kernels, a row per registration and allowed value, sorted by device type, label and types.
 
     With `dtype` only the rows that accept it: where an attribute has that type, or no type attribute is constrained.
+    XLA's symbolic device types are left out: no device ever has one.
     Raise `UnknownOpError`, with the closest names, for an op that the table does not know.
 
     >>> kernels = [Kernel("Foo", "GPU", constraints=(("T", frozenset({DataType.DT_HALF, DataType.DT_FLOAT})),))]
@@ -49,7 +48,8 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     [(('T', <DataType.DT_FLOAT: 1>),), (('T', <DataType.DT_HALF: 19>),)]
     """
     known_op(table, op)
-    rows = {row for kernel in table.kernels(op) for row in _rows(kernel) if dtype is None or _accepts(row, dtype)}
+    kernels = [kernel for kernel in table.kernels(op) if not kernel.device_type.endswith(SYMBOLIC)]
+    rows = {row for kernel in kernels for row in _rows(kernel) if dtype is None or _accepts(row, dtype)}
     return tuple(sorted(rows, key=_order))
 
 

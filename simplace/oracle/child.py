@@ -22,7 +22,6 @@ def _redirect(directory: Path) -> None:
     """Send what TensorFlow prints to a file, and what the program prints to where it would have gone."""
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     log = os.open(directory / messages.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nowhere = os.open(os.devnull, os.O_WRONLY)  # file descriptor 1 gets a second copy of the placement log
     os.dup2(nowhere, 1)

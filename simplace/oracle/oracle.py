@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from simplace.oracle.observation import Device, Failure, LoggedNode, Observation
 
 _START = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
 _HIDE_REAL_GPUS = "NoDevFiles"
+_FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
 def observe(
@@ -82,8 +84,12 @@ def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
         _end(child)
     if status < 0:
         name = signal.Signals(-status).name
-        return Failure("crashed", f"the program's process was ended by signal {name}\n{_tail(request)}".rstrip())
-    return Failure("exited", f"the program ended with exit status {status}\n{_tail(request)}") if status else None
+        return Failure("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
+    return (
+        Failure("exited", f"the program ended with exit status {status}\n{_last_words(request)}".rstrip())
+        if status
+        else None
+    )
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -93,10 +99,11 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _tail(request: Request, lines: int = 5) -> str:
+def _last_words(request: Request) -> str:
+    """Give what TensorFlow logged as fatal."""
     log = Path(request.directory, messages.LOG)
     text = log.read_text(errors="replace") if log.exists() else ""
-    return "\n".join([line for line in text.splitlines() if ": (" not in line][-lines:])
+    return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
 
 
 def _read(request: Request, ended: Failure | None) -> Observation:
@@ -112,11 +119,11 @@ def _read(request: Request, ended: Failure | None) -> Observation:
     ends = of_kind.get("ended", ())
     return Observation(
         tensorflow=of_kind["started"][0]["tensorflow"],
-        devices=tuple(_device(each) for event in of_kind.get("devices", ()) for each in event["devices"]),
+        devices=tuple(_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
         programs=tuple(_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
-        failure=failures[0] if failures else ended,
+        failure=failures[0] if failures else None if ends else ended,  # TensorFlow may crash when it is torn down
         eager_ops=ends[0]["eager_ops"] if ends else 0,
     )
 
@@ -129,7 +136,9 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
-def _program(event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path) -> ObservedProgram:
+def _program(
+    event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path
+) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
     of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
     program = Program(

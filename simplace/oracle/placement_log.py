@@ -74,7 +74,7 @@ def read_line(line: str) -> LogLine | None:
 
     >>> read_line("Executing op MatMul in device /job:localhost/replica:0/task:0/device:GPU:0").op
     'MatMul'
-    >>> read_line("I0000 00:00:1795191363.8777  42 placer.cc:162] x: (_Arg): /job:a/replica:0/task:0/device:CPU:0").thread
+    >>> read_line("I0000 00:00:1795191363.8  42 placer.cc:162] x: (_Arg): /job:a/replica:0/task:0/device:CPU:0").thread
     42
     >>> read_line("loss: 0.25 - accuracy: 0.9") is None
     True

@@ -67,7 +67,7 @@ def test_a_signature_knows_where_its_inputs_live(tmp_path: Path, as_text: bool) 
         "weight": DEFAULT_DEVICE,
         "count": HOST,
         "table": HOST,
-        "queue": "/gpu:1",
+        "queue": HOST.replace("CPU:0", "GPU:1"),
         "path": HOST,
         "scale": DEFAULT_DEVICE,
     }

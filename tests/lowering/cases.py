@@ -1,5 +1,6 @@
 """Small programs whose placer inputs TensorFlow and simplace must agree on."""
 
+import contextlib
 import tempfile
 
 import numpy as np
@@ -730,7 +731,8 @@ def case_accumulate_in_loops_and_calls():
     def f(x):
         return inner(x) + tf.raw_ops.AccumulateNV2(inputs=[x], shape=[])
 
-    f(tf.constant(1.0))
+    with contextlib.suppress(tf.errors.InvalidArgumentError):  # inlined too late to be replaced, so without a kernel
+        f(tf.constant(1.0))
 
     def build():
         def body(i, a):
@@ -795,7 +797,7 @@ def case_deep_scopes():
         with tf.device("/replica:0"):
             y = middle(x)
         with tf.device("/CPU:1"):
-            z = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: [middle(a)], [y])[0]
+            z = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: [middle(a)], [y], maximum_iterations=2)[0]
         return z, tf.identity(y)
 
     with tf.device("/job:localhost"):

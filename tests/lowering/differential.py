@@ -24,7 +24,7 @@ DEVICES: DeviceSet = local_devices([("CPU", 3)])
 def run_cases(cases: Path, out: Path, wanted: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run the cases of a file under TensorFlow; return what child.py wrote."""
     command = [sys.executable, str(HERE / "child.py"), str(cases), str(out), *wanted]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=500)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=150)
     if not out.exists():
         raise AssertionError(f"the TensorFlow child failed ({done.returncode}): {done.stderr[-2000:]}")
     return pickle.loads(out.read_bytes())

@@ -37,6 +37,21 @@ def test_text_survives_a_machine_without_fonts(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
+def test_prefers_the_dot_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "dot"
+    program.write_text("#!/bin/sh\necho \"<svg xmlns='http://www.w3.org/2000/svg'><g id='$1$2'/></svg>\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert b"-Tsvg-Gdpi=72" in render("digraph {}")
+
+
+def test_says_what_to_install_without_any_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("viz.layout.find_spec", lambda _: None)
+    with pytest.raises(LayoutError, match="pip install pygraphviz"):
+        render("digraph {}")
+
+
 def test_refuses_unknown_format() -> None:
     with pytest.raises(LayoutError, match="cannot draw as 'gif'; choose from: svg, png, pdf"):
         draw(Figure(), "gif")  # type: ignore[arg-type]

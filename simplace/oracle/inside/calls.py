@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
-from simplace.oracle.inside.devices import Gpus
-from simplace.oracle.inside.functions import Functions, Output, shown_name, zeros
-from simplace.oracle.inside.recorder import LogFile, Recorder
-from simplace.oracle.inside.source_lines import SourceLines
-from simplace.oracle.placement_log import Executed, LogLine, Placed
 from tensorflow.python.eager import context, core
 from tensorflow.python.framework import constant_op, dtypes, errors_impl, ops, tensor_shape
 from tensorflow.python.ops import gen_list_ops, gen_optional_ops, gen_resource_variable_ops
 
+from simplace.oracle.inside import call_device
+from simplace.oracle.inside.devices import Gpus, of_context
+from simplace.oracle.inside.functions import Functions, Output, shown_name, zeros
+from simplace.oracle.inside.recorder import LogFile, Recorder
+from simplace.oracle.inside.source_lines import SourceLines
+from simplace.oracle.messages import Request
+from simplace.oracle.placement_log import Executed, LogLine, Placed
+
 Call = Callable[[], Any]
 _CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
 _RETRACES = 50
+_ENDED_INPUTS = 100
 
 
 class Stopped(BaseException):
@@ -34,6 +39,12 @@ class CallLimit:
         self._lines = lines
         self._calls: Counter[str] = Counter()
         self._traces: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()
+
+    @property
+    def has_ended_input(self) -> bool:
+        """Say whether a function was told that its input has come to an end."""
+        return bool(self._ended)
 
     def is_new(self, name: str) -> None:
         """Forget the calls counted so far: `name` was placed anew."""
@@ -42,11 +53,25 @@ class CallLimit:
         if self._traces[name] > _RETRACES:
             self._stop(f"{name} was placed {_RETRACES} times, each time with another signature or other devices")
 
-    def count(self, name: str) -> None:
-        """Count a call of `name`; raise `Stopped` after the last one that is allowed."""
+    def count(self, name: str, reads_iterator: bool = False) -> None:
+        """Count a call of `name`; after the last one that is allowed, end its input or raise `Stopped`.
+
+        A function that reads an iterator sees the end of it: an epoch ends early, and what follows is still seen.
+        """
         self._calls[name] += 1
-        if self._calls[name] > self._most:
-            self._stop(f"{name} was called {self._most} times and nothing new was placed")
+        if self._calls[name] <= self._most:
+            return
+        why = f"{name} was called {self._most} times and nothing new was placed"
+        if reads_iterator and self._ended[name] < _ENDED_INPUTS:
+            self._end_input(name, why)
+        self._stop(why)
+
+    def _end_input(self, name: str, why: str) -> None:
+        self._ended[name] += 1
+        if self._ended[name] == 1:
+            self._recorder.remark(f"The input of {name} was ended early at {self._lines.here()}: {why}.")
+            warnings.filterwarnings("ignore", message=r"\s*Your input ran out of data")  # Keras blames the dataset
+        raise errors_impl.OutOfRangeError(None, None, "End of sequence")
 
     def _stop(self, why: str) -> None:
         at = self._lines.here()
@@ -58,28 +83,29 @@ class FunctionCalls:
     """Observe the calls of traced functions."""
 
     def __init__(
-        self, functions: Functions, recorder: Recorder, log: LogFile, limit: CallLimit, gpus: Gpus, narrow: str
+        self, functions: Functions, recorder: Recorder, log: LogFile, limit: CallLimit, gpus: Gpus, request: Request
     ) -> None:
         self._functions = functions
         self._recorder = recorder
         self._log = log
         self._limit = limit
         self._gpus = gpus
-        self._narrow = narrow
+        self._machine = request.machine
+        self._narrow = request.options.function
         self._made_up: dict[tuple[Any, ...], dict[str, str]] = {}
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and hand back its values or made-up ones."""
         shown = shown_name(name)
-        soft = context.context()._soft_device_placement is not False
+        soft = call_device.soft_placement()
         arg_devices = [_device_of(tensor) for tensor in inputs]
         key = (name, scope, soft, *arg_devices)
         known = self._made_up.get(key)
         if known is not None:
-            self._limit.count(shown)
+            self._limit.count(shown, self._functions.reads_iterator(name))
             return self._make_up(name, inputs, known)
         if self._is_compiled(name):
-            return self._run_compiled(name, inputs, call)
+            return self._run_compiled(name, inputs, scope, call)
         held = self._hold_variables(inputs)
         start = self._log.end()
         result, error = self._attempt(call)
@@ -90,7 +116,7 @@ class FunctionCalls:
             self._record(name, shown, arg_devices, scope, soft, placed, error if refused else None)
             self._limit.is_new(shown)
         else:
-            self._limit.count(shown)
+            self._limit.count(shown, self._functions.reads_iterator(name))
         if error is None:
             return result
         if refused or not self._gpus.have_refused:
@@ -113,6 +139,8 @@ class FunctionCalls:
     ) -> None:
         if self._narrow and shown.split(" ")[0] != self._narrow:
             return
+        if not self._recorder.programs:  # now, in case the program crashes later
+            self._recorder.event("devices", devices=of_context(self._machine))
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)
         for inner in names[1:]:
@@ -153,19 +181,24 @@ class FunctionCalls:
                 gen_resource_variable_ops.assign_variable_op(tensor, zeros_on(tensor.device, dtype, shape))
 
     def _is_compiled(self, name: str) -> bool:
-        return self._functions.definition(name).attr["_XlaMustCompile"].b
+        return bool(self._functions.definition(name).attr["_XlaMustCompile"].b)
 
-    def _run_compiled(self, name: str, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_compiled(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         shown = shown_name(name)
-        self._recorder.remark(f"{shown} has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it.")
+        self._recorder.remark(
+            f"{shown} has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it."
+        )
         self._limit.count(shown)
-        return self._make_up(name, inputs, {}) if self._gpus.emulated else call()
+        home = call_device.choose(call_device.EVERY_TYPE, scope)
+        if "/device:GPU:" not in home:
+            return call()
+        return self._make_up(name, inputs, {}, home)
 
-    def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
+    def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str], otherwise: str = "") -> list[Any]:
         results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]
         outputs = self._functions.outputs(name)
         made = zip(results, outputs, strict=True)
-        return [self._value(name, spec, inputs, devices.get(result, "")) for result, spec in made]
+        return [self._value(name, output, inputs, devices.get(result, otherwise)) for result, output in made]
 
     def _value(self, name: str, output: Output, inputs: Sequence[Any], device: str) -> Any:
         if output.handed_through is not None:
@@ -185,7 +218,7 @@ def code_name(code: int) -> str:
     >>> code_name(3)
     'INVALID_ARGUMENT'
     """
-    return _CODES.get(code, str(code))
+    return str(_CODES.get(code, code))
 
 
 def host() -> str:

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
-from simplace.oracle.machine import GIB, Machine
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import load_library
+
+from simplace.oracle.machine import GIB, Machine
 
 HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
 _COUNT, _MEMORY = "SIMPLACE_GPU_COUNT", "SIMPLACE_GPU_MEMORY"
@@ -64,56 +65,85 @@ def prepare(machine: Machine, plugin: str) -> Gpus:
     os.environ[_MEMORY] = str(machine.gpu_memory)
     if plugin:
         load_library.load_pluggable_device_library(plugin)
-        _show_gpus_by_visible_devices(machine)
-        _split_gpus_by_count()
+        _split_gpus_by_count(machine)
+    _configure_when_listed(machine)
     tf.debugging.set_log_device_placement(True)
     _keep_logging()
-    _configure(machine)
     return Gpus(plugin)
 
 
-def session_config(config: Any, machine: Machine, plugin: str) -> Any:
-    """Copy a session's configuration with logging on and with the machine's devices."""
+def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[int]]:
+    """Copy a session's configuration with logging on and with the machine's devices; give each GPU's memory too."""
     copy = config_pb2.ConfigProto()
     copy.CopyFrom(config)
     copy.log_device_placement = True
     if "CPU" not in copy.device_count and machine.cpus > 1:
         copy.device_count["CPU"] = machine.cpus
     if not plugin:
-        return copy
+        return copy, []
     options = copy.gpu_options
     chosen = _numbers(options.visible_device_list)
     physical = _visible_gpus(machine) if chosen is None else chosen
-    splits = [list(each.memory_limit_mb) for each in options.experimental.virtual_devices]
-    if not splits:
-        splits = [list(machine.split_of(gpu)) for gpu in physical]
-    wanted = sum(max(1, len(split)) for split in splits[: len(physical)]) + max(0, len(physical) - len(splits))
+    splits = [[mebibytes << 20 for mebibytes in each.memory_limit_mb] for each in options.experimental.virtual_devices]
+    memory = _logical_memory(splits or [list(machine.split_of(gpu)) for gpu in physical], len(physical), machine)
     if "GPU" in copy.device_count:
-        wanted = min(wanted, copy.device_count["GPU"])
-    _show(wanted)
-    copy.device_count["GPU"] = wanted
-    copy.pluggable_device_options.visible_device_list = ",".join(f"GPU:{number}" for number in range(wanted))
-    return copy
+        memory = memory[: copy.device_count["GPU"]]
+    _show(len(memory))
+    copy.device_count["GPU"] = len(memory)
+    copy.pluggable_device_options.visible_device_list = _gpu_list(memory)
+    return copy, memory
 
 
-def described(names: list[str], machine: Machine) -> list[dict[str, str]]:
-    """Describe devices by full name, type and the hardware that is behind them."""
-    gpu = f"emulated, {machine.gpu_memory / GIB:g} GiB"
-    types = {name: name.rsplit(":", 2)[-2] for name in names}
-    return [{"name": name, "type": kind, "description": gpu if kind == "GPU" else ""} for name, kind in types.items()]
+def of_context(machine: Machine) -> list[dict[str, str]]:
+    """Describe the devices of TensorFlow's context, which is made if need be."""
+    context.ensure_initialized()
+    return described(list(context.context().devices()), _context_memory(context.context(), machine))
 
 
-def _configure(machine: Machine) -> None:
+def described(names: list[str], memory: list[int]) -> list[dict[str, str]]:
+    """Describe devices by full name, type and the hardware that is behind them; `memory` is that of GPU:0, GPU:1 ..."""
+    return [_described(name, memory) for name in names]
+
+
+def _described(name: str, memory: list[int]) -> dict[str, str]:
+    kind, number = name.rsplit(":", 2)[-2:]
+    hardware = f"emulated, {memory[int(number)] / GIB:g} GiB" if kind == "GPU" else ""
+    return {"name": name, "type": kind, "description": hardware}
+
+
+def _configure_when_listed(machine: Machine) -> None:
+    """Configure the machine when TensorFlow first lists its devices: until then a program may hide some.
+
+    That is what setting CUDA_VISIBLE_DEVICES does, from the top of a script.
+    """
+    initialize = context.Context._initialize_physical_devices
+
+    listed = False
+
+    def initialize_configured(self: Any, reinitialize: bool = False) -> Any:
+        nonlocal listed
+        if listed and not reinitialize:
+            return
+        listed = True
+        visible = _visible_gpus(machine)
+        _show(len(visible))
+        initialize(self, True)  # loading the plugin has listed them once
+        _configure(self, machine, visible)
+
+    context.Context._initialize_physical_devices = initialize_configured
+
+
+def _configure(self: Any, machine: Machine, visible: list[int]) -> None:
     if machine.cpus > 1:
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * machine.cpus)
-    gpus = tf.config.list_physical_devices("GPU") if machine.gpus else []
-    for number, gpu in enumerate(gpus):
+        cpu = self.list_physical_devices("CPU")[0]
+        self.set_logical_device_configuration(cpu, [context.LogicalDeviceConfiguration()] * machine.cpus)
+    gpus = dict(zip(visible, self.list_physical_devices("GPU"), strict=False))
+    for number, gpu in gpus.items():
         if limits := machine.split_of(number):
-            parts = [tf.config.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
-            tf.config.set_logical_device_configuration(gpu, parts)
+            parts = [context.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
+            self.set_logical_device_configuration(gpu, parts)
     if machine.visible is not None:
-        tf.config.set_visible_devices([gpus[number] for number in machine.visible], "GPU")
+        self.set_visible_devices([gpus[number] for number in machine.visible if number in gpus], "GPU")
 
 
 def _keep_logging() -> None:
@@ -122,33 +152,35 @@ def _keep_logging() -> None:
     context.Context.log_device_placement = setting.setter(lambda self, enable: None)
 
 
-def _show_gpus_by_visible_devices(machine: Machine) -> None:
-    """Let a program that sets CUDA_VISIBLE_DEVICES hide GPUs until TensorFlow first lists them."""
-    initialize = context.Context._initialize_physical_devices
-
-    def initialize_visible(self: Any, reinitialize: bool = False) -> Any:
-        if self._physical_devices is None or reinitialize:
-            _show(len(_visible_gpus(machine)))
-        return initialize(self, reinitialize)
-
-    context.Context._initialize_physical_devices = initialize_visible
-
-
-def _split_gpus_by_count() -> None:
+def _split_gpus_by_count(machine: Machine) -> None:
     """Turn the context's visible and logical GPUs into as many whole GPUs of the plugin."""
     compute = context.Context._compute_device_options
 
     def compute_counted(self: Any, device_type: str) -> Any:
         options = compute(self, device_type)
-        if device_type != "PluggableDevice":
-            return options
-        visible = [gpu for gpu in self.list_physical_devices("GPU") if gpu in self._visible_device_list]
-        wanted = sum(len(self._virtual_device_map.get(gpu) or (None,)) for gpu in visible)
-        _show(wanted)
-        options.visible_device_list = ",".join(f"GPU:{number}" for number in range(wanted))
+        if device_type == "PluggableDevice":
+            memory = _context_memory(self, machine)
+            _show(len(memory))
+            options.visible_device_list = _gpu_list(memory)
         return options
 
     context.Context._compute_device_options = compute_counted
+
+
+def _context_memory(self: Any, machine: Machine) -> list[int]:
+    visible = [gpu for gpu in self.list_physical_devices("GPU") if gpu in self._visible_device_list]
+    splits = [[part.memory_limit << 20 for part in self._virtual_device_map.get(gpu) or ()] for gpu in visible]
+    return _logical_memory(splits, len(visible), machine)
+
+
+def _logical_memory(splits: list[list[int]], gpus: int, machine: Machine) -> list[int]:
+    """Give the memory of each logical GPU; a GPU without a split is whole."""
+    given = splits[:gpus] + [[]] * (gpus - len(splits))
+    return [limit for split in given for limit in split or [machine.gpu_memory]]
+
+
+def _gpu_list(memory: list[int]) -> str:
+    return ",".join(f"GPU:{number}" for number in range(len(memory)))
 
 
 def _show(gpus: int) -> None:

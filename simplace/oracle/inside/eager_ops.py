@@ -1,14 +1,16 @@
-"""Eager execution with emulated GPUs: compute on the CPU, and leave the result where TensorFlow would have.
-
-Mirrors the choice of device in tensorflow/core/common_runtime/eager/{execute,placement_utils,context}.cc.
-"""
+"""Eager execution with emulated GPUs: compute on the CPU, and leave the result where TensorFlow would have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from simplace.oracle.inside import kernel_types
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context, core, record
+from tensorflow.python.framework import dtypes, ops
+from tensorflow.python.ops import gen_resource_variable_ops
+
+from simplace.oracle.inside import call_device, kernel_types
 from simplace.oracle.inside.calls import (
     FunctionCalls,
     host,
@@ -18,10 +20,6 @@ from simplace.oracle.inside.calls import (
     read_variable,
     to_device,
 )
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import context, core, record
-from tensorflow.python.framework import device_spec, dtypes, ops
-from tensorflow.python.ops import gen_resource_variable_ops
 
 # These create, read, write or copy; their GPU kernels need no GPU.
 _HARMLESS = frozenset({
@@ -40,7 +38,6 @@ class EagerExecution:
         self._fast = pywrap_tfe.TFE_Py_FastPathExecute
         self._execute = pywrap_tfe.TFE_Py_Execute
         self._execute_cancelable = pywrap_tfe.TFE_Py_ExecuteCancelable
-        self._chosen: dict[tuple[Any, ...], str] = {}
 
     def watch(self) -> None:
         """Take all eager ops and calls from now on."""
@@ -80,20 +77,10 @@ class EagerExecution:
             return self._run_on_clones(inputs, run)
         if any(not is_variable(tensor) for tensor in handles):
             return run()
-        chosen = host() if handles else self._choose(op, attrs or (), device or "")
+        chosen = host() if handles else call_device.choose(_kernel_types(op, attrs or ()), device or "")
         if "/device:GPU:" not in chosen:
             return run()
         return [to_device(result, chosen) for result in run(host(), inputs)]
-
-    def _choose(self, op: str, attrs: Sequence[Any], scope: str) -> str:
-        """Name the device TensorFlow would run a stateless op on, "" where it would refuse."""
-        types = kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
-        soft = context.context()._soft_device_placement is not False
-        key = (types, scope, soft)
-        if key not in self._chosen:
-            names = context.context().devices()
-            self._chosen[key] = _first(names, types, scope) or (_first(names, types, _task(scope)) if soft else "")
-        return self._chosen[key]
 
     def _run_on_clones(self, inputs: Sequence[Any], run: Callable[..., Any]) -> Any:
         """Run an op that works on GPU variables on copies of them in host memory, then write the copies back."""
@@ -109,6 +96,10 @@ class EagerExecution:
         return [to_device(result, home) for result in results]
 
 
+def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
+    return kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
+
+
 def _clone(handle: Any) -> Any:
     described = handle._handle_data.shape_and_type[0]
     with record.stop_recording(), ops.device(host()):
@@ -119,22 +110,3 @@ def _clone(handle: Any) -> Any:
         if is_initialized(handle):
             gen_resource_variable_ops.assign_variable_op(clone, read_variable(handle))
     return clone
-
-
-def _first(names: Sequence[str], types: frozenset[str], scope: str) -> str:
-    wanted = device_spec.DeviceSpecV2.from_string(scope) if scope else device_spec.DeviceSpecV2()
-    for kind in ("GPU", "CPU"):
-        for name in sorted(names):
-            if kind in types and f"/device:{kind}:" in name and _fits(wanted, name):
-                return name
-    return ""
-
-
-def _fits(wanted: Any, name: str) -> bool:
-    device = device_spec.DeviceSpecV2.from_string(name)
-    fields = ("job", "replica", "task", "device_type", "device_index")
-    return all(getattr(wanted, field) in (None, getattr(device, field)) for field in fields)
-
-
-def _task(scope: str) -> str:
-    return scope.split("/device:")[0]

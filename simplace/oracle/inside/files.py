@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
 from simplace.oracle.inside.functions import zeros
 from simplace.oracle.messages import Options
 
 
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session and run a target that needs nothing of it."""
-    definition = tf.compat.v1.GraphDef.FromString(Path(path).read_bytes())
+    definition = _read(Path(path).read_bytes())
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(definition, name="")
@@ -20,6 +23,13 @@ def place_graph(path: str, options: Options) -> None:
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
         session.run(first.outputs[0] if first.type == "Const" else first)
+
+
+def _read(data: bytes) -> Any:
+    try:
+        return tf.compat.v1.GraphDef.FromString(data)
+    except DecodeError:
+        return text_format.Parse(data, tf.compat.v1.GraphDef())
 
 
 def call_saved_model(directory: str, options: Options) -> None:

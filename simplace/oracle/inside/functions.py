@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from simplace.oracle.inside.recorder import Recorder
-from simplace.oracle.inside.source_lines import SourceLines
 from tensorflow.core.framework import function_pb2, graph_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import versions
+
+from simplace.oracle.inside.recorder import Recorder
+from simplace.oracle.inside.source_lines import SourceLines
 
 _HANDS_ON = ("Identity", "While", "StatelessWhile")
 _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
@@ -43,6 +44,7 @@ class Functions:
         self._graphs: dict[str, Any] = {}
         self._outputs: dict[str, tuple[Output, ...]] = {}
         self._definitions: dict[str, function_pb2.FunctionDef] = {}
+        self._readers: dict[str, bool] = {}
 
     def watch(self) -> None:
         """Note the graph of each function that is made from now on."""
@@ -66,13 +68,26 @@ class Functions:
         """Collect the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
         graph = graph_pb2.GraphDef()
         graph.versions.producer = versions.GRAPH_DEF_VERSION
+        names = self._reached(name)
+        graph.library.function.extend(self.definition(reached) for reached in names)
+        return graph.SerializeToString(), names
+
+    def reads_iterator(self, name: str) -> bool:
+        """Say whether a call of `name` takes an element from an iterator."""
+        known = self._readers.get(name)
+        if known is None:
+            nodes = (node for reached in self._reached(name) for node in self.definition(reached).node_def)
+            known = self._readers[name] = any(node.op.startswith("IteratorGetNext") for node in nodes)
+        return known
+
+    def _reached(self, name: str) -> list[str]:
+        seen = {name: None}
         names = [name]
         for reached in names:  # grows while it is walked
-            definition = self.definition(reached)
-            graph.library.function.append(definition)
-            known = set(names)
-            names.extend(new for new in dict.fromkeys(_called(definition.node_def)) if new not in known)
-        return graph.SerializeToString(), names
+            called = dict.fromkeys(_called(self.definition(reached).node_def))
+            names.extend(new for new in called if new not in seen)
+            seen.update(called)
+        return names
 
     def outputs(self, name: str) -> tuple[Output, ...]:
         """Describe each output of a function."""
@@ -117,8 +132,8 @@ def notes_of(graph: Any, lines: SourceLines) -> dict[str, Any]:
 def shown_name(name: str) -> str:
     """Give a function the name its author knows.
 
-    >>> shown_name("__inference_train_step_123"), shown_name("__forward_f_2_9"), shown_name("__inference___backward_f_4_17")
-    ('train_step', 'f_2 (forward)', 'f (backward)')
+    >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
+    ['step', 'f_2 (forward)', 'f (backward)']
     """
     part = ""
     while found := _GENERATED.match(name):

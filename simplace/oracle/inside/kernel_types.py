@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tensorflow.core.framework import types_pb2
@@ -12,13 +12,13 @@ from tensorflow.python.framework import kernels, op_def_registry
 _HOST_TYPES = {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT}
 
 
-@lru_cache(maxsize=None)
+@cache
 def signature(op: str) -> Any:
     """Give the OpDef of `op`, None if it is not an op."""
     return op_def_registry.get(op)
 
 
-@lru_cache(maxsize=None)
+@cache
 def handles_objects(op: str) -> bool:
     """Say whether `op` works on something else than numbers: it takes or makes a variant, makes a resource, or calls.
 
@@ -39,7 +39,7 @@ def device_types(op: str, attrs: Mapping[str, Any]) -> frozenset[str]:
     return _device_types(op, tuple(sorted((name, _types(value)) for name, value in attrs.items())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _device_types(op: str, attrs: tuple[tuple[str, tuple[int, ...]], ...]) -> frozenset[str]:
     given = dict(attrs)
     found: set[str] = set()

@@ -13,7 +13,6 @@ from typing import Any
 from simplace.oracle import messages
 from simplace.oracle.placement_log import LogLine, read_line
 
-
 _ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
 
 

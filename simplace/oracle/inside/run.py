@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+
 from simplace.kernels import capture
 from simplace.oracle import messages
 from simplace.oracle.inside import devices, files, script, uncalled
@@ -17,7 +18,6 @@ from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.sessions import SessionRuns
 from simplace.oracle.inside.source_lines import SourceLines
 from simplace.oracle.messages import Request
-from tensorflow.python.eager import context
 
 
 def run(request: Request) -> int:
@@ -26,19 +26,21 @@ def run(request: Request) -> int:
     recorder = Recorder(directory)
     recorder.event("started", tensorflow=tf.version.VERSION)
     _write_registry(request.registry)
+    if request.machine.gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
+        recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
     lines = SourceLines(request.target)
     gpus = devices.prepare(request.machine, request.plugin)
     log = LogFile(directory / messages.LOG)
     limit = CallLimit(request.options.max_calls, recorder, lines)
     functions = Functions(recorder, lines)
-    calls = FunctionCalls(functions, recorder, log, limit, gpus, request.options.function)
+    calls = FunctionCalls(functions, recorder, log, limit, gpus, request)
     eager = EagerExecution(calls, gpus.emulated)
-    sessions = SessionRuns(functions, recorder, log, limit, gpus, lines, request.machine, request.plugin)
+    sessions = SessionRuns(functions, recorder, log, limit, gpus, lines, request)
     for watcher in (functions, eager, sessions):
         watcher.watch()
     lines.watch_device_scopes()
     try:
-        failure = _run_target(request, recorder, lines)
+        failure = _run_target(request, recorder, lines, limit)
     finally:
         _end(request, recorder, eager)
     if failure is not None:
@@ -46,7 +48,7 @@ def run(request: Request) -> int:
     return 0
 
 
-def _run_target(request: Request, recorder: Recorder, lines: SourceLines) -> dict[str, Any] | None:
+def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit) -> dict[str, Any] | None:
     try:
         if request.mode == "graph":
             files.place_graph(request.target, request.options)
@@ -58,16 +60,17 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines) -> dic
     except BaseException as error:
         # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
         if recorder.is_refusal(error):
-            recorder.remark("The program ended there, since it does not handle the refusal.")
+            if request.mode == "script":
+                recorder.remark("The program ended there, since it does not handle the refusal.")
+            return None
+        if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
             return None
         return script.failure_of(error, lines)
     return None
 
 
 def _end(request: Request, recorder: Recorder, eager: EagerExecution) -> None:
-    context.ensure_initialized()
-    names = list(context.context().devices())
-    recorder.event("devices", devices=devices.described(names, request.machine))
+    recorder.event("devices", devices=devices.of_context(request.machine))
     recorder.event("ended", eager_ops=eager.ops)
 
 

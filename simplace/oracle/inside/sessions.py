@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from tensorflow.python.client import pywrap_tf_session as tf_session
+from tensorflow.python.client import session as session_module
+from tensorflow.python.eager import context
+from tensorflow.python.framework import errors_impl, op_def_registry
 
 from simplace.oracle.inside.calls import CallLimit, code_name
 from simplace.oracle.inside.devices import Gpus, described, session_config
 from simplace.oracle.inside.functions import Functions, notes_of, zeros
 from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.source_lines import SourceLines
-from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Request
 from simplace.oracle.placement_log import Placed
-from tensorflow.python.client import pywrap_tf_session as tf_session
-from tensorflow.python.client import session as session_module
-from tensorflow.python.eager import context
-from tensorflow.python.framework import errors_impl, op_def_registry
 
 _NAME = "Session.run"
 
@@ -30,8 +32,7 @@ class SessionRuns:
         limit: CallLimit,
         gpus: Gpus,
         lines: SourceLines,
-        machine: Machine,
-        plugin: str,
+        request: Request,
     ) -> None:
         self._functions = functions
         self._recorder = recorder
@@ -39,8 +40,10 @@ class SessionRuns:
         self._limit = limit
         self._gpus = gpus
         self._lines = lines
-        self._machine = machine
-        self._plugin = plugin
+        self._machine = request.machine
+        self._plugin = request.plugin
+        self._kind = "session" if request.mode == "script" else "graph"
+        self._name = _NAME if request.mode == "script" else os.path.basename(request.target)
         self._placed = 0
 
     def watch(self) -> None:
@@ -50,7 +53,8 @@ class SessionRuns:
 
         def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             given = config if config is not None else context.context().config
-            create(session, target, graph, session_config(given, self._machine, self._plugin))
+            logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
+            create(session, target, graph, logged)
             session._simplace_kept = {}
 
         def extend_observed(session: Any) -> None:
@@ -103,13 +107,13 @@ class SessionRuns:
         self._placed += 1
         self._functions.write_notes(names)
         self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes_of(session.graph, self._lines))
-        shown = _NAME if self._placed == 1 else f"{_NAME} ({self._placed})"
+        shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"
         if session._config.graph_options.place_pruned_graph:
             self._recorder.remark(f"{shown} sets place_pruned_graph: TensorFlow places less than the graph shown here.")
         self._recorder.program(
             graph.SerializeToString(),
             name=shown,
-            program_kind="session",
+            program_kind=self._kind,
             function=None,
             arg_devices=[],
             scope="",
@@ -121,7 +125,7 @@ class SessionRuns:
             refused=None
             if error is None
             else self._recorder.refusal(shown, code_name(error.error_code), str(error.message)),
-            devices=described([device.name for device in session.list_devices()], self._machine),
+            devices=described([device.name for device in session.list_devices()], session._simplace_memory),
         )
         if error is None:
             session._simplace_kept.update(_stateful(session.graph, placed))

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import simplace
 from tensorflow.python.framework import ops
 from tensorflow.python.util import tf_stack
+
+import simplace
 
 _OWN = str(Path(simplace.__file__).parent) + os.sep
 
@@ -25,7 +26,7 @@ class SourceLines:
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
-        self._libraries = tuple(os.path.realpath(folder) + os.sep for folder in folders) + (_OWN,)
+        self._libraries = (_OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
 
     def watch_device_scopes(self) -> None:
@@ -78,5 +79,3 @@ class SourceLines:
         if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
             return ""
         return whole.removeprefix(self._here) if whole.startswith(self._here) else filename
-
-

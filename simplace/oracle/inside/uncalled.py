@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
 from simplace.oracle.inside.functions import zeros
 from simplace.oracle.inside.recorder import Recorder
-from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 
 def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:

@@ -1,0 +1,74 @@
+"""The order of nodes and edges of a graph made from a node list."""
+
+import pytest
+
+from simplace.errors import TargetError
+from simplace.lowering.construct import construct
+from simplace.lowering.signatures import Signatures
+from tests.lowering.worlds import TABLE, nodes
+
+
+def build(text):
+    return construct(nodes(text), Signatures(TABLE, {}))
+
+
+def names(graph):
+    return " ".join(node.name for node in graph.op_nodes())
+
+
+def edges(graph):
+    return " ".join(f"{e.src.name}{'^' if e.is_control else ''}>{e.dst.name}" for e in graph.edges)
+
+
+def test_sorted_list_keeps_its_order():
+    graph = build("b = Const() {dtype=float}\na = Const() {dtype=float}\nc = AddV2(a, b)")
+    assert names(graph) == "b a c"
+
+
+def test_first_ready_node_of_the_list_goes_first():
+    graph = build("""
+        late = AddV2(z, a)
+        z = Relu(y)
+        a = Const() {dtype=float}
+        y = Const() {dtype=float}
+    """)
+    assert names(graph) == "a y z late"
+
+
+def test_control_inputs_by_name_without_duplicates():
+    graph = build("""
+        b = NoOp()
+        a = NoOp()
+        x = Const(^b, ^a, ^b) {dtype=float}
+        y = Relu(x)
+    """)
+    assert edges(graph) == "a^>x b^>x x>y _SOURCE^>_SINK _SOURCE^>b _SOURCE^>a y^>_SINK"
+
+
+def test_loop_is_closed_after_all_nodes():
+    graph = build("""
+        one = Const() {dtype=float}
+        enter = Enter(one) {frame_name=b"f"}
+        merge = Merge(enter, next) {N=2}
+        other = Relu(merge)
+        next = NextIteration(merge)
+    """)
+    assert names(graph) == "one enter merge other next"
+    assert edges(graph).startswith("one>enter enter>merge merge>other merge>next next>merge _SOURCE^>_SINK")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = NoOp()\na = NoOp()", "two nodes are called 'a'; names must be unique in a graph"),
+        ("a = Relu(b)", "node 'a' has the input 'b', but no node is called 'b'"),
+        ("a = Relu(b)\nb = Relu(a)", "2 nodes are in a cycle, among them 'a'"),
+        ("a = NoOp()\nb = Relu(a)", "node 'b' reads output 0 of 'a', which has 0 outputs"),
+        ("a = Relu()", "node 'a' has 0 inputs, but its op Relu takes 1"),
+        ("a = NoOp()\nb = Relu(^a, a)", "node 'b' has the data input 'a' after a control input"),
+    ],
+)
+def test_graph_that_does_not_hold_together(text, message):
+    with pytest.raises(TargetError) as error:
+        build(text)
+    assert str(error.value) == message
