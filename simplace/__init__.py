@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simplace._version import __version__
 
 if TYPE_CHECKING:
+    from simplace.oracle.machine import Machine
     from simplace.result import Result
 
 __all__ = ["__version__", "check", "place"]
@@ -32,7 +34,8 @@ def place(
     """
     from simplace import targets
 
-    settings, note = _settings(devices, soft_placement, arguments, visible, max_calls, timeout, kernels)
+    machine, note = _machine(devices, visible)
+    settings = targets.Settings(machine, soft_placement, tuple(arguments), max_calls, timeout, kernels)
     return targets.place(target, settings).with_devices_note(note)
 
 
@@ -50,17 +53,12 @@ def check(
     """Do what `place` does, and let TensorFlow place files too; `result.agrees` says whether it does the same."""
     from simplace import targets
 
-    settings, note = _settings(devices, soft_placement, arguments, visible, max_calls, timeout, kernels)
+    machine, note = _machine(devices, visible)
+    settings = targets.Settings(machine, soft_placement, tuple(arguments), max_calls, timeout, kernels)
     return targets.check(target, settings).with_devices_note(note)
 
 
-def _settings(  # type: ignore[no-untyped-def]
-    devices, soft_placement, arguments, visible, max_calls, timeout, kernels
-):
-    import os
-
+def _machine(devices: str | None, visible: str | None) -> tuple[Machine, str]:
     from simplace.machine_file import machine
-    from simplace.targets import Settings
 
-    found, note = machine(devices, visible, os.environ)
-    return Settings(found, soft_placement, tuple(arguments), max_calls, timeout, kernels), note
+    return machine(devices, visible, os.environ)

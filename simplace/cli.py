@@ -100,13 +100,13 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         "target", metavar="TARGET", help="model.py, model.py:function, a SavedModel directory, .pb, .pbtxt or .keras; "
         "a script's own arguments follow after --"
     )  # fmt: skip
-    parser.add_argument("--devices", metavar="LIST", help="such as cpu:1,gpu:2, or a TOML file that describes a machine")
+    parser.add_argument("--devices", metavar="LIST", help="such as cpu:1,gpu:2, or a TOML file of a machine")
     parser.add_argument("--visible", metavar="N,N", help="the physical GPUs that the program sees, in this order")
     soft = parser.add_mutually_exclusive_group()
     soft.add_argument("--soft", dest="soft", action="store_true", default=None, help="turn soft placement on")
     soft.add_argument("--hard", dest="soft", action="store_false", help="turn soft placement off")
-    parser.add_argument("--max-calls", metavar="N", type=_positive, default=10, help="stop a script once a function was "
-                        "called N times and nothing new was placed (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--max-calls", metavar="N", type=_positive, default=10, help="stop a script once one function "
+                        "was called N times and nothing new was placed (default: %(default)s)")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=_seconds, default=300.0,
                         help="end a script after S seconds (default: %(default)g)")  # fmt: skip
     parser.add_argument("--kernels", metavar="FILE", default="", help="a TOML file with the kernels of custom ops")

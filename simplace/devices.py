@@ -6,7 +6,7 @@ Names follow xla/tsl/util/device_name_utils.cc, sets follow tensorflow/core/comm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -98,11 +98,11 @@ class DeviceName(NamedTuple):
         """Replace each field by the other's where that is set (EnsureSpecification)."""
         if other == _NOWHERE:
             return self
-        return DeviceName(*(a if b is None else b for a, b in zip(self, other, strict=True)))
+        return _made([a if b is None else b for a, b in zip(self, other, strict=True)])
 
     def filled_from(self, other: DeviceName) -> DeviceName:
         """Take each unset field from the other (MergeUnsetDevNames)."""
-        return DeviceName(*(b if a is None else a for a, b in zip(self, other, strict=True)))
+        return _made([b if a is None else a for a, b in zip(self, other, strict=True)])
 
     def merged(self, other: DeviceName, how: Merge) -> DeviceName:
         """Merge two names field by field; raise `DeviceConflict` where `how` does not allow a difference.
@@ -131,9 +131,13 @@ class DeviceName(NamedTuple):
 _NOWHERE = DeviceName()
 
 
+def _made(fields: list[str | int | None]) -> DeviceName:
+    return DeviceName(*fields)  # type: ignore[arg-type]
+
+
 def _fields(found: re.Match[str]) -> dict[str, str | int | None]:
     def number(text: str | None) -> int | None:
-        return None if text in (None, "*") else int(text)  # type: ignore[arg-type]
+        return None if text is None or text == "*" else int(text)
 
     groups = found.groupdict()
     if groups["legacy"] is not None:
@@ -164,7 +168,7 @@ def _merged(target: DeviceName, other: DeviceName, how: Merge) -> DeviceName:
             continue
         fields[i:] = [None] * (5 - i)
         break
-    return DeviceName(*fields)  # type: ignore[arg-type]
+    return _made(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +199,7 @@ def device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
     """Make a device from its full name; raise `DeviceSpecError` if a field is missing."""
     spec = DeviceName.parse(name)
     if spec is None or None in spec:
-        raise DeviceSpecError(
-            f"{name!r} is not a full device name; one looks like {LOCAL_TASK}/device:GPU:0"
-        )
+        raise DeviceSpecError(f"{name!r} is not a full device name; one looks like {LOCAL_TASK}/device:GPU:0")
     return Device(str(spec), spec, is_local, memory)
 
 
@@ -211,7 +213,7 @@ class DeviceSet:
         if twice:
             raise DeviceSpecError(f"device {twice[0]} is listed twice; each device needs a name of its own")
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Device]:
         return iter(self.devices)
 
     def __len__(self) -> int:

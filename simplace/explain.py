@@ -329,8 +329,8 @@ def _overruled(words: _Words, reason: why.Overruled) -> str:
 
 
 def _only_kernel(words: _Words, reason: why.OnlyKernel) -> str:
-    preferred = words.device(reason.preferred)
-    return f"Nobody asked for a device, and {preferred} cannot run it for want of a kernel: {words.device(reason.device)}."
+    preferred, device = words.device(reason.preferred), words.device(reason.device)
+    return f"Nobody asked for a device, and {preferred} cannot run it for want of a kernel: {device}."
 
 
 def _held_on_host(words: _Words, reason: why.HeldOnHost) -> str:

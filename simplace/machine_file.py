@@ -133,5 +133,5 @@ def _bytes(path: Path, value: Any) -> int:
         return value
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
     if found is None or found[2].lower() not in _UNITS:
-        raise DeviceSpecError(f"{path}: {value!r} is not an amount of memory; write one like \"16 GiB\" or 1073741824")
+        raise DeviceSpecError(f'{path}: {value!r} is not an amount of memory; write one like "16 GiB" or 1073741824')
     return int(float(found[1]) * _UNITS[found[2].lower()])

@@ -68,7 +68,9 @@ def parse_target(text: str) -> Target:
     if path.suffix in GRAPH_SUFFIXES:
         return Target(path, "graph")
     known = choices([".py", ".keras", *GRAPH_SUFFIXES])
-    raise TargetError(f"{path}: cannot tell what this is from its name; simplace reads {known} and SavedModel directories")
+    raise TargetError(
+        f"{path}: cannot tell what this is by its name; simplace reads {known} and SavedModel directories"
+    )
 
 
 def place(target: str, settings: Settings | None = None) -> Result:
@@ -155,7 +157,7 @@ def _agreement_with_log(placed: Placed, log: Sequence[LoggedNode], whole: bool) 
 def _raise_failure(target: str, observed: Observation) -> None:
     if observed.failure is None:
         return
-    raise ProgramError(observed.failure.text if observed.failure.how == "timed out" else f"{target}: {observed.failure.text}")
+    raise ProgramError(f"{target}: {observed.failure.text}")
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
@@ -163,7 +165,7 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
         return f"{target}: {' '.join(observed.remarks) or f'the script has no tf.function called {parsed.function}'}"
     ran = f"it ran {observed.eager_ops} ops eagerly, one by one" if observed.eager_ops else "it ran no op"
     hint = " ".join(observed.remarks) or "decorate the function to look at with @tf.function and call it"
-    return f"{target}: the script calls no tf.function and runs no session, so there is no graph to place ({ran}). {hint}"
+    return f"{target}: the script calls no tf.function and runs no session, so nothing can be placed ({ran}). {hint}"
 
 
 def _table(table: KernelTable, settings: Settings) -> KernelTable:

@@ -67,8 +67,8 @@ def _node(placement: Placement, i: int) -> dict[str, Any]:
 
 
 def _reason(placement: Placement, reason: why.Reason) -> dict[str, Any]:
-    values = {field.name: getattr(reason, field.name) for field in fields(reason) if field.name not in ("node", "device")}
-    return {"rule": reason.rule, **{name: _value(placement, name, value) for name, value in values.items()}}
+    names = [field.name for field in fields(reason) if field.name not in ("node", "device")]
+    return {"rule": reason.rule, **{name: _value(placement, name, getattr(reason, name)) for name in names}}
 
 
 def _value(placement: Placement, name: str, value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Graphs: nodes and edges as TensorFlow keeps them, before anything is placed."""

@@ -27,9 +27,7 @@ def to_networkx(placement: PlacedGraph) -> Any:
     graph = placement.graph
     made = nx.MultiDiGraph()
     for i in range(2, len(graph)):
-        made.add_node(
-            graph.names[i], op=graph.ops[i], requested=graph.requested[i], device=placement.device(i)
-        )
+        made.add_node(graph.names[i], op=graph.ops[i], requested=graph.requested[i], device=placement.device(i))
     columns = zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot, strict=True)
     for src, src_slot, dst, dst_slot in columns:
         if src > 1 and dst > 1:

@@ -17,12 +17,13 @@ from simplace.errors import TargetError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef
-from simplace.importers.keras_layers import Layer, UnsupportedError, call
+from simplace.importers.keras_layers import Layer, UnsupportedError, call, operate
 from simplace.importers.keras_trace import Trace, Value
 from simplace.importers.program import Program
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
+_OPERATORS = "keras.src.ops.numpy"
 _HELP = "run the model in a script instead: simplace show script.py"
 Config = Mapping[str, Any]
 
@@ -138,7 +139,10 @@ class _Model:
                 raise UnsupportedError(f"the inputs of layer {_name(waiting[0][0])!r} are not connected")
             for layer, i, node in ready:
                 _refuse_arguments(layer, node)
-                outputs = self._call(layer, [made[ref] for ref in _tensors(node["args"])])
+                if layer.get("module") == _OPERATORS:
+                    outputs = [self._operate(layer, [_operand(one, made) for one in node["args"]])]
+                else:
+                    outputs = self._call(layer, [made[ref] for ref in _tensors(node["args"])])
                 made.update({(_name(layer), i, k): value for k, value in enumerate(outputs)})
             waiting = [entry for entry in waiting if entry not in ready]
         return [made[reference] for reference in _references(config["output_layers"])]
@@ -154,6 +158,12 @@ class _Model:
         except UnsupportedError as error:
             raise UnsupportedError(f"layer {name!r} ({kind}): the ops of {error} are not known") from error
 
+    def _operate(self, layer: Config, operands: Sequence[Any]) -> Value:
+        try:
+            return operate(self._trace, str(layer["class_name"]), operands)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"operator {_name(layer)!r}: the ops of {error} are not known") from error
+
 
 def _name(layer: Config) -> str:
     return str(layer.get("name") or layer["config"]["name"])
@@ -162,7 +172,7 @@ def _name(layer: Config) -> str:
 def _refuse_custom(layer: Config) -> None:
     module = str(layer.get("module"))
     if module != "keras.layers":
-        raise UnsupportedError(f"its class, which is not one of keras.layers but of {module},")
+        raise UnsupportedError(f"a class of {module}")
     policy = layer["config"].get("dtype", "float32")
     name = policy["config"].get("name", "?") if isinstance(policy, Mapping) else policy
     if name != "float32":
@@ -180,6 +190,11 @@ def _references(entries: Any) -> list[tuple[str, int, int]]:
     if entries and isinstance(entries[0], str):
         entries = [entries]
     return [(str(name), int(node), int(tensor)) for name, node, tensor in entries]
+
+
+def _operand(argument: Any, made: Mapping[tuple[str, int, int], Value]) -> Any:
+    tensors = _tensors(argument)
+    return made[tensors[0]] if len(tensors) == 1 else argument
 
 
 def _tensors(arguments: Any) -> list[tuple[str, int, int]]:

@@ -57,6 +57,26 @@ def call(layer: Layer, inputs: Sequence[Value]) -> Value:
     return LAYERS[layer.kind](layer, inputs)
 
 
+def operate(trace: Trace, kind: str, operands: Sequence[Value | float]) -> Value:
+    """Trace an operator between tensors of a functional model, such as `x + y` or `2.0 * x`."""
+    if kind not in OPERATORS:
+        raise UnsupportedError(f"the operation {kind}")
+    values: list[Value] = []
+    for operand in operands:
+        if not isinstance(operand, (Value, float)):
+            raise UnsupportedError(f"the operand {operand!r}")
+        values.append(operand if isinstance(operand, Value) else trace.const("Const", dtype=FLOAT))
+    tensors = [value for value in values if value.rank]
+    if len(values) != 2 or len({value.rank for value in tensors}) != 1:
+        raise UnsupportedError("operands of different ranks")
+    shape = tensors[0].shape if len(tensors) == 1 else _broadcast(tensors[0].shape, tensors[1].shape)
+    return trace.op(OPERATORS[kind], values, kind, shape=shape)
+
+
+# Operation classes of keras.src.ops.numpy
+OPERATORS: Mapping[str, str] = {"Add": "AddV2", "Divide": "RealDiv", "Multiply": "Mul", "Subtract": "Sub"}
+
+
 def activation(layer: Layer, value: Value, name: Any) -> Value:
     """Trace an activation function by its Keras name; None and "linear" are no op."""
     if name is None or name == "linear":
@@ -375,6 +395,12 @@ def _batch_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     weights = ["moving_mean", "moving_variance", *["gamma"] * has_scale, *["beta"] * has_center]
     names = (f"Cast_{i}" if i else "Cast" for i in range(4))
     read = {weight: layer.read(weight, name, channels) for weight, name in zip(weights, names, strict=False)}
+    if layer.get("axis") not in (-1, [-1]):  # Keras reshapes for every axis but -1, even where that is the last one
+        wide = (1,) * (x.rank - 1) + (channels,)
+        for weight in ("moving_mean", "moving_variance", "beta", "gamma"):
+            if weight in read:
+                shape = trace.const("Reshape/shape", x.rank)
+                read[weight] = trace.op("Reshape", [read[weight], shape], shape=wide)
     mean, gamma, beta = read["moving_mean"], read.get("gamma"), read.get("beta")
     with trace.scope("batchnorm"):
         epsilon = trace.const("add/y", dtype=FLOAT)
@@ -391,7 +417,7 @@ def _batch_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
 
 def _layer_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
-    layer.must("axis", -1, x.rank - 1, [-1], [x.rank - 1])
+    layer.must("axis", -1, [-1])
     layer.must("rms_scaling", False)
     trace, (channels,) = layer.trace, _known(x, -1)
     one = (*x.shape[:-1], 1)
@@ -416,6 +442,23 @@ def _layer_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
         shift = trace.op("AddV2", [shift, weights["beta"]], "add", shape=x.shape)
         return trace.op("AddV2", [trace.op("Mul", [x, factor], "mul"), shift], "add")
     return trace.op("AddV2", [trace.op("Mul", [x, factor], "mul"), shift], "add")
+
+
+def _normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
+    (x,) = inputs
+    layer.must("axis", -1, [-1], x.rank - 1, [x.rank - 1])
+    layer.must("invert", False)
+    trace, (channels,) = layer.trace, _known(x, -1)
+    if channels > _INLINED:
+        raise UnsupportedError(f"an axis of {channels} elements")
+    wide = (1,) * (x.rank - 1) + (channels,)
+    centered = trace.op("Sub", [x, trace.const("Sub/y", *wide, dtype=FLOAT)])
+    deviation = trace.op("Sqrt", [trace.const("Sqrt/x", *wide, dtype=FLOAT)])
+    least = trace.op("Maximum", [deviation, trace.const("Const", dtype=FLOAT)])
+    return trace.op("RealDiv", [centered, least], "truediv")
+
+
+_INLINED = 128  # func_graph.py: a captured eager tensor of more elements becomes an argument
 
 
 def _flatten(layer: Layer, inputs: Sequence[Value]) -> Value:
@@ -601,6 +644,7 @@ LAYERS: Mapping[str, Callable[[Layer, Sequence[Value]], Value]] = {
     "Maximum": _merge("Maximum"),
     "Minimum": _merge("Minimum"),
     "Multiply": _merge("Mul"),
+    "Normalization": _normalization,
     "PReLU": _prelu,
     "Permute": _permute,
     "ReLU": _relu,

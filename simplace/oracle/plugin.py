@@ -70,14 +70,21 @@ def _compile(compiler: list[str], tensorflow: Path, output: Path) -> None:
     with tempfile.TemporaryDirectory(dir=output.parent) as scratch:
         partial = Path(scratch, output.name)
         line = command(compiler, tensorflow, partial)
+        environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": scratch}  # zig would leave 100 MB in the user's cache
         try:
-            result = subprocess.run(line, capture_output=True, text=True, check=False)
+            result = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
         except OSError as error:
             raise ProgramError(f"the C compiler {compiler[0]!r} can't be started ({error}); see $CC") from error
         if result.returncode:
-            first = next(iter(result.stderr.strip().splitlines()), "it said nothing")
-            raise ProgramError(f"the C compiler {compiler[0]!r} failed on simplace's GPU plugin: {first}")
+            raise ProgramError(
+                f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: {_complaint(result.stderr)}"
+            )
         os.replace(partial, output)
+
+
+def _complaint(output: str) -> str:
+    lines = output.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if "error" in line.lower()), lines[-1])
 
 
 def _tensorflow_directory() -> Path:

@@ -65,4 +65,5 @@ class TensorSizes:
         if isinstance(value, TensorInfo):
             return value.shape
         is_input = graph.ops[node] in ("Placeholder", "VariableV2", "Variable")
-        return value.dims if is_input and isinstance(value, ShapeAttr) else None
+        dims: Shape = value.dims if is_input and isinstance(value, ShapeAttr) else None
+        return dims

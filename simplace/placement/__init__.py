@@ -1,0 +1,1 @@
+"""TensorFlow's placement rules and the reasons they leave behind."""

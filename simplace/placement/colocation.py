@@ -100,9 +100,7 @@ class ColocationGroups:
     def candidates(self, node: int) -> Candidates:
         """Return the devices that the node's group may have; raise `Refused` where there is none."""
         root = self.root(node)
-        found = self._finder.find(
-            self._requested[root], self._assigned[root], self._resource[root], self._types[root]
-        )
+        found = self._finder.find(self._requested[root], self._assigned[root], self._resource[root], self._types[root])
         if not found.devices:
             raise self._no_candidates(node, root)
         return found
@@ -200,9 +198,7 @@ class ColocationGroups:
         if not self._requested[source].compatible_with(self._requested[target]):
             kept = self._requested[source]
             self.notices.append(Notice(dst, src, str(self._requested[target]), str(kept)))
-            self._requested[target] = kept.overwritten_by(self._assigned[target]).overwritten_by(
-                self._resource[target]
-            )
+            self._requested[target] = kept.overwritten_by(self._assigned[target]).overwritten_by(self._resource[target])
         try:
             self.join(Join(kind, src, dst))
         except Refused as refused:

@@ -40,9 +40,7 @@ class CalledBodies(Protocol):
 def inspected_calls(graph: Graph) -> frozenset[int]:
     """List the calls that return a resource (PlacerInspectionRequiredOpChecker)."""
     return frozenset(
-        node
-        for node, op in enumerate(graph.ops)
-        if op in _CALLS and DataType.DT_RESOURCE in graph.out_types[node]
+        node for node, op in enumerate(graph.ops) if op in _CALLS and DataType.DT_RESOURCE in graph.out_types[node]
     )
 
 
@@ -67,9 +65,7 @@ class _Inside:
     results: tuple[int, ...]
 
 
-def _look_inside(
-    groups: ColocationGroups, bodies: CalledBodies, call: FuncRef, stack: tuple[str, ...]
-) -> _Inside:
+def _look_inside(groups: ColocationGroups, bodies: CalledBodies, call: FuncRef, stack: tuple[str, ...]) -> _Inside:
     body = bodies(call)
     inner = groups.for_body(body.graph)
     inner.add_members()
@@ -77,9 +73,7 @@ def _look_inside(
     inner.join_resource_edges(inspected)
     join_through_calls(inner, inspected, bodies, (*stack, call.name))
     inner.join_classes()
-    return _Inside(
-        inner, tuple(inner.root(i) for i in body.arguments), tuple(inner.root(i) for i in body.results)
-    )
+    return _Inside(inner, tuple(inner.root(i) for i in body.arguments), tuple(inner.root(i) for i in body.results))
 
 
 def _join_neighbours(groups: ColocationGroups, node: int, inside: _Inside) -> None:

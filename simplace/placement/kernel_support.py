@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplace.devices import DeviceName, DeviceSet
-from simplace.kernels.search import supported_device_types
 from simplace.graph.dtypes import DataType
+from simplace.kernels.search import supported_device_types
 from simplace.kernels.table import Kernel, KernelTable
 
 Types = tuple[tuple[str, int], ...]  # (device type, kernel priority), best first

@@ -11,8 +11,8 @@ from simplace.graph.model import Graph
 from simplace.importers.program import NodeNotes, Program
 from simplace.placement.candidates import Candidates
 from simplace.placement.colocation import ColocationGroups, Join
-from simplace.refusal import Refusal
 from simplace.placement.rules import Rule
+from simplace.refusal import Refusal
 
 _NO_NOTES = NodeNotes()
 

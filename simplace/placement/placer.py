@@ -15,8 +15,8 @@ from simplace.placement.host_only import keep_host_only_variants
 from simplace.placement.inspection import CalledBodies, inspected_calls, join_through_calls
 from simplace.placement.kernel_support import KernelSupport
 from simplace.placement.placement import Decision, Placement
-from simplace.refusal import Refusal, Refused
 from simplace.placement.rules import ALL_RULES, Rule, View, is_generator
+from simplace.refusal import Refusal, Refused
 
 IDENTITY_RULE_SINCE = (2, 17)
 
@@ -47,9 +47,7 @@ def place(
         _decide(groups, decisions, View(graph, groups.chosen, _release(table) >= IDENTITY_RULE_SINCE))
     except Refused as refused:
         refusal = refused.refusal
-    return Placement(
-        program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal
-    )
+    return Placement(program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal)
 
 
 def refused_placement(
@@ -101,8 +99,6 @@ def _settle(groups: ColocationGroups, decisions: dict[int, Decision], node: int,
     assert spec is not None, f"{decision.device} is the name of a device in the set"
     groups.limit_to_assigned(node, spec)
     decisions[node] = decision
-
-
 
 
 def _release(table: KernelTable) -> tuple[int, ...]:

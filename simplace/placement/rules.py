@@ -90,5 +90,3 @@ def is_generator(graph: Graph, node: int) -> bool:
     """Say whether a node waits for the second pass: no data input and one output that is no reference."""
     out = graph.out_types[node]
     return not graph.in_types[node] and len(out) == 1 and out[0] <= REF_OFFSET
-
-

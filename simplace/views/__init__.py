@@ -1,0 +1,1 @@
+"""What to show of a result; `viz` knows how it looks."""

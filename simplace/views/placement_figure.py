@@ -108,7 +108,9 @@ def _was_granted(placement: Placement, node: int) -> bool:
 
 def _asked(placement: Placement, node: int) -> str:
     spec = DeviceName.parse(placement.graph.requested[node])
-    return placement.graph.requested[node] if spec is None else str(spec._replace(job=None, replica=None, task=None))[8:]
+    return (
+        placement.graph.requested[node] if spec is None else str(spec._replace(job=None, replica=None, task=None))[8:]
+    )
 
 
 def _keeps_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
@@ -161,4 +163,6 @@ def _copy_label(bundle: _Bundle) -> str:
     if len(bundle.tensors) == 1:
         what, size = bundle.tensors[0]
         return f"{what} · {quantities.size(size)}"
-    return f"{quantities.plural(len(bundle.tensors), 'tensor')} · {quantities.total([size for _, size in bundle.tensors])}"
+    return (
+        f"{quantities.plural(len(bundle.tensors), 'tensor')} · {quantities.total([size for _, size in bundle.tensors])}"
+    )

@@ -65,9 +65,7 @@ def test_int32_inputs_are_on_the_host(tmp_path: Path) -> None:
 
 REFUSED = {
     "layer 'a' (LSTM): the ops of its class are not known": layer("LSTM", "a"),
-    "layer 'a' (Mine): the ops of its class, which is not one of keras.layers but of mine, are not known": layer(
-        "Mine", "a", "mine"
-    ),
+    "layer 'a' (Mine): the ops of a class of mine are not known": layer("Mine", "a", "mine"),
     "layer 'a' (Dense): the ops of the activation 'mine' are not known": layer(
         "Dense", "a", units=1, activation="mine"
     ),
@@ -137,6 +135,10 @@ def models(keras: Any) -> dict[str, Callable[[], Any]]:
         total = made.Add()([dense(a), dense(b)])
         return keras.Model([a, b], [inner(total), made.Dropout(0.5)(total)])
 
+    def operators() -> Any:
+        a, b = keras.Input((3,)), keras.Input((3,))
+        return keras.Model([a, b], [(a + b) * a - b, a + 1.0, 2.0 * b])
+
     cases = {
         "dense": chain((4,), lambda: made.Dense(3, activation="relu"), lambda: made.Dense(2, use_bias=False)),
         "dense 3d": chain((5, 4), lambda: made.Dense(3)),
@@ -197,6 +199,10 @@ def models(keras: Any) -> dict[str, Callable[[], Any]]:
         "maximum": merged("Maximum", 2),
         "minimum": merged("Minimum", 2),
         "shared and nested": shared,
+        "operators": operators,
+        "normalization": chain(IMAGE, lambda: made.Normalization(axis=-1, mean=[1.0] * 3, variance=[1.0] * 3)),
+        "batch norm of a positive axis": chain(IMAGE, lambda: made.BatchNormalization(axis=3)),
+        "batch norm without scale": chain(IMAGE, lambda: made.BatchNormalization(axis=3, scale=False)),
     }
     for name in sorted(ACTIVATIONS):
         cases[f"activation {name}"] = chain((3,), lambda name=name: made.Activation(name))

@@ -734,19 +734,17 @@ def case_accumulate_in_loops_and_calls():
     with contextlib.suppress(tf.errors.InvalidArgumentError):  # inlined too late to be replaced, so without a kernel
         f(tf.constant(1.0))
 
-    def build():
+    def build(parallel):
         def body(i, a):
-            with tf.control_dependencies([a]):
-                return i + 1, tf.raw_ops.AccumulateNV2(inputs=[a, a * 2.0], shape=[])
+            return i + 1, tf.raw_ops.AccumulateNV2(inputs=[a, a * 2.0], shape=[])
 
-        fetches = []
-        for parallel in (1, 10):
-            start = [tf.constant(0), tf.constant(1.0)]
-            _, a = v1.while_loop(lambda i, a: i < 3, body, start, parallel_iterations=parallel)
-            fetches.append(tf.raw_ops.AccumulateNV2(inputs=[a, a], shape=[]))
-        return [tf.add_n(fetches)]
+        start = [tf.constant(0), tf.constant(1.0)]
+        _, a = v1.while_loop(lambda i, a: i < 3, body, start, parallel_iterations=parallel)
+        return [tf.raw_ops.AccumulateNV2(inputs=[a, a], shape=[])]
 
-    session(build, control_flow_v2=False)
+    session(lambda: build(10), control_flow_v2=False)
+    with contextlib.suppress(tf.errors.InvalidArgumentError):  # the temporary variable belongs to no frame
+        session(lambda: build(1), control_flow_v2=False)
 
 
 def case_saved_model():

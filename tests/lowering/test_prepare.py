@@ -78,7 +78,11 @@ def test_unknown_op_names_node_and_table():
 
 
 def test_missing_called_function():
-    main = function("f(x: float) -> y: float", "y = PartitionedCall(x) {f=fn('g'), Tin=(float,), Tout=(float,)}", {"y": "y:output:0"})
+    main = function(
+        "f(x: float) -> y: float",
+        "y = PartitionedCall(x) {f=fn('g'), Tin=(float,), Tout=(float,)}",
+        {"y": "y:output:0"},
+    )
     with pytest.raises(TargetError, match="node 'y' needs the function 'g', which the graph's library does not have"):
         prepared(call_program(main))
 
@@ -136,7 +140,10 @@ def test_origin_tells_function_call_and_rewrite():
         {"y": "c:output:0"},
     )
     graph = prepared(call_program(main, leaf))
-    shown = [f"{name}: {o.function} {o.name} via {o.via or '-'} by {o.made_by or '-'}" for name, o in zip(graph.names[2:], graph.origins[2:], strict=True)]
+    shown = [
+        f"{name}: {o.function} {o.name} via {o.via or '-'} by {o.made_by or '-'}"
+        for name, o in zip(graph.names[2:], graph.origins[2:], strict=True)
+    ]
     assert shown == [
         "x: f x via - by -",
         "y_RetVal: f y_RetVal via - by -",
@@ -146,5 +153,3 @@ def test_origin_tells_function_call_and_rewrite():
         "Func/c/output_control_node/_2: f c via c by inline",
         "c: f c via c by inline",
     ]
-
-

@@ -9,7 +9,7 @@ from typing import Any
 from simplace.devices import DeviceSet, local_devices
 from simplace.graph.dtypes import DataType
 from simplace.graph.model import Graph
-from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef
+from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr
 from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
 from simplace.lowering.prepare import prepare
@@ -22,7 +22,7 @@ TABLE = KernelTable.shipped()
 DEVICES: DeviceSet = local_devices([("CPU", 1), ("GPU", 2)])
 CPU0, GPU0, GPU1 = (device.name for device in DEVICES)
 _NODE = re.compile(r"(?P<name>\S+) = (?P<op>\S+?)\((?P<inputs>[^)]*)\)(?: @(?P<device>\S+))?(?: \{(?P<attrs>.*)\})?$")
-_NAMES = {"float": FLOAT, "int32": INT32, "bool": BOOL, "resource": RESOURCE, "fn": FuncRef}
+_NAMES = {"float": FLOAT, "int32": INT32, "bool": BOOL, "resource": RESOURCE, "fn": FuncRef, "shape": ShapeAttr((2,))}
 
 
 def nodes(text: str) -> tuple[NodeDef, ...]:
@@ -81,9 +81,15 @@ def lines(graph: Graph) -> str:
     """Print a graph a line a node, device names shortened, `_class` at the end."""
     shown = []
     for line, attrs in zip(str(graph).splitlines(), graph.attrs[2:], strict=True):
-        groups = attrs.get("_class")
-        shown.append(line.replace("/job:localhost/replica:0/task:0/device:", "") + (f" {groups}" if groups else ""))
+        text = line.replace("/job:localhost/replica:0/task:0/device:", "")
+        shown.append(text + _groups(attrs.get("_class")))
     return "\n".join(shown)
+
+
+def _groups(value: Any) -> str:
+    if value is None:
+        return ""
+    return f" {value!r}" if isinstance(value, bytes) else f" [{', '.join(name.decode() for name in value)}]"
 
 
 def same(graph: Graph, expected: str) -> bool:
