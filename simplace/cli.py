@@ -43,14 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command(options)
     except SimplaceError as error:
-        print(f"simplace: {error}", file=sys.stderr)
-        return 2
+        return _complain(error)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         print("simplace: interrupted", file=sys.stderr)
         return 130
+
+
+def _complain(error: SimplaceError) -> int:
+    """Print the details, then the one line, on stderr."""
+    sys.stdout.flush()
+    if error.details:
+        print(error.details.rstrip(), file=sys.stderr)
+    print(f"simplace: {error}", file=sys.stderr)
+    return 2
 
 
 def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -136,7 +144,7 @@ def _show(options: argparse.Namespace) -> int:
     _print_report(result, options)
     if options.output:
         _draw(result, options)
-    return 0
+    return _complain(result.failure) if result.failure else 0
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
@@ -176,6 +184,8 @@ def _check(options: argparse.Namespace) -> int:
         if placed.agreement is not None and placed.agreement.differences:
             print(f"{placed.name}\n{to_text(tables.difference_table(placed), _width(sys.stdout))}\n")
     print(summary.agreement_line(result))
+    if result.failure:
+        return _complain(result.failure)
     return 0 if result.agrees else 1
 
 

@@ -11,7 +11,14 @@ from collections.abc import Iterable
 
 
 class SimplaceError(Exception):
-    """Report something that the user can mend; `str()` is the one line they read."""
+    """Report something that the user can mend; `str()` is the one line they read.
+
+    `details` is what they want to see before it, such as their own program's traceback.
+    """
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
 
 
 class DeviceSpecError(SimplaceError):

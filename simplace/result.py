@@ -9,7 +9,7 @@ from typing import Any
 
 from simplace.comparison import Agreement
 from simplace.devices import DeviceSet
-from simplace.errors import NodeNotFoundError, choices
+from simplace.errors import NodeNotFoundError, ProgramError, choices
 from simplace.explain import Explanation, explain, find
 from simplace.partition.transfers import Copy, copies
 from simplace.placement.placement import PlacedNode, Placement
@@ -38,7 +38,8 @@ class Result:
     """Hold the placements of all programs of a target, in the order of their first call.
 
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
-    about the run, `target` is what the user named.
+    about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
+    the programs are then those seen until there.
     """
 
     target: str
@@ -48,6 +49,7 @@ class Result:
     programs: tuple[Placed, ...]
     remarks: tuple[str, ...] = ()
     devices_note: str = ""
+    failure: ProgramError | None = None
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -62,7 +64,8 @@ class Result:
     @property
     def agrees(self) -> bool:
         """Say whether TensorFlow was asked about every program and agrees with all of it."""
-        return all(placed.agreement is not None and placed.agreement.holds for placed in self.programs)
+        asked = [placed.agreement for placed in self.programs]
+        return self.failure is None and all(agreement is not None and agreement.holds for agreement in asked)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.programs)

@@ -98,7 +98,9 @@ def check(target: str, settings: Settings | None = None) -> Result:
         )
     options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
     observed = observe_file(parsed.path, settings.machine, options)
-    _raise_failure(target, observed)
+    failure = failure_of(target, observed)
+    if failure is not None:
+        raise failure
     return _result(target, observed, settings)
 
 
@@ -119,9 +121,8 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
         soft_placement=settings.soft_placement,
     )
     observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
-    _raise_failure(target, observed)
     if not observed.programs:
-        raise ProgramError(_nothing_placed(target, parsed, observed))
+        raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
     return _result(target, observed, settings)
 
 
@@ -140,7 +141,8 @@ def _result(target: str, observed: Observation, settings: Settings) -> Result:
     table = _table(table, settings)
     devices = DeviceSet(device(each.name) for each in observed.devices)
     placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
-    return Result(target, observed.tensorflow, table.name, devices, placed, observed.remarks)
+    failure = failure_of(target, observed)
+    return Result(target, observed.tensorflow, table.name, devices, placed, observed.remarks, failure=failure)
 
 
 def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
@@ -154,10 +156,16 @@ def _agreement_with_log(placed: Placed, log: Sequence[LoggedNode], whole: bool) 
     return compare(placed.placement, log if whole else [entry for entry in log if entry.name in names])
 
 
-def _raise_failure(target: str, observed: Observation) -> None:
-    if observed.failure is None:
-        return
-    raise ProgramError(f"{target}: {observed.failure.text}")
+def failure_of(target: str, observed: Observation) -> ProgramError | None:
+    """Say how a program ended before its end, None where it did not."""
+    failure = observed.failure
+    if failure is None:
+        return None
+    first, _, rest = failure.text.partition("\n")
+    if failure.how != "raised":
+        return ProgramError(f"{target}: {first}", details=rest)
+    last = failure.text.rstrip().splitlines()[-1]
+    return ProgramError(f"{target}: the program stopped with {last}", details=failure.text)
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:

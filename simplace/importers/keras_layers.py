@@ -444,23 +444,6 @@ def _layer_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     return trace.op("AddV2", [trace.op("Mul", [x, factor], "mul"), shift], "add")
 
 
-def _normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
-    (x,) = inputs
-    layer.must("axis", -1, [-1], x.rank - 1, [x.rank - 1])
-    layer.must("invert", False)
-    trace, (channels,) = layer.trace, _known(x, -1)
-    if channels > _INLINED:
-        raise UnsupportedError(f"an axis of {channels} elements")
-    wide = (1,) * (x.rank - 1) + (channels,)
-    centered = trace.op("Sub", [x, trace.const("Sub/y", *wide, dtype=FLOAT)])
-    deviation = trace.op("Sqrt", [trace.const("Sqrt/x", *wide, dtype=FLOAT)])
-    least = trace.op("Maximum", [deviation, trace.const("Const", dtype=FLOAT)])
-    return trace.op("RealDiv", [centered, least], "truediv")
-
-
-_INLINED = 128  # func_graph.py: a captured eager tensor of more elements becomes an argument
-
-
 def _flatten(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     return _reshape_to(layer.trace, x, [prod(_known(x, *range(1, x.rank)))])
@@ -644,7 +627,6 @@ LAYERS: Mapping[str, Callable[[Layer, Sequence[Value]], Value]] = {
     "Maximum": _merge("Maximum"),
     "Minimum": _merge("Minimum"),
     "Multiply": _merge("Mul"),
-    "Normalization": _normalization,
     "PReLU": _prelu,
     "Permute": _permute,
     "ReLU": _relu,

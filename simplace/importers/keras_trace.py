@@ -19,7 +19,7 @@ FLOAT, INT32 = DataType.DT_FLOAT, DataType.DT_INT32
 # The name of each op's first output argument (tensorflow/core/ops/*.cc); those not listed here call it "output".
 _OUTPUTS = {
     **dict.fromkeys(("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Less", "SquaredDifference"), "z"),
-    **dict.fromkeys(("Sigmoid", "Tanh", "Erfc", "Exp", "Neg", "Rsqrt", "Sqrt", "Transpose", "Cast"), "y"),
+    **dict.fromkeys(("Sigmoid", "Tanh", "Erfc", "Exp", "Neg", "Rsqrt", "Transpose", "Cast"), "y"),
     **dict.fromkeys(("Relu", "Relu6", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu"), "activations"),
     "LogSoftmax": "logsoftmax",
     "MatMul": "product",

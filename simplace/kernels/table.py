@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError
 
@@ -235,20 +235,17 @@ def _attr(op_def: OpDef, attrs: Mapping[str, AttrValue], name: str, kind: type) 
     raise AttrError(f"a node of op {op_def.name} {what} {name!r}, of type {op_def.attr_types.get(name, kind.__name__)}")
 
 
-class _Source:
+class _Source(Protocol):
     """Provide definitions by op name; each kind of table has its own."""
 
-    def op(self, name: str) -> OpDef | None:
-        raise NotImplementedError
+    def op(self, name: str) -> OpDef | None: ...
 
-    def kernels(self, op: str) -> tuple[Kernel, ...]:
-        raise NotImplementedError
+    def kernels(self, op: str) -> tuple[Kernel, ...]: ...
 
-    def op_names(self) -> Iterable[str]:
-        raise NotImplementedError
+    def op_names(self) -> Iterable[str]: ...
 
 
-class _Messages(_Source):
+class _Messages:
     def __init__(self, ops: bytes, kernels: bytes) -> None:
         op_list = protos.message_class("OpList").FromString(ops)
         kernel_list = protos.message_class("KernelList").FromString(kernels)
@@ -268,7 +265,7 @@ class _Messages(_Source):
         return self._ops
 
 
-class _Records(_Source):
+class _Records:
     def __init__(self, ops: Mapping[str, OpDef], kernels: Mapping[str, tuple[Kernel, ...]]) -> None:
         self._ops = ops
         self._kernels = kernels
@@ -283,7 +280,7 @@ class _Records(_Source):
         return self._ops
 
 
-class _Merged(_Source):
+class _Merged:
     def __init__(self, base: KernelTable, extra: KernelTable) -> None:
         self._base = base
         self._extra = extra

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.devices import Device, DeviceName, DeviceSet
-from simplace.errors import DeviceSpecError, TargetError
+from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, Node
 from simplace.graph.dtypes import DataType
 from simplace.lowering.body import ARGUMENTS, Body
 from simplace.lowering.signatures import Signatures
+from simplace.refusal import invalid
 
 _IDENTITIES = ("Identity", "RefIdentity")
 
@@ -31,8 +32,8 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
     """Assign each result to the device that its producer asks for, as far as that names one device.
 
     `fallback` is the function's default device if soft placement is on, else None. A result whose producer is
-    colocated joins that group; one that stays unassigned is left to the placer. Raises `DeviceSpecError` where
-    TensorFlow refuses the producer's device.
+    colocated joins that group; one that stays unassigned is left to the placer. Raises `Refused` where TensorFlow
+    refuses the producer's device.
     """
     for result in body.results:
         producer = _producer(result)
@@ -42,7 +43,7 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
             continue
         wanted = producer.assigned or producer.device
         if wanted and _is_trusted(result, producer, signatures):
-            result.assigned = _match(wanted, producer, devices, fallback)
+            result.assigned = _match(wanted, devices, fallback)
 
 
 def _producer(result: Node) -> Node:
@@ -68,28 +69,23 @@ def _is_trusted(result: Node, producer: Node, signatures: Signatures) -> bool:
     return dtype != DataType.DT_VARIANT or producer.op in ARGUMENTS
 
 
-def _match(wanted: str, producer: Node, devices: DeviceSet, fallback: Device | None) -> str:
+def _match(wanted: str, devices: DeviceSet, fallback: Device | None) -> str:
     spec = DeviceName.parse(wanted)
     if spec is None:
-        raise DeviceSpecError(
-            f"node {producer.name!r} asks for the device {wanted!r}, which is not a device name; "
-            "one looks like /job:localhost/replica:0/task:0/device:GPU:0 or a part of it"
-        )
+        raise invalid(f"Failed to parse explicit device specification {wanted}")
     matching = devices.matching(spec)
     if len(matching) == 1:
         return matching[0].name
     if not matching:
         if fallback is None:
-            raise DeviceSpecError(
-                f"node {producer.name!r} asks for the device {wanted!r}, which matches none of {devices}; "
-                "ask for one of these or turn soft placement on"
-            )
+            raise invalid(f"Unable to find any devices for spec {wanted}")
         return fallback.name
     if all(matching[0].spec.same_address_space(other.spec) for other in matching):
         return ""
     if fallback is not None and sum(fallback.spec.same_address_space(other.spec) for other in matching) == 1:
         return ""
-    raise DeviceSpecError(
-        f"node {producer.name!r} produces a result of the function and asks for the device {wanted!r}, which matches "
-        f"devices of several tasks: {', '.join(device.name for device in matching)}; name one device"
+    names = ", ".join(device.name for device in matching)
+    raise invalid(
+        f"{wanted}When FunctionLibraryRuntime::Options.output_devices are not specified for a multi-device function, "
+        f"the device specification on the output node must match exactly one device. Matched devices are [{names}]"
     )

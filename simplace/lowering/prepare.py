@@ -27,7 +27,7 @@ def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: st
 
     `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
     for an op that neither the table nor the library knows, `TargetError` for a graph that does not hold together and
-    `DeviceSpecError` for a result whose device TensorFlow would refuse.
+    `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
     if program.function is None:

@@ -22,7 +22,12 @@ def cache_directory() -> Path:
     """Give the directory that simplace keeps what it built in; make it if need be."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     directory = Path(base, "simplace")
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProgramError(
+            f"{directory} can't be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
     return directory
 
 

@@ -200,7 +200,6 @@ def models(keras: Any) -> dict[str, Callable[[], Any]]:
         "minimum": merged("Minimum", 2),
         "shared and nested": shared,
         "operators": operators,
-        "normalization": chain(IMAGE, lambda: made.Normalization(axis=-1, mean=[1.0] * 3, variance=[1.0] * 3)),
         "batch norm of a positive axis": chain(IMAGE, lambda: made.BatchNormalization(axis=3)),
         "batch norm without scale": chain(IMAGE, lambda: made.BatchNormalization(axis=3, scale=False)),
     }

@@ -1,6 +1,8 @@
 """Small programs whose placer inputs TensorFlow and simplace must agree on."""
 
 import contextlib
+import os
+import random
 import tempfile
 
 import numpy as np
@@ -509,7 +511,7 @@ def session(build, control_flow_v2=True, runs=1, **config):
         try:
             fetches = build()
             init = v1.global_variables_initializer()
-            with v1.Session(config=v1.ConfigProto(allow_soft_placement=True, **config)) as sess:
+            with v1.Session(config=v1.ConfigProto(allow_soft_placement=True, device_count={"CPU": 3}, **config)) as sess:
                 sess.run(init)
                 for fetch in fetches[:runs]:
                     sess.run(fetch)
@@ -660,7 +662,7 @@ def case_session_extended():
     with tf.Graph().as_default():
         (y,) = build()
         init = v1.global_variables_initializer()
-        config = v1.ConfigProto(allow_soft_placement=True)
+        config = v1.ConfigProto(allow_soft_placement=True, device_count={"CPU": 3})
         config.experimental.disable_optimize_for_static_graph = True
         with v1.Session(config=config) as sess:
             sess.run(init)
@@ -830,3 +832,78 @@ def case_session_dataset():
             return [tf.constant(1), n]
 
     session(build)
+
+
+def case_first_edges():
+    @tf.function
+    def inner(x):
+        with tf.device("/CPU:2"):
+            other = tf.constant(1.0) + 2.0
+        with tf.control_dependencies([other]):
+            return tf.shape(x), tf.identity(x), tf.rank(x)
+
+    @tf.function
+    def f(x):
+        with tf.device("/CPU:1"):
+            y = x + 1.0
+        s, i, r = inner(y)
+        with tf.device("/CPU:2"):
+            other = x * 2.0
+        with tf.control_dependencies([other]):
+            t = tf.size(i)
+        u = tf.cond(x[0] > 0.0, lambda: tf.shape(y), lambda: s)
+        return s, t, r, tf.shape(tf.identity(i)), tf.identity(u)
+
+    f(tf.ones([2]))
+
+
+class RandomProgram:
+    """Write a program of nested calls, branches, loops, device scopes, groups and side effects from a seed."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        with tf.device(f"/CPU:{seed % 3}"):
+            self.variable = tf.Variable(1.0)
+
+    def body(self, x, depth):
+        tensors = [x]
+        for _ in range(self.random.randint(2, 6)):
+            with contextlib.ExitStack() as scopes:
+                if self.random.random() < 0.4:
+                    names = ["/CPU:0", "/CPU:1", "/CPU:2", "/job:localhost", "/device:CPU:*"]
+                    scopes.enter_context(tf.device(self.random.choice(names)))
+                if self.random.random() < 0.2:
+                    scopes.enter_context(tf.control_dependencies([self.random.choice(tensors)]))
+                if self.random.random() < 0.1:
+                    scopes.enter_context(v1.colocate_with(self.random.choice(tensors)))
+                tensors.append(self.step(self.random.choice(tensors), self.random.choice(tensors), depth))
+        return tf.add_n(tensors) if self.random.random() < 0.5 else tensors[-1]
+
+    def step(self, a, b, depth):
+        plain = [
+            lambda: a + b,
+            lambda: tf.identity(a),
+            lambda: a * tf.constant(2.0),
+            lambda: tf.cast(tf.size(a) + tf.rank(b), tf.float32),
+            lambda: a + tf.random.uniform([]),
+            lambda: a + self.variable,
+            lambda: self.variable.assign_add(b) + a,
+        ]
+        nested = [
+            lambda: tf.function(lambda z: self.body(z, depth - 1))(a),
+            lambda: tf.cond(a > b, lambda: self.body(a, depth - 1), lambda: self.body(b, depth - 1)),
+            lambda: tf.switch_case(tf.cast(a, tf.int32), [lambda: self.body(a, depth - 1), lambda: b]),
+            lambda: tf.while_loop(
+                lambda i, z: i < 1, lambda i, z: (i + 1, self.body(z + b, depth - 1)), [tf.constant(0), a]
+            )[1],
+            lambda: tf.grad_pass_through(lambda z: z)(a),
+        ]
+        return self.random.choice(plain + nested * 2 if depth else plain)()
+
+
+def case_random():
+    for seed in range(int(os.environ.get("RANDOM_FROM", "0")), int(os.environ.get("RANDOM_TO", "8"))):
+        program = RandomProgram(seed)
+        f = tf.function(lambda x, program=program: program.body(x, 2))
+        with tf.device(f"/CPU:{seed % 2}" if seed % 3 else None):
+            f(tf.constant(1.0))

@@ -3,7 +3,7 @@
     python child.py CASES.py OUT.pickle [case ...]
 
 Every function `case_*` of the cases file runs once, with three CPU devices. OUT gets, per graph, a dictionary with
-the case, the GraphDef that simplace would be given, and TensorFlow's own `placer_input` as a GraphDef.
+the case, the GraphDef that simplace would be given, and TensorFlow's `placer_input` and `placer_output` as GraphDefs.
 """
 
 import os
@@ -136,7 +136,8 @@ def keep(record, is_mine):
     inputs = [graph for stem, graph in mine if "placer_input" in stem]
     outputs = [graph for stem, graph in mine if "placer_output" in stem]
     if inputs:
-        records.append({**record, "placer_input": inputs[0].SerializeToString()})
+        output = outputs[0].SerializeToString() if outputs else None
+        records.append({**record, "placer_input": inputs[0].SerializeToString(), "placer_output": output})
     return {node.name: node.device for node in outputs[0].node} if outputs else {}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import tensorflow as tf
 from simplace.kernels import capture
 from simplace.oracle import messages
 from simplace.oracle.inside import devices, files, script, uncalled
-from simplace.oracle.inside.calls import CallLimit, FunctionCalls
+from simplace.oracle.inside.calls import CallLimit, FunctionCalls, Stopped
 from simplace.oracle.inside.eager_ops import EagerExecution
 from simplace.oracle.inside.functions import Functions
 from simplace.oracle.inside.recorder import LogFile, Recorder
@@ -55,18 +57,42 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit:
         elif request.mode == "saved_model":
             files.call_saved_model(request.target, request.options)
         else:
-            names = script.run(request.target, request.arguments)
-            uncalled.call_all(names, request.options.function, recorder)
+            _run_script(request, recorder)
     except BaseException as error:
         # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
-        if recorder.is_refusal(error):
-            if request.mode == "script":
-                recorder.remark("The program ended there, since it does not handle the refusal.")
-            return None
-        if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
-            return None
-        return script.failure_of(error, lines)
+        return _failure(error, request, recorder, lines, limit)
     return None
+
+
+def _run_script(request: Request, recorder: Recorder) -> None:
+    module = script.new_main(request.target, request.arguments)
+    try:
+        script.run(module)
+    except Stopped:
+        atexit.register(_leave_at_once)
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+    uncalled.call_all(vars(module), request.options.function, recorder)
+
+
+def _leave_at_once() -> None:
+    """End the process although threads of a stopped program may still run."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _failure(
+    error: BaseException, request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit
+) -> dict[str, Any] | None:
+    if recorder.is_refusal(error):
+        if request.mode == "script":
+            recorder.remark("The program ended there, since it does not handle the refusal.")
+        return None
+    if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
+        return None
+    return script.failure_of(error, lines)
 
 
 def _end(request: Request, recorder: Recorder, eager: EagerExecution) -> None:

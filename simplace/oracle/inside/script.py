@@ -12,17 +12,21 @@ from simplace.oracle.inside.calls import Stopped
 from simplace.oracle.inside.source_lines import SourceLines
 
 
-def run(script: str, arguments: tuple[str, ...]) -> dict[str, Any]:
-    """Execute `script` as `__main__`, to its end; return its global names."""
+def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
+    """Make the module that a script is executed in, and what it finds in `sys`."""
     module = types.ModuleType("__main__")
     module.__file__ = script
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
-    code = compile(Path(script).read_bytes(), script, "exec", dont_inherit=True)
-    exec(code, module.__dict__)
-    return module.__dict__
+    return module
+
+
+def run(module: types.ModuleType) -> None:
+    """Execute the script of `new_main`, to its end."""
+    script = str(module.__file__)
+    exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), module.__dict__)
 
 
 def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | None:

@@ -66,6 +66,17 @@ class SessionRuns:
         base.__init__ = create_logged
         base._extend_graph = extend_observed
         base._call_tf_sessionrun = run_observed
+        for name in ("TF_SessionRunCallable", "TF_SessionPRun_wrapper"):
+            setattr(tf_session, name, self._refusing(getattr(tf_session, name)))
+
+    def _refusing(self, call: Any) -> Any:
+        """Guard a way to run a session whose results can't be made up."""
+
+        def guarded(*args: Any) -> Any:
+            with self._gpus.refusing():
+                return call(*args)
+
+        return guarded
 
     def _extend(self, session: Any, call: Any) -> None:
         """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes."""
