@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simplace.result import Result
     from simplace.targets import Settings
 
+_STDERR = 2  # the file descriptor
 _FIGURES = (".svg", ".png", ".pdf", ".dot")
 
 _EXAMPLES = """\
@@ -223,7 +224,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         max_calls=options.max_calls,
         time_limit=options.timeout,
         kernels=options.kernels,
-        stdout=sys.stderr.fileno() if getattr(options, "json", None) == "-" else None,
+        stdout=_STDERR if getattr(options, "json", None) == "-" else None,
     )
 
 

@@ -6,7 +6,7 @@ Names follow xla/tsl/util/device_name_utils.cc, sets follow tensorflow/core/comm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -21,6 +21,8 @@ LOCAL_TASK = "/job:localhost/replica:0/task:0"
 # build, where CPU devices have 70 rather than 60; no other type lies between the two.
 FACTORY_PRIORITY = {"GPU": 210, "CPU": 70}
 _OTHER_FACTORY_PRIORITY = 50
+
+COMPOSITE = "COMPOSITE"  # composite_device.h: one name for a device on each of several tasks
 
 _COMPONENT = re.compile(
     r"/job:(?P<job>\*|[A-Za-z][A-Za-z0-9_]*)"
@@ -162,7 +164,8 @@ def _merged(target: DeviceName, other: DeviceName, how: Merge) -> DeviceName:
             fields[i] = theirs
             continue
         if i < 3 or how == "strict":
-            raise DeviceConflict(f"Cannot merge devices with incompatible {plural}: '{target}' and '{other}'")
+            so_far = DeviceName(*fields)  # type: ignore[arg-type]
+            raise DeviceConflict(f"Cannot merge devices with incompatible {plural}: '{so_far}' and '{other}'")
         if how == "override":
             fields[i] = theirs
             continue
@@ -194,6 +197,10 @@ class Device:
             return short
         return f"{self.spec.job}/{self.spec.task}/{short}"
 
+    def counts_as(self, device_type: str) -> bool:
+        """Say whether kernels of a device type can run here; a composite device takes those of any type."""
+        return self.type in (device_type, COMPOSITE)
+
 
 def device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
     """Make a device from its full name; raise `DeviceSpecError` if a field is missing."""
@@ -204,10 +211,14 @@ def device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
 
 
 class DeviceSet:
-    """Hold the devices that a placer may use, in TensorFlow's order."""
+    """Hold the devices that a placer may use, in TensorFlow's order.
 
-    def __init__(self, devices: Iterable[Device]) -> None:
+    `priorities` are the factory priorities by device type, by default those of TensorFlow's wheel.
+    """
+
+    def __init__(self, devices: Iterable[Device], priorities: Mapping[str, int] = FACTORY_PRIORITY) -> None:
         self.devices: tuple[Device, ...] = tuple(devices)
+        self._priorities = priorities
         self._matching: dict[DeviceName, tuple[Device, ...]] = {}
         twice = [d.name for d in self.devices if sum(e.name == d.name for e in self.devices) > 1]
         if twice:
@@ -230,7 +241,11 @@ class DeviceSet:
     @cached_property
     def types(self) -> tuple[str, ...]:
         """List the distinct device types by factory priority, highest first, then by name."""
-        return tuple(sorted({d.type for d in self.devices}, key=type_order))
+        return tuple(sorted({d.type for d in self.devices}, key=self.type_order))
+
+    def type_order(self, device_type: str) -> tuple[int, str]:
+        """Return the sort key of a device type: factory priority, highest first, then the name."""
+        return type_order(device_type, self._priorities)
 
     @property
     def host(self) -> Device:
@@ -254,14 +269,9 @@ class DeviceSet:
         return found
 
 
-def factory_priority(device_type: str) -> int:
-    """Return how much TensorFlow prefers a device type, higher first."""
-    return FACTORY_PRIORITY.get(device_type, _OTHER_FACTORY_PRIORITY)
-
-
-def type_order(device_type: str) -> tuple[int, str]:
+def type_order(device_type: str, priorities: Mapping[str, int] = FACTORY_PRIORITY) -> tuple[int, str]:
     """Return the sort key of a device type: factory priority, highest first, then the name."""
-    return (-factory_priority(device_type), device_type)
+    return (-priorities.get(device_type, _OTHER_FACTORY_PRIORITY), device_type)
 
 
 def local_devices(counts: Sequence[tuple[str, int]]) -> DeviceSet:

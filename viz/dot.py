@@ -15,7 +15,7 @@ from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
 from viz.legend import Sample, legend
 from viz.marks import EDGE_MARKS, NODE_MARKS, line_width
 from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, DeviceLook, look
-from viz.shape import deepest, direction, size_down
+from viz.shape import deepest, depths, direction, size_down
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
@@ -98,7 +98,18 @@ def _heading(figure: Figure) -> list[str]:
     if figure.title:
         lines.append(f'<font point-size="15">{bold(text(figure.title, _TITLE_LIMIT))}</font>')
     if figure.caption:
-        lines.append(small(text(figure.caption, _CAPTION_LIMIT), FAINT_INK, 10))
+        lines += [small(text(line, _CAPTION_LIMIT), FAINT_INK, 10) for line in _wrapped(figure.caption)]
+    return lines
+
+
+def _wrapped(caption: str) -> list[str]:
+    """Break a caption at " · " into lines of at most `_CAPTION_LIMIT` characters where that is possible."""
+    lines: list[str] = []
+    for part in caption.split(" · "):
+        if lines and len(lines[-1]) + len(part) + 3 <= _CAPTION_LIMIT:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
     return lines
 
 
@@ -254,11 +265,18 @@ def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], tag: _
 
 
 def _add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
-    """Put the legend after the deepest node: an invisible edge of weight 0 holds it there without a pull."""
+    """Put the legend below the drawing, where it costs a strip at most.
+
+    Where edges point down, an invisible edge of weight 0 holds it after the deepest node without a pull. Where they
+    point right, its rows run along the ranks.
+    """
     cluster = graphviz.Digraph(name="cluster of marks")
     cluster.attr(
         label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8"
     )
+    if direction(figure) == "right":
+        _add_strip(graph, cluster, samples, figure)
+        return
     rows = _rows(samples, figure)
     for row in rows:
         line = graphviz.Digraph()
@@ -274,11 +292,25 @@ def _add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, 
     graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
 
 
-def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, Sample]]]:
-    """Break the samples into rows of about equal length, as wide as the figure; one row where ranks are columns."""
+def _add_strip(
+    graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure
+) -> None:
+    """Chain the samples of each row along the ranks of the figure."""
+    ranks = max(depths(figure).values()) + 1
+    length = math.ceil(len(samples) / math.ceil(len(samples) / max(ranks, 3)))
     named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
-    if direction(figure) == "right":
-        return [named[::-1]]  # such a column is filled from below
+    for name, sample in named:
+        _add_sample(cluster, name, sample)
+    rows = [named[at : at + length] for at in range(0, len(named), length)]
+    for row in rows:
+        for (one, _), (other, _) in pairwise(row):
+            cluster.edge(one, other, style="invis", weight="0")
+    graph.subgraph(cluster)
+
+
+def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, Sample]]]:
+    """Break the samples into rows of about equal length, as wide as the figure."""
+    named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
     lengths = [len(sample.meaning) + _SAMPLE_FRAME for sample in samples]
     count = math.ceil(sum(lengths) / max(_ROW_LETTERS, size_down(figure)[0] / _LETTER_WIDTH))
     rows: list[list[tuple[str, Sample]]] = [[] for _ in range(count)]

@@ -50,7 +50,7 @@ def deepest(figure: Figure) -> Node:
 def depths(figure: Figure) -> dict[str, int]:
     """Number each node's rank: the longest path from a node without sources, where a labelled edge counts 2.
 
-    Nodes of a cycle get the depth at which the cycle was entered.
+    A cycle is cut before the first of its nodes, in the figure's order, that was reached.
     """
     outgoing: dict[str, list[tuple[str, int]]] = defaultdict(list)
     waiting = {node.id: 0 for node in figure.nodes}
@@ -59,12 +59,18 @@ def depths(figure: Figure) -> dict[str, int]:
         waiting[edge.target] += 1
     depth = dict.fromkeys(waiting, 0)
     ready = [node for node, count in waiting.items() if count == 0]
-    for node in ready:  # grows while it is walked
-        for target, length in outgoing[node]:
-            depth[target] = max(depth[target], depth[node] + length)
-            waiting[target] -= 1
-            if waiting[target] == 0:
-                ready.append(target)
+    while waiting:
+        for node in ready:  # grows while it is walked
+            waiting.pop(node)
+            for target, length in outgoing[node]:
+                if target not in waiting:
+                    continue  # the edge closes a cycle
+                depth[target] = max(depth[target], depth[node] + length)
+                waiting[target] -= 1
+                if waiting[target] == 0:
+                    ready.append(target)
+        reached = next((node for node in waiting if depth[node]), next(iter(waiting), None))
+        ready = [] if reached is None else [reached]
     return depth
 
 

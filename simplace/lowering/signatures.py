@@ -100,7 +100,10 @@ class Signatures:
         if names is None:
             names = self._type_attrs[op] = _type_attrs(self._op(op, node))
         key = (op, tuple([attrs.get(name) for name in names]))
-        found = self._known.get(key)
+        try:
+            found = self._known.get(key)
+        except TypeError:  # a value of the wrong kind, which the computation refuses in words
+            return self._compute(op, attrs, node)
         if found is None:
             found = self._known[key] = self._compute(op, attrs, node)
         return found

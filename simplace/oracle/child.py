@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from pathlib import Path
@@ -10,12 +11,21 @@ from simplace.oracle import messages
 
 
 def main(request_file: str) -> None:
-    """Answer the request in `request_file`; the exit status is the program's own."""
+    """Answer the request in `request_file`."""
     request = messages.request_from_json(Path(request_file).read_text(encoding="utf-8"))
     _redirect(Path(request.directory))
     from simplace.oracle.inside import run  # TensorFlow prints while it is imported: only after the redirection
 
-    sys.exit(run.run(request))
+    if run.run(request):
+        _leave_at_once()
+
+
+def _leave_at_once() -> None:
+    """End the process although threads of a stopped program may still run."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _redirect(directory: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from simplace.devices import Device, DeviceName, DeviceSet, factory_priority
+from simplace.devices import Device, DeviceName, DeviceSet
 from simplace.placement.kernel_support import Types
 
 
@@ -71,19 +71,25 @@ class CandidateFinder:
         return Candidates(devices, group, Fallback.RESOURCE_DROPPED if devices else Fallback.NONE)
 
     def _fitting(self, spec: DeviceName, types: Types) -> tuple[Device, ...]:
-        return order(self._devices.matching(spec), types, self._default)
+        return order(self._devices, self._devices.matching(spec), types, self._default)
 
 
-def order(devices: Iterable[Device], types: Types, default: Device | None) -> tuple[Device, ...]:
-    """Keep the devices of the given types and order them: the default device first whatever its type, then by kernel
-    priority, device type, local before remote, and name as plain text (so GPU:10 comes before GPU:2).
+def order(among: DeviceSet, devices: Iterable[Device], types: Types, default: Device | None) -> tuple[Device, ...]:
+    """Keep the devices of a set that the given types allow, best first.
+
+    The default device comes first whatever its type, then they go by kernel priority, device type, local before
+    remote, and name as plain text (so GPU:10 comes before GPU:2).
     """
-    priority = dict(types)
-    kept = [device for device in devices if device.type in priority]
-    first = [device for device in kept if default is not None and device.name == default.name]
-    rest = [device for device in kept if not first or device.name != first[0].name]
-    rest.sort(key=lambda d: (-priority[d.type], -factory_priority(d.type), not d.is_local, d.name))
-    return (*first, *rest)
+    priority: dict[str, int] = {}
+    kept: list[Device] = []
+    for device in devices:
+        allowed = [kernel_priority for kind, kernel_priority in types if device.counts_as(kind)]
+        if allowed:
+            priority[device.name] = max(allowed)
+            kept.append(device)
+    first = default.name if default is not None else ""
+    kept.sort(key=lambda d: (d.name != first, -priority[d.name], among.type_order(d.type), not d.is_local, d.name))
+    return tuple(kept)
 
 
 def _relax(spec: DeviceName, keep: tuple[DeviceName, ...]) -> DeviceName:

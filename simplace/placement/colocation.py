@@ -5,11 +5,11 @@ Mirrors ColocationGraph and Member (tensorflow/core/common_runtime/colocation_gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from simplace.devices import DeviceConflict, DeviceName, DeviceSet, type_order
+from simplace.devices import COMPOSITE, DeviceConflict, DeviceName, DeviceSet, type_order
 from simplace.graph.build import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.model import Graph
@@ -20,6 +20,7 @@ from simplace.placement.kernel_support import KernelSupport, Types
 from simplace.refusal import Clash, Refused, internal, invalid
 
 _NOWHERE = DeviceName()
+_XLA = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "XLA_CPU", "XLA_GPU", "TPU"})
 
 
 class JoinKind(Enum):
@@ -192,7 +193,7 @@ class ColocationGroups:
     def join_resource(self, src: int, dst: int, kind: JoinKind) -> None:
         """Tie two nodes by a resource: its device beats the request of its consumer (ColocateResourceOrRefEdge)."""
         source, target = self.root(src), self.root(dst)
-        if self._only_one_is_composite(source, target):
+        if self._leaves_composite(source, target):
             return
         self._require_compatible(src, dst, source, target)
         if not self._requested[source].compatible_with(self._requested[target]):
@@ -216,7 +217,7 @@ class ColocationGroups:
             return
         new, old = (y, x) if self._rank[x] < self._rank[y] else (x, y)
         self._merge_devices(new, old, join)
-        types = intersect(self._types[new], self._types[old])
+        types = self._common(self._types[new], self._types[old])
         if not types:
             raise invalid(messages.no_common_type(self, join.first, join.second, x, y), join.first, self._clash(join))
         self._types[new] = types
@@ -233,7 +234,7 @@ class ColocationGroups:
         except DeviceConflict as conflict:
             raise invalid(str(conflict), node) from None
         self._requested[root], self._resource[root] = wanted, stays
-        narrowed = intersect(self._types[root], types)
+        narrowed = self._common(self._types[root], types)
         if narrowed:
             self._types[root] = narrowed
 
@@ -245,15 +246,29 @@ class ColocationGroups:
         if on_cpu:
             self._types[root] = on_cpu
 
+    def exclude_xla(self) -> None:
+        """Take the XLA device types from the groups that name no such device (MaybeExcludeXlaDevices)."""
+        if _XLA.isdisjoint(self.devices.types):
+            return
+        for root in {self.root(node) for node in range(2, len(self.graph))}:
+            if any(
+                specs[root].type in (*_XLA, COMPOSITE) for specs in (self._requested, self._assigned, self._resource)
+            ):
+                continue
+            self._types[root] = tuple(entry for entry in self._types[root] if entry[0] not in _XLA) or self._types[root]
+
     # -- private ------------------------------------------------------------------------------------------------
 
     def _add_assigned(self, node: int, types: Types) -> None:
         name = self.graph.assigned[node]
         spec = DeviceName.parse(name)
-        if spec is None or name not in self.devices.by_name:
-            raise internal(messages.assigned_device_unknown(name, self.devices.by_name), node)
-        if spec.type not in dict(types):
-            raise internal(messages.assigned_device_without_kernel(name, self.graph.ops[node]), node)
+        device = self.devices.by_name.get(name)
+        if spec is None:
+            raise internal(messages.malformed_assigned_device(self.graph, node), node)
+        if device is None:
+            raise internal(messages.assigned_device_unknown(self.graph, node, self.devices.by_name), node)
+        if not any(device.counts_as(kind) for kind, _ in types):
+            raise internal(messages.assigned_device_without_kernel(self.graph, node), node)
         self._assigned[node] = self._requested[node] = spec
 
     def _add_requested(self, node: int) -> None:
@@ -270,11 +285,14 @@ class ColocationGroups:
     def _is_dataset(self, node: int) -> bool:
         return is_dataset_op(self.graph.ops[node], self.graph.out_types[node])
 
-    def _only_one_is_composite(self, x: int, y: int) -> bool:
+    def _leaves_composite(self, source: int, target: int) -> bool:
         return any(
-            specs[x].type != specs[y].type and "COMPOSITE" in (specs[x].type, specs[y].type)
+            specs[source].type == COMPOSITE and specs[target].type not in (None, COMPOSITE)
             for specs in (self._assigned, self._resource, self._requested)
         )
+
+    def _common(self, new: Types, old: Types) -> Types:
+        return intersect(new, old, self.devices.type_order)
 
     def _require_compatible(self, src: int, dst: int, source: int, target: int) -> None:
         for what, specs in (("assigned", self._assigned), ("resource", self._resource)):
@@ -330,7 +348,7 @@ def class_groups(attrs: Mapping[str, object]) -> list[str]:
     return [value[5:].decode() for value in values if isinstance(value, bytes) and value.startswith(b"loc:@")]
 
 
-def intersect(new: Types, old: Types) -> Types:
+def intersect(new: Types, old: Types, type_order: Callable[[str], tuple[int, str]] = type_order) -> Types:
     """Keep the device types that both groups can use, best first (MergeSupportedDevices).
 
     Where both sides have priorities and they disagree on the order, all priorities are forgotten.
@@ -339,18 +357,18 @@ def intersect(new: Types, old: Types) -> Types:
     (('CPU', 0),)
     """
     if new == old:
-        return _by_preference(new)
+        return new
     kept = {kind for kind, _ in new} & {kind for kind, _ in old}
-    mine = _by_preference(entry for entry in new if entry[0] in kept)
-    theirs = _by_preference(entry for entry in old if entry[0] in kept)
+    mine = _by_preference((entry for entry in new if entry[0] in kept), type_order)
+    theirs = _by_preference((entry for entry in old if entry[0] in kept), type_order)
     if not any(priority for _, priority in theirs):
         return mine
     if not any(priority for _, priority in mine):
         return theirs
     if [kind for kind, _ in mine] == [kind for kind, _ in theirs]:
         return mine
-    return _by_preference((kind, 0) for kind in kept)
+    return _by_preference(((kind, 0) for kind in kept), type_order)
 
 
-def _by_preference(types) -> Types:  # type: ignore[no-untyped-def]
+def _by_preference(types: Iterable[tuple[str, int]], type_order: Callable[[str], tuple[int, str]]) -> Types:
     return tuple(sorted(types, key=lambda entry: (-entry[1], type_order(entry[0]))))

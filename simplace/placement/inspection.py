@@ -1,7 +1,8 @@
-"""Calls that return resources: look into the called function for what its arguments and results must share.
+"""Colocate a graph's nodes, with a look into the called functions whose arguments and results share a resource.
 
-Mirrors InspectingPlacer and ApplyIOColocationGroups (tensorflow/core/common_runtime/{inspecting_placer,
-colocation_graph}.cc). TensorFlow walks such calls in the order of a pointer set; here they go by id.
+Mirrors ColocationGraph::Initialize, ApplyIOColocationGroups and InspectingPlacer
+(tensorflow/core/common_runtime/{colocation_graph,inspecting_placer}.cc). TensorFlow walks such calls in the order of a
+pointer set; here they go by id.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.model import Graph
 from simplace.graph.node_def import FuncRef
 from simplace.placement.colocation import ColocationGroups, Join, JoinKind
+from simplace.placement.host_only import keep_host_only_variants
 from simplace.refusal import Refusal, Refused
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -37,23 +39,51 @@ class CalledBodies(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CallStack:
+    """Remember the functions on the way to the one being looked into ("" is a graph outside of functions).
+
+    `frames` are the functions above `current`, outermost first, each with the name of its node that calls on.
+    """
+
+    current: str = ""
+    frames: tuple[tuple[str, str], ...] = ()
+
+    def __contains__(self, function: str) -> bool:
+        return function in (self.current, *(name for name, _ in self.frames))
+
+    def push(self, node: str, function: str) -> CallStack:
+        """Return the stack inside the function that `node` calls."""
+        return CallStack(function, (*self.frames, (self.current, node)))
+
+    def __str__(self) -> str:
+        """Describe the way as FunctionStack::FormatForError does."""
+        lines = []
+        called = [*(name for name, _ in self.frames[1:]), self.current]
+        for (function, node), callee in zip(self.frames, called, strict=True):
+            start = f"Function {_function(function)}" if function else "Graph"
+            lines.append(f"{start} contains node {_node(node)}")
+            lines.append(f"Node {_node(node)} calls function {_function(callee)}")
+        return "\n  ".join(lines)
+
+
+def colocate(groups: ColocationGroups, bodies: CalledBodies, stack: CallStack) -> None:
+    """Tie the nodes of a graph together and narrow the groups to what they all allow."""
+    groups.add_members()
+    inspected = inspected_calls(groups.graph)
+    groups.join_resource_edges(inspected)
+    for node in sorted(inspected):
+        _join_neighbours(groups, node, _look_inside(groups, bodies, node, stack))
+    groups.join_classes()
+    keep_host_only_variants(groups)
+    groups.exclude_xla()
+
+
 def inspected_calls(graph: Graph) -> frozenset[int]:
     """List the calls that return a resource (PlacerInspectionRequiredOpChecker)."""
     return frozenset(
         node for node, op in enumerate(graph.ops) if op in _CALLS and DataType.DT_RESOURCE in graph.out_types[node]
     )
-
-
-def join_through_calls(
-    groups: ColocationGroups, inspected: frozenset[int], bodies: CalledBodies, stack: tuple[str, ...] = ()
-) -> None:
-    """Tie the neighbours of every inspected call together the way the called function does."""
-    for node in sorted(inspected):
-        call = groups.graph.attrs[node]["f"]
-        assert isinstance(call, FuncRef), "the function of a call is a function attribute"
-        if call.name in stack:
-            raise _recursion(groups.graph, node, call.name, stack)
-        _join_neighbours(groups, node, _look_inside(groups, bodies, call, stack))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +95,14 @@ class _Inside:
     results: tuple[int, ...]
 
 
-def _look_inside(groups: ColocationGroups, bodies: CalledBodies, call: FuncRef, stack: tuple[str, ...]) -> _Inside:
+def _look_inside(groups: ColocationGroups, bodies: CalledBodies, node: int, stack: CallStack) -> _Inside:
+    call = groups.graph.attrs[node]["f"]
+    assert isinstance(call, FuncRef), "the function of a call is a function attribute"
+    if call.name in stack:
+        raise _recursion(groups.graph.names[node], call.name, node, stack)
     body = bodies(call)
     inner = groups.for_body(body.graph)
-    inner.add_members()
-    inspected = inspected_calls(body.graph)
-    inner.join_resource_edges(inspected)
-    join_through_calls(inner, inspected, bodies, (*stack, call.name))
-    inner.join_classes()
+    colocate(inner, bodies, stack.push(groups.graph.names[node], call.name))
     return _Inside(inner, tuple(inner.root(i) for i in body.arguments), tuple(inner.root(i) for i in body.results))
 
 
@@ -102,10 +132,18 @@ def _tie(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> No
             groups.join(Join(JoinKind.CALL, neighbours[0][0], other))
 
 
-def _recursion(graph: Graph, node: int, name: str, stack: tuple[str, ...]) -> Refused:
+def _recursion(name: str, function: str, node: int, stack: CallStack) -> Refused:
     message = (
-        f"Recursive function calls are not supported. Node {{{{node {graph.names[node]}}}}} inside the body of "
-        f"{{{{function_node {stack[-1] if stack else ''}}}}} calls function {{{{function_node {name}}}}} which is "
-        f"already present in the call stack:\n  {' -> '.join((*stack, name))}"
+        f"Recursive function calls are not supported. Node {_node(name)} inside the body of "
+        f"{_function(stack.current)} calls function {_function(function)} which is already present in the call "
+        f"stack:\n  {stack}"
     )
     return Refused(Refusal("UNIMPLEMENTED", message, node))
+
+
+def _node(name: str) -> str:
+    return "{{node " + name + "}}"
+
+
+def _function(name: str) -> str:
+    return "{{function_node " + name + "}}"

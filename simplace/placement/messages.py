@@ -71,19 +71,26 @@ def malformed_device(graph: Graph, node: int) -> str:
     return attach(graph, text, node)
 
 
-def assigned_device_unknown(name: str, known: Iterable[str]) -> str:
+def malformed_assigned_device(graph: Graph, node: int) -> str:
+    """Say that the device to which a node was fixed does not parse."""
+    return attach(graph, f"Malformed assigned device '{graph.assigned[node]}'", node)
+
+
+def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> str:
     """Say that a node was fixed to a device that is not in the set."""
-    return (
-        f"Assigned device '{name}' does not match any device. This error can happen when one attempts to run a "
-        "tf.function with resource inputs residing on remote devices. This use case is currently not supported. Here "
-        f"are the devices available on this machine: [{', '.join(sorted(known))}].If you are seeing this error when "
+    text = (
+        f"Assigned device '{graph.assigned[node]}' does not match any device. This error can happen when one attempts "
+        "to run a tf.function with resource inputs residing on remote devices. This use case is currently not supported. "
+        f"Here are the devices available on this machine: [{', '.join(known)}].If you are seeing this error when "
         "running using a tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
     )
+    return attach(graph, text, node)
 
 
-def assigned_device_without_kernel(name: str, op: str) -> str:
+def assigned_device_without_kernel(graph: Graph, node: int) -> str:
     """Say that a node was fixed to a device that cannot run it."""
-    return f"Assigned device '{name}' does not have registered OpKernel support for {op}"
+    text = f"Assigned device '{graph.assigned[node]}' does not have registered OpKernel support for {graph.ops[node]}"
+    return attach(graph, text, node)
 
 
 def constraining_failed(why: str) -> str:

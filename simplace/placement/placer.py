@@ -11,8 +11,7 @@ from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
 from simplace.placement.candidates import CandidateFinder
 from simplace.placement.colocation import ColocationGroups
-from simplace.placement.host_only import keep_host_only_variants
-from simplace.placement.inspection import CalledBodies, inspected_calls, join_through_calls
+from simplace.placement.inspection import CalledBodies, CallStack, colocate
 from simplace.placement.kernel_support import KernelSupport
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import ALL_RULES, Rule, View, is_generator
@@ -36,15 +35,19 @@ def place(
     `default` is the device of the call for a function, None for a session. A graph that TensorFlow would refuse comes
     back with its refusal and the nodes that were placed before it.
     """
-    local = DeviceName(*(default or devices.host).spec[:3])
+    if not len(devices):
+        no_devices = Refusal("FAILED_PRECONDITION", "No devices are registered")
+        return refused_placement(program, graph, devices, table, default, no_devices)
+    client = devices.devices[0]  # direct_session.cc: the first device of a session is its client's
+    local = DeviceName(*(default or client).spec[:3])
     support = KernelSupport(table, devices, local)
     finder = CandidateFinder(devices, default, soft_placement)
     groups = ColocationGroups(graph, devices, support, finder, soft_placement)
     decisions: dict[int, Decision] = {}
     refusal = None
     try:
-        _colocate(groups, bodies)
-        _decide(groups, decisions, View(graph, groups.chosen, _release(table) >= IDENTITY_RULE_SINCE))
+        colocate(groups, bodies, CallStack(program.function or ""))
+        _decide(groups, decisions, View(graph, groups.chosen, _has_identity_rule(table)))
     except Refused as refused:
         refusal = refused.refusal
     return Placement(program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal)
@@ -58,15 +61,6 @@ def refused_placement(
     finder = CandidateFinder(devices, default, program.soft_placement)
     groups = ColocationGroups(graph, devices, support, finder, program.soft_placement)
     return Placement(program, graph, devices, default, program.soft_placement, groups, {}, [], refusal)
-
-
-def _colocate(groups: ColocationGroups, bodies: CalledBodies) -> None:
-    groups.add_members()
-    inspected = inspected_calls(groups.graph)
-    groups.join_resource_edges(inspected)
-    join_through_calls(groups, inspected, bodies)
-    groups.join_classes()
-    keep_host_only_variants(groups)
 
 
 def _decide(groups: ColocationGroups, decisions: dict[int, Decision], view: View) -> None:
@@ -101,5 +95,8 @@ def _settle(groups: ColocationGroups, decisions: dict[int, Decision], node: int,
     decisions[node] = decision
 
 
-def _release(table: KernelTable) -> tuple[int, ...]:
-    return tuple(int(part) for part in table.version.split(".")[:2])
+def _has_identity_rule(table: KernelTable) -> bool:
+    """Say whether the table's TensorFlow is new enough; one without a version counts as the newest."""
+    if not table.version:
+        return True
+    return tuple(int(part) for part in table.version.split(".")[:2]) >= IDENTITY_RULE_SINCE

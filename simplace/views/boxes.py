@@ -1,28 +1,35 @@
-"""Decide which nodes of a placed graph share a box of a figure, so that it stays legible.
-
-Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device; where more boxes are
-left than allowed, name scopes collapse, the largest opened first, and a scope is split by device.
-"""
+"""Decide which nodes of a placed graph share a box of a figure, so that it stays legible."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
 from simplace.graph.dtypes import DataType
 from simplace.placement.placement import Placement
+from simplace.views.folding import LEFT_OUT, fold
+from simplace.views.scopes import OTHERS, Path, open_scopes, stem, steps
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable"]
-_FOLD_FROM = 14  # nodes: a smaller graph is drawn as it is
+FOLD_FROM = 14  # nodes: a smaller graph is drawn as it is
 _ARGUMENTS = ("_Arg", "_DeviceArg")
 _RESULTS = ("_Retval", "_DeviceRetval")
-_PASSES_ON = ("Identity", "RefIdentity", "ReadVariableOp")
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_GROUPS: dict[str, BoxKind] = {"#variables": "variable", "#arguments": "argument", "#results": "result"}
+# Scopes that TensorFlow adds: around inlined calls, and per replica, which its device says already.
+_MADE_SCOPE = re.compile(r"(Func|_\d+|(Stateful)?PartitionedCall(_\d+)?|replica_\d+)$")
+_MADE_ENDING = re.compile(r"((_read)?_readvariableop)?_resource$|_RetVal$")
+_BODIES = ("body", "cond", "then", "else")
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Hold the nodes drawn as one: `nodes` by id, without those folded in, unless there are no others."""
+    """Hold the nodes drawn as one: `nodes` by id, without those folded in.
+
+    `device` is a full device name, "" for nodes that placement did not reach.
+    """
 
     label: str
     detail: str
@@ -32,111 +39,130 @@ class Box:
 
 
 def boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
-    """Return the boxes by first node and the box number of every drawn node (folded ones included)."""
-    drawn = sorted(placement.decisions)
-    home = _fold(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
+    """Return the boxes by first node, and the box number of every drawn node (folded ones included).
+
+    Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
+    all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
+    """
+    drawn = _drawn(placement)
+    home = fold(placement, drawn) if len(drawn) > FOLD_FROM else {node: node for node in drawn}
     keepers = [node for node in drawn if home[node] == node]
-    keys = _keys(placement, keepers, limit)
-    groups: dict[tuple[str, ...], list[int]] = {}
+    parts = {node: tidy_path(placement.graph.names[node]) for node in keepers}
+    shared = _shared(list(parts.values()))
+    keys = _keys(placement, keepers, parts, home, limit)
+    groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
-        groups.setdefault(keys[node], []).append(node)
-    made = [_box(placement, key, nodes) for key, nodes in groups.items()]
-    number = {key: i for i, key in enumerate(groups)}
-    return made, {node: number[keys[home[node]]] for node in drawn if home[node] in keys}
+        groups.setdefault((placement.device(node), keys[node]), []).append(node)
+    made = [_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
+    number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
+    return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
 
 
-def _fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
-    """Map each node to the node it is drawn with; -1 leaves it out."""
-    graph = placement.graph
-    home = {node: node for node in drawn}
-    for node in drawn:
-        home[node] = _neighbour(placement, node)
-    for node in drawn:
-        seen = {node}
-        goal = home[node]
-        while goal >= 0 and home[goal] != goal and home[goal] not in seen:
-            seen.add(goal)
-            goal = home[goal]
-        home[node] = goal if goal < 0 or home[goal] == goal else node
-    assert all(goal < len(graph) for goal in home.values()), "a node is drawn with a node of the graph"
-    return home
+def tidy_path(name: str) -> Path:
+    """Split a node's name into the words somebody wrote, without the scopes that TensorFlow adds.
+
+    >>> tidy_path("StatefulPartitionedCall/while/body/_1/while/dense/MatMul")
+    ('while', 'body', 'dense', 'MatMul')
+    """
+    *scopes, last = name.split("/")
+    kept: list[str] = []
+    for part in scopes:
+        again = len(kept) > 1 and kept[-1] in _BODIES and stem(part) == stem(kept[-2])
+        if part and not again and not _MADE_SCOPE.match(part):
+            kept.append(part)
+    return (*kept, last)
 
 
-def _neighbour(placement: Placement, node: int) -> int:
-    graph, device = placement.graph, placement.device(node)
-    op = graph.ops[node]
-    if op == "NoOp":
-        return -1
-    if op == "Const":
-        users = [graph.edge_dst[e] for e in graph.out_edges[node] if not graph.is_control(e)]
-        near = [user for user in users if placement.device(user) == device]
-        return near[0] if near else (node if users else -1)
-    if op in _PASSES_ON:
-        source = graph.edge_src[graph.data_in_edges(node)[0]]
-        if placement.device(source) == device:
-            return source
-    return node
+def _drawn(placement: Placement) -> list[int]:
+    """List the decided nodes, with those over which a refused placement failed."""
+    refusal = placement.refusal
+    clash = () if refusal is None else (refusal.node, *refusal.clash.nodes, *refusal.clash.path)
+    return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
 
 
-def _keys(placement: Placement, keepers: list[int], limit: int) -> dict[int, tuple[str, ...]]:
-    """Give every node the key of its box; open the largest scope as long as the boxes stay within the limit."""
+def _shared(paths: list[Path]) -> int:
+    """Count the outer scopes that all nodes but lone ones have in common."""
+    scoped = [path for path in paths if len(path) > 1]
+    if len(scoped) < 2:
+        return 0
+    first, last = min(scoped)[:-1], max(scoped)[:-1]
+    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+
+
+def _keys(
+    placement: Placement, keepers: list[int], parts: dict[int, Path], home: dict[int, int], limit: int
+) -> dict[int, Path]:
     if len(keepers) <= limit:
-        return {node: (placement.device(node), str(node)) for node in keepers}
-    paths = {node: _path(placement, node) for node in keepers}
-    keys = {node: (placement.device(node), *paths[node][:1]) for node in keepers}
-    closed: set[tuple[str, ...]] = set()
-    while True:
-        sizes = Counter(keys.values())
-        largest = next((key for key, count in sizes.most_common() if count > 1 and key not in closed), None)
-        if largest is None:
-            return keys
-        inside = [node for node in keepers if keys[node] == largest]
-        opened = {node: (placement.device(node), *paths[node][: len(largest)]) for node in inside}
-        if len(sizes) - 1 + len(set(opened.values())) > limit or all(k == largest for k in opened.values()):
-            closed.add(largest)
-            continue
-        keys.update(opened)
+        return {node: (f"#{node}",) for node in keepers}
+    devices = {node: placement.device(node) for node in keepers}
+    paths = {node: _steps(placement, node, parts, home) for node in keepers}
+    return open_scopes(paths, devices, limit)
 
 
-def _path(placement: Placement, node: int) -> tuple[str, ...]:
-    """Return the scopes of a node, outermost first, then its op and its name: the steps in which it can be opened."""
+def _steps(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int]) -> Path:
+    """Return the path by which a node is found: arguments and results lie in scopes of their own."""
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]
+    if op in _ARGUMENTS and _is_resource(placement, node):
+        return ("#variables", f"#{_reader(placement, node, parts, home)}", f"#{name}")
     if op in _ARGUMENTS:
-        resource = graph.out_types[node][0] == DataType.DT_RESOURCE
-        return ("#variables" if resource else "#arguments", name)
+        return ("#arguments", f"#{name}")
     if op in _RESULTS:
-        return ("#results", name)
-    parts = [part for part in name.split("/")[:-1] if part != "Func" and not _is_number(part)]
-    return (*parts, "#" + op, name)
+        return ("#results", f"#{name}")
+    return (*steps(parts[node]), f"#{node}")
 
 
-def _is_number(part: str) -> bool:
-    return part.startswith("_") and part[1:].isdigit()
+def _is_resource(placement: Placement, node: int) -> bool:
+    return bool(placement.graph.out_types[node][0] == DataType.DT_RESOURCE)
 
 
-def _box(placement: Placement, key: tuple[str, ...], nodes: list[int]) -> Box:
-    graph, last = placement.graph, key[-1]
+def _reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
+    """Name the outermost scope that reads a variable first, "" where none does."""
+    graph = placement.graph
+    readers = [graph.edge_dst[e] for e in graph.out_edges[variable]]
+    for reader in readers[:1]:
+        if home.get(reader) == variable:
+            readers = [graph.edge_dst[e] for e in graph.out_edges[reader]] + readers[1:]
+    goals = (home.get(reader, LEFT_OUT) for reader in readers)
+    found = next((parts[goal] for goal in goals if goal in parts and goal != variable), ())
+    return found[0] if len(found) > 1 else ""
+
+
+def _box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
+    device, members = placement.device(nodes[0]), tuple(nodes)
     if len(nodes) == 1:
-        return _single(placement, nodes[0])
-    ops = Counter(graph.ops[node] for node in nodes)
-    if last in ("#variables", "#arguments", "#results"):
-        kind: BoxKind = {"#variables": "variable", "#arguments": "argument", "#results": "result"}[last]  # type: ignore[assignment]
-        return Box(f"{len(nodes)} {last[1:]}", "", kind, key[0], tuple(nodes))
-    if last.startswith("#"):
-        return Box(last[1:], "/".join(key[1:-1]), "scope", key[0], tuple(nodes))
-    main = ", ".join(op for op, _ in ops.most_common(2))
-    return Box("/".join(key[1:]), main + (", …" if len(ops) > 2 else ""), "scope", key[0], tuple(nodes))
+        return _single(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
+    if path[0] in _GROUPS:
+        reader = path[1][1:] if len(path) > 1 else ""
+        return Box(f"{len(nodes)} {path[0][1:]}", f"of {reader}" if reader else "", _GROUPS[path[0]], device, members)
+    ops = Counter(placement.graph.ops[node] for node in nodes)
+    main = ", ".join(op for op, _ in ops.most_common(2)) + (", …" if len(ops) > 2 else "")
+    if path[0] == OTHERS:
+        return Box("other scopes", main, "scope", device, members)
+    depth = sum(1 for step in path if step.endswith("*"))
+    variants = {parts[node][depth - 1] for node in nodes}
+    outer = "/".join(parts[nodes[0]][shared : depth - 1])
+    same_names = all(len(parts[node]) == depth for node in nodes)
+    label = variants.pop() if len(variants) == 1 else f"{path[-1][:-1]} ×{len(variants)}"
+    if same_names and len(ops) == 1:
+        op = next(iter(ops))
+        return Box(f"{op} ×{len(nodes)}", _under(outer, stem(parts[nodes[0]][-1]), op), "op", device, members)
+    return Box(label, outer or main, "scope", device, members)
 
 
-def _single(placement: Placement, node: int) -> Box:
+def _single(placement: Placement, node: int, parts: Path) -> Box:
     graph, device = placement.graph, placement.device(node)
-    op, name = graph.ops[node], graph.names[node]
+    op, name = graph.ops[node], _MADE_ENDING.sub("", graph.names[node])
     if op in _ARGUMENTS:
-        if graph.out_types[node][0] == DataType.DT_RESOURCE:
-            return Box(name, "variable", "variable", device, (node,))
-        return Box(name, "argument", "argument", device, (node,))
+        kind: BoxKind = "variable" if _is_resource(placement, node) else "argument"
+        return Box(name, kind, kind, device, (node,))
     if op in _RESULTS:
-        return Box(name.removesuffix("_RetVal"), "result", "result", device, (node,))
-    kind: BoxKind = "variable" if op in ("VarHandleOp", "VariableV2", "Variable") else "op"
-    return Box(op, "" if name == op else name, kind, device, (node,))
+        return Box(name, "result", "result", device, (node,))
+    kind = "variable" if op in _VARIABLES else "op"
+    return Box(op, _under("/".join(parts[:-1]), parts[-1], op), kind, device, (node,))
+
+
+def _under(outer: str, name: str, op: str) -> str:
+    """Spell where an op is: its scope, and its name where that is not the op's own."""
+    own = "" if name == op else name
+    return "/".join(filter(None, (outer, own)))

@@ -3,45 +3,84 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from simplace.devices import DeviceName
 from simplace.graph import dtypes
-from simplace.partition.transfers import MemoryTypes
+from simplace.partition.transfers import Copy, MemoryTypes
 from simplace.placement.placement import Placement
 from simplace.placement.reasons import granted
 from simplace.result import Placed
 from simplace.views import quantities
-from simplace.views.boxes import Box, boxes
-from viz import Edge, EdgeKind, Figure, Group, Node
+from simplace.views.box_edges import BoxEdges, box_edges, without_implied
+from simplace.views.boxes import FOLD_FROM, Box, boxes
+from viz import Edge, Figure, Group, Node
 
+_KINDS = ("data", "control")
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
-@dataclass(slots=True)
-class _Bundle:
-    """Collect what travels between two boxes."""
-
-    tensors: list[tuple[str, int | None]] = field(default_factory=list)  # (what it is, bytes)
-    data: int = 0
-    control: int = 0
-
-
 def placement_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Describe the device graph of one program in at most about `limit` boxes."""
+    """Describe the device graph of one program in at most about `limit` boxes.
+
+    Every copy between devices is in the `count` of one edge of kind "copy". Where several boxes read one copy, a node
+    of kind "copy" stands for it on their device. Of a refused placement, the nodes that could not be placed lie
+    outside all devices.
+    """
     placement = placed.placement
     made, box_of = boxes(placement, limit)
-    edges, hidden = _edges(placed, made, box_of)
+    drawn = frozenset(node for box in made for node in box.nodes)
+    found = box_edges(placement, placed.copies, box_of, drawn)
+    folded = len(box_of) > FOLD_FROM
+    data, control = _legible(found) if folded else (found.data, found.control)
+    copy_nodes, copy_edges = _copies(found, made)
     memory = MemoryTypes(placement)
-    nodes = tuple(_node(placement, memory, str(i), box) for i, box in enumerate(made))
     used = {box.device for box in made}
+    hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=_title(placed),
         caption=_caption(placed, len(made), hidden, used),
         groups=tuple(_group(placed, name, i) for i, name in _devices(placement) if name in used),
-        nodes=nodes,
-        edges=edges,
+        nodes=(*(_node(placement, memory, str(i), box) for i, box in enumerate(made)), *copy_nodes),
+        edges=(
+            *copy_edges,
+            *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
+            *(Edge(str(one), str(other), "control", "", count) for (one, other), count in control.items()),
+        ),
     )
+
+
+def _legible(found: BoxEdges) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
+    """Leave out what longer paths imply, and control edges where they are many."""
+    carried = {(one.source, target) for one in found.transfers for target in one.targets}
+    data = without_implied(found.data, carried | found.data.keys())
+    control = without_implied(found.control, carried | data.keys() | found.control.keys())
+    return data, control if len(control) <= _CONTROL_LIMIT else {}
+
+
+def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    for transfer in found.transfers:
+        source, count = str(transfer.source), len(transfer.copies)
+        what, size = _what(transfer.copies)
+        if len(transfer.targets) == 1:
+            edges.append(Edge(source, str(transfer.targets[0]), "copy", f"{what} · {size}", count))
+            continue
+        key = f"copy {len(nodes) + 1}"
+        nodes.append(Node(key, what, size, made[transfer.targets[0]].device, "copy"))
+        edges.append(Edge(source, key, "copy", "", count))
+        edges += [Edge(key, str(target)) for target in transfer.targets]
+    return nodes, edges
+
+
+def _what(copies: tuple[Copy, ...]) -> tuple[str, str]:
+    """Spell what is copied, and its size."""
+    total = quantities.total([copy.size for copy in copies])
+    kinds = Counter(f"{copy.dtype} {quantities.shape(copy.shape)}" for copy in copies)
+    if len(kinds) > 1:
+        return quantities.plural(len(copies), "tensor"), total
+    kind = next(iter(kinds))
+    return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
 
 
 def _devices(placement: Placement) -> list[tuple[int, str]]:
@@ -59,17 +98,19 @@ def _title(placed: Placed) -> str:
     return f"{placed.name} called on {default.short}" if default else placed.name
 
 
-def _caption(placed: Placed, drawn: int, hidden: int, used: set[str]) -> str:
+def _caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
     placement = placed.placement
     count = len(placement.decisions)
+    if placement.refusal is not None:
+        said = f"TensorFlow refuses this graph ({placement.refusal.code})"
+        return f"{said} · {quantities.plural(count, 'node')} placed before that" if count else said
     parts = [quantities.plural(count, "node") + (f" in {quantities.plural(drawn, 'box')}" if drawn < count else "")]
     idle = [device.short for device in placement.devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")
-    if hidden:
-        parts.append(f"{quantities.plural(hidden, 'control edge')} not drawn")
-    if placement.refusal is not None:
-        parts.append("TensorFlow refuses this graph")
+    left_out = [quantities.plural(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count]
+    if left_out:
+        parts.append(f"not drawn: {' and '.join(left_out)}")
     if placed.agreement is not None and placed.agreement.holds:
         parts.append(f"TensorFlow agrees: {placed.agreement}")
     elif placed.agreement is not None:
@@ -85,20 +126,37 @@ def _group(placed: Placed, name: str, index: int) -> Group:
 
 
 def _node(placement: Placement, memory: MemoryTypes, key: str, box: Box) -> Node:
-    first = box.nodes[0]
-    asked = {_asked(placement, node) for node in box.nodes if not _was_granted(placement, node)}
-    on_gpu = placement.devices.by_name[box.device].type != "CPU"
+    on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
+    on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(
         key,
         box.label,
         box.detail,
-        box.device,
+        box.device or None,
         box.kind,
         count=len(box.nodes),
-        asked=", ".join(sorted(asked)[:2]) + (", …" if len(asked) > 2 else ""),
-        host_memory=on_gpu and box.kind == "op" and _keeps_on_host(placement, memory, first),
-        tooltip=placement.notes(first).at if len(box.nodes) == 1 else "",
+        asked=_asked(placement, box) if box.device else _wanted(placement, box.nodes[0]),
+        host_memory=on_host,
+        tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
     )
+
+
+def _asked(placement: Placement, box: Box) -> str:
+    """Spell what was requested in vain, with the number of ops where not all of a box's did."""
+    asked = Counter(_request(placement, node) for node in box.nodes if not _was_granted(placement, node))
+    if not asked:
+        return ""
+    count = sum(asked.values())
+    what = sorted(asked)[0] + (", …" if len(asked) > 1 else "")
+    return what if count == len(box.nodes) else f"{what} ({quantities.plural(count, 'op')})"
+
+
+def _wanted(placement: Placement, node: int) -> str:
+    """Spell what a node that could not be placed insists on."""
+    refusal = placement.refusal
+    assert refusal is not None, "only a refused placement leaves nodes without a device"
+    wants = dict(zip(refusal.clash.nodes, refusal.clash.wants, strict=False))
+    return wants.get(node) or _request(placement, node)
 
 
 def _was_granted(placement: Placement, node: int) -> bool:
@@ -106,63 +164,18 @@ def _was_granted(placement: Placement, node: int) -> bool:
     return not written or granted(placement, node)
 
 
-def _asked(placement: Placement, node: int) -> str:
-    spec = DeviceName.parse(placement.graph.requested[node])
-    return (
-        placement.graph.requested[node] if spec is None else str(spec._replace(job=None, replica=None, task=None))[8:]
-    )
+def _request(placement: Placement, node: int) -> str:
+    """Spell a request as short as the devices allow: the job is told only where there is more than one task."""
+    text = placement.graph.requested[node]
+    spec = DeviceName.parse(text)
+    tasks = {(device.spec.job, device.spec.replica, device.spec.task) for device in placement.devices}
+    if spec is None or spec.type is None or len(tasks) > 1:
+        return text
+    return str(DeviceName(type=spec.type, id=spec.id)).removeprefix("/device:")
 
 
-def _keeps_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
+def _stays_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
+    """Say whether all tensors that a node puts out are in host memory."""
     types = placement.graph.out_types[node]
-    return any(host and dtypes.size(types[slot]) is not None for slot, host in enumerate(memory.of(node)[1]))
-
-
-def _edges(placed: Placed, made: list[Box], box_of: dict[int, int]) -> tuple[tuple[Edge, ...], int]:
-    bundles = _bundles(placed, box_of)
-    edges: list[Edge] = []
-    control: list[Edge] = []
-    for (source, target), bundle in sorted(bundles.items()):
-        ends = (str(source), str(target))
-        if bundle.tensors:
-            edges.append(Edge(*ends, "copy", _copy_label(bundle), len(bundle.tensors)))
-        elif bundle.data:
-            kind: EdgeKind = "copy" if made[source].device != made[target].device else "data"
-            edges.append(Edge(*ends, kind, "", bundle.data))
-        elif bundle.control:
-            control.append(Edge(*ends, "control", "", bundle.control))
-    shown = control if len(control) <= _CONTROL_LIMIT else []
-    return (*edges, *shown), len(control) - len(shown)
-
-
-def _bundles(placed: Placed, box_of: dict[int, int]) -> dict[tuple[int, int], _Bundle]:
-    graph = placed.placement.graph
-    bundles: dict[tuple[int, int], _Bundle] = {}
-    for source, slot, target in zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, strict=True):
-        ends = (box_of.get(source), box_of.get(target))
-        if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
-            continue
-        bundle = bundles.setdefault((ends[0], ends[1]), _Bundle())
-        if slot < 0:
-            bundle.control += 1
-        else:
-            bundle.data += 1
-    for copy in placed.copies:
-        if copy.is_control or copy.source == copy.target:
-            continue
-        what = f"{copy.dtype} {quantities.shape(copy.shape)}"
-        targets = dict.fromkeys(box_of[i] for i in copy.consumers if i in box_of)
-        source_box = box_of.get(copy.producer)
-        first = next((target for target in targets if (source_box, target) in bundles), None)
-        if source_box is not None and first is not None:
-            bundles[source_box, first].tensors.append((what, copy.size))  # one transfer serves all its consumers
-    return bundles
-
-
-def _copy_label(bundle: _Bundle) -> str:
-    if len(bundle.tensors) == 1:
-        what, size = bundle.tensors[0]
-        return f"{what} · {quantities.size(size)}"
-    return (
-        f"{quantities.plural(len(bundle.tensors), 'tensor')} · {quantities.total([size for _, size in bundle.tensors])}"
-    )
+    sized = [host for dtype, host in zip(types, memory.of(node)[1], strict=False) if dtypes.size(dtype) is not None]
+    return bool(sized) and all(sized)

@@ -6,14 +6,17 @@ Every function `case_*` of the cases file runs once, with three CPU devices. OUT
 the case, the GraphDef that simplace would be given, and TensorFlow's `placer_input` and `placer_output` as GraphDefs.
 """
 
+import atexit
 import os
 import pickle
 import runpy
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 DUMPS = Path(tempfile.mkdtemp(prefix="placer-"))
+atexit.register(shutil.rmtree, DUMPS, ignore_errors=True)
 os.environ["TF_CPP_VMODULE"] = "placer=3"
 os.environ["TF_DUMP_GRAPH_PREFIX"] = str(DUMPS)
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"

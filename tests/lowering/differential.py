@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from simplace.importers.protos import message_class
 from simplace.kernels.table import KernelTable
 from simplace.lowering.construct import split_input
 from simplace.lowering.prepare import prepare
+from simplace.placement.placer import place
+from simplace.simulation import Bodies
 
 HERE = Path(__file__).parent
 DEVICES: DeviceSet = local_devices([("CPU", 3)])
@@ -24,16 +27,16 @@ DEVICES: DeviceSet = local_devices([("CPU", 3)])
 def run_cases(cases: Path, out: Path, wanted: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run the cases of a file under TensorFlow; return what child.py wrote."""
     command = [sys.executable, str(HERE / "child.py"), str(cases), str(out), *wanted]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=150)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
     if not out.exists():
         raise AssertionError(f"the TensorFlow child failed ({done.returncode}): {done.stderr[-2000:]}")
     return pickle.loads(out.read_bytes())
 
 
-def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
-    """Prepare the program of a record as simplace does."""
+def program_of(record: dict[str, Any]) -> Program:
+    """Make the program that the importer would make of a record."""
     message = message_class("GraphDef").FromString(record["graph"])
-    program = Program(
+    return Program(
         name=record["case"],
         kind="session" if record["function"] is None else "function",
         graph=from_message(message),
@@ -41,7 +44,11 @@ def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
         arg_devices=tuple(record["arg_devices"]),
         kept_devices=record.get("kept_devices", {}),
     )
-    return prepare(program, table, DEVICES, record["target"])
+
+
+def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
+    """Prepare the program of a record as simplace does."""
+    return prepare(program_of(record), table, DEVICES, record["target"])
 
 
 def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> list[str]:
@@ -58,6 +65,23 @@ def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> 
         if len(found) == limit:
             break
     return found
+
+
+def misplaced(record: dict[str, Any], table: KernelTable) -> list[str]:
+    """List the nodes that do not end where TensorFlow put them; the order of edges shows in nothing else."""
+    program = program_of(record)
+    graph = prepared(record, table)
+    default = DEVICES.find(record["target"]) if record["target"] else None
+    bodies = Bodies(program, table)
+    ours = place(program, graph, DEVICES, table, default=default, soft_placement=True, bodies=bodies)
+    theirs = {node.name: node.device for node in message_class("GraphDef").FromString(record["placer_output"]).node}
+    if ours.refusal is not None:
+        return [ours.refusal.message]
+    return [
+        f"{name}: {ours.device(i)}, TensorFlow {theirs[name]}"
+        for i, name in enumerate(graph.names)
+        if i > 1 and ours.device(i) != theirs[name]
+    ]
 
 
 def _our_line(graph: Graph, i: int) -> str:
@@ -80,12 +104,18 @@ def _line(name: str, op: str, device: str, groups: Any, inputs: Any) -> str:
     return f"{name} = {op}{data}{control} @{device.replace(LOCAL_TASK, '')} {groups}"
 
 
+def main() -> None:
+    """Print a line per graph: python -m tests.lowering.differential CASES.py [case ...]."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = run_cases(Path(sys.argv[1]), Path(folder) / "out.pickle", tuple(sys.argv[2:]))
+    table = KernelTable.shipped()
+    for record in result["records"]:
+        found = differences(record, table) or (misplaced(record, table) if record["placer_output"] else [])
+        title = f"{record['case']} {record['function'] or 'session'}"
+        print(title, "differs" if found else "same", *(f"\n  {line}" for line in found))
+    for case, failure in result["failures"].items():
+        print(case, failure)
+
+
 if __name__ == "__main__":
-    result = run_cases(Path(sys.argv[1]), Path("/tmp/differential.pickle"), tuple(sys.argv[2:]))
-    the_table = KernelTable.shipped()
-    for one in result["records"]:
-        diffs = differences(one, the_table)
-        size = len(message_class("GraphDef").FromString(one["placer_input"]).node)
-        print(one["case"], one["function"] or "session", size, "differs" if diffs else "same")
-        print("\n".join(diffs))
-    print(result["failures"])
+    main()

@@ -40,6 +40,7 @@ class CallLimit:
         self._calls: Counter[str] = Counter()
         self._traces: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
+        self.has_stopped = False
 
     @property
     def has_ended_input(self) -> bool:
@@ -74,6 +75,7 @@ class CallLimit:
         raise errors_impl.OutOfRangeError(None, None, "End of sequence")
 
     def _stop(self, why: str) -> None:
+        self.has_stopped = True
         at = self._lines.here()
         self._recorder.remark(f"The program was stopped at {at or 'an unknown line'}: {why}.")
         raise Stopped(why)

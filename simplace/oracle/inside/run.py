@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,8 @@ from simplace.oracle.inside.source_lines import SourceLines
 from simplace.oracle.messages import Request
 
 
-def run(request: Request) -> int:
-    """Run the request's target to its end; return the exit status of the program."""
+def run(request: Request) -> bool:
+    """Run the request's target; say whether it was stopped before its end."""
     directory = Path(request.directory)
     recorder = Recorder(directory)
     recorder.event("started", tensorflow=tf.version.VERSION)
@@ -47,7 +45,7 @@ def run(request: Request) -> int:
         _end(request, recorder, eager)
     if failure is not None:
         recorder.event("failure", **failure)
-    return 0
+    return limit.has_stopped
 
 
 def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit) -> dict[str, Any] | None:
@@ -69,18 +67,11 @@ def _run_script(request: Request, recorder: Recorder) -> None:
     try:
         script.run(module)
     except Stopped:
-        atexit.register(_leave_at_once)
+        pass
     except SystemExit as end:
         if end.code not in (None, 0):
             raise
     uncalled.call_all(vars(module), request.options.function, recorder)
-
-
-def _leave_at_once() -> None:
-    """End the process although threads of a stopped program may still run."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 def _failure(

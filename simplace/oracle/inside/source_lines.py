@@ -47,7 +47,7 @@ class SourceLines:
 
     def of_op(self, op: Any) -> str:
         """Give the user's line that made `op`, "" if there is none."""
-        return self._innermost(op.traceback or ())  # ops that C++ made have none
+        return self._innermost(op.traceback)
 
     def of_device(self, op: Any) -> str:
         """Give the line of the innermost `tf.device` around `op` that asks for something."""
@@ -61,6 +61,11 @@ class SourceLines:
         return [frame for frame in frames if self._shown(frame.filename)]
 
     def _innermost(self, trace: Any) -> str:
+        if trace is None:  # an op that C++ made
+            return ""
+        return self._last_shown(trace.get_user_frames()) or self._last_shown(trace)  # the first is three times as fast
+
+    def _last_shown(self, trace: Any) -> str:
         for frame in reversed(list(trace)):
             if shown := self._shown(frame.filename):
                 return f"{shown}:{frame.lineno}"

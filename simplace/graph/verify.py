@@ -1,0 +1,53 @@
+"""Check that a graph holds together; each stage that makes one must leave it so."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from simplace.graph.build import CONTROL, SINK, SOURCE
+from simplace.graph.dtypes import base, is_ref
+from simplace.graph.model import Graph
+
+
+def verify(graph: Graph) -> None:
+    """Raise `AssertionError` with the invariant in words where the graph breaks one."""
+    _verify_nodes(graph)
+    _verify_edges(graph)
+    _verify_inputs(graph)
+
+
+def _verify_nodes(graph: Graph) -> None:
+    columns = (graph.ops, graph.requested, graph.assigned, graph.attrs, graph.in_types, graph.out_types, graph.origins)
+    assert all(len(column) == len(graph) for column in columns), "each column has one entry per node"
+    assert graph.names[:2] == [SOURCE, SINK], "node 0 is the source, node 1 the sink"
+    assert not any(graph.in_types[i] or graph.out_types[i] for i in (0, 1)), "source and sink carry no data"
+    counts = Counter(graph.names)
+    twice = sorted(name for name, count in counts.items() if count > 1)
+    assert not twice, f"node names are unique, but these are not: {twice}"
+
+
+def _verify_edges(graph: Graph) -> None:
+    columns = (graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot)
+    assert len({len(column) for column in columns}) == 1, "each column has one entry per edge"
+    rows = list(zip(*columns, strict=True))
+    assert len(set(rows)) == len(rows), "no edge is there twice"
+    for edge, (src, src_slot, dst, dst_slot) in enumerate(rows):
+        what = f"edge {edge}, {src}:{src_slot} -> {dst}:{dst_slot},"
+        assert 0 <= min(src, dst) <= max(src, dst) < len(graph), f"{what} joins nodes of the graph"
+        assert src != 1, f"{what} does not leave the sink"
+        assert dst != 0, f"{what} does not enter the source"
+        assert (src_slot == CONTROL) == (dst_slot == CONTROL), f"{what} is a control edge at both ends or at none"
+        if src_slot == CONTROL:
+            continue
+        assert 0 <= src_slot < len(graph.out_types[src]), f"{what} leaves an output that {graph.names[src]} has"
+        assert 0 <= dst_slot < len(graph.in_types[dst]), f"{what} enters an input that {graph.names[dst]} has"
+        made, taken = graph.out_types[src][src_slot], graph.in_types[dst][dst_slot]
+        assert base(made) == base(taken), f"{what} carries the type that {graph.names[dst]} takes: {made}, {taken}"
+        assert is_ref(made) or not is_ref(taken), f"{what} brings the reference that {graph.names[dst]} takes"
+
+
+def _verify_inputs(graph: Graph) -> None:
+    for node in range(2, len(graph)):
+        slots = sorted(graph.edge_dst_slot[edge] for edge in graph.in_edges[node] if not graph.is_control(edge))
+        wanted = list(range(len(graph.in_types[node])))
+        assert slots == wanted, f"{graph.names[node]} has one edge into each of its {len(wanted)} inputs, not {slots}"

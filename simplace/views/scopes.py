@@ -1,0 +1,130 @@
+"""Choose which name scopes of a graph to open, so that a figure has few enough boxes, alike on devices that are alike.
+
+Nodes sit in a tree by path. A step of a path is a name without its number first, then the name itself: siblings
+that differ only in a number share a box until it is opened. A scope is opened on all devices at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+Path = tuple[str, ...]
+
+OTHERS = "#others"
+_NUMBER = re.compile(r"_\d+$")
+_FEW = 3  # siblings of a kind that are drawn one by one
+_SMALL = 4  # nodes: siblings of a kind with fewer each stay together
+_MANY = 12  # siblings of a kind, however large, that stay together
+_REPEATS = 5  # nodes of one name: a scope made mostly of such stays closed, for its inside is a knot
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Hold a scope: its nodes per device, and its parts by their step."""
+
+    path: Path
+    sizes: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, _Scope] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes on the device that has most of them."""
+        return max(self.sizes.values())
+
+
+def stem(name: str) -> str:
+    """Return a name without the number that makes it unique.
+
+    >>> stem("dense_12"), stem("conv2d"), stem("_7")
+    ('dense', 'conv2d', '_7')
+    """
+    return _NUMBER.sub("", name) or name
+
+
+def steps(parts: Iterable[str]) -> Path:
+    """Spell a path with the step before each part that its siblings of a kind share; "#" marks a step as it is.
+
+    >>> steps(["#results", "dense_1"])
+    ('#results', 'dense*', 'dense_1')
+    """
+    return tuple(step for part in parts for step in ((part,) if part.startswith("#") else (f"{stem(part)}*", part)))
+
+
+def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: int) -> dict[int, Path]:
+    """Give each node the path of its box: the nodes of one device and path share it.
+
+    The largest scopes are opened first, as long as all boxes number at most `limit`; where the outermost scopes alone
+    exceed it, the smallest of them are put together under `OTHERS`.
+    """
+    root = _tree(paths, devices)
+    closed = _open(root, limit)
+    return {node: _closed_at(path, closed) for node, path in paths.items()}
+
+
+def _tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope:
+    root = _Scope(())
+    for node, path in paths.items():
+        at = root
+        at.sizes[devices[node]] += 1
+        for step in path:
+            if step not in at.parts:
+                at.parts[step] = _Scope((*at.path, step))
+            at = at.parts[step]
+            at.sizes[devices[node]] += 1
+    return root
+
+
+def _open(root: _Scope, limit: int) -> set[Path]:
+    """Return the paths at which boxes are closed; the empty path stands for the others."""
+    outermost = sorted(root.parts.values(), key=lambda scope: (-scope.size, scope.path))
+    waiting: list[tuple[int, Path, _Scope]] = []
+    closed: set[Path] = set()
+    boxes = 0
+    room = limit if _boxes(outermost) <= limit else limit - len(root.sizes)
+    for scope in outermost:
+        if boxes + len(scope.sizes) > room:
+            closed.add(())
+            continue
+        boxes += len(scope.sizes)
+        heapq.heappush(waiting, (-scope.size, scope.path, scope))
+    boxes += len(root.sizes) if closed else 0
+    while waiting:
+        _, path, scope = heapq.heappop(waiting)
+        more = _boxes(scope.parts.values()) - len(scope.sizes)
+        if not scope.parts or (more > 0 and (boxes + more > limit or not _worth_opening(scope))):
+            closed.add(path)
+            continue
+        boxes += more
+        for part in scope.parts.values():
+            heapq.heappush(waiting, (-part.size, part.path, part))
+    return closed
+
+
+def _boxes(scopes: Iterable[_Scope]) -> int:
+    return sum(len(scope.sizes) for scope in scopes)
+
+
+def _worth_opening(scope: _Scope) -> bool:
+    each = max(Counter(device for part in scope.parts.values() for device in part.sizes).values())
+    if scope.path[-1].endswith("*"):
+        return each <= _FEW or (each <= _MANY and scope.size >= _SMALL * each)
+    if scope.path[-1].startswith("#"):
+        return each <= 2 * _FEW
+    repeated = sum(part.size for part in scope.parts.values() if part.size >= _REPEATS and _is_name(part))
+    return 2 * repeated <= scope.size
+
+
+def _is_name(scope: _Scope) -> bool:
+    """Say whether a scope holds nodes of one name that differ in its number."""
+    return all(step.startswith("#") for inner in scope.parts.values() for step in inner.parts)
+
+
+def _closed_at(path: Path, closed: set[Path]) -> Path:
+    for length in range(1, len(path) + 1):
+        if path[:length] in closed:
+            return path[:length]
+    return (OTHERS,)

@@ -1,0 +1,37 @@
+"""Agreement with TensorFlow's log: same names, same devices, same refusal."""
+
+from simplace.comparison import Difference, compare
+from simplace.oracle.observation import LoggedNode, Refused
+from tests.worlds import CPU, GPU0, constant, node, place
+
+
+def world():
+    return place(constant("a", (2,), device="/CPU:0"), node("x", "Neg", "a"))
+
+
+def test_equal_logs_agree():
+    found = compare(world(), [LoggedNode("x", "Neg", GPU0), LoggedNode("a", "Const", CPU)])
+    assert (str(found), found.holds) == ("2/2 nodes", True)
+
+
+def test_old_spelling_of_devices_is_the_same_device():
+    log = [LoggedNode("x", "Neg", GPU0.replace("/device:GPU", "/gpu")), LoggedNode("a", "Const", CPU)]
+    assert compare(world(), log).holds
+
+
+def test_differences_name_node_and_both_devices():
+    found = compare(world(), [LoggedNode("x", "Neg", CPU), LoggedNode("a", "Const", CPU), LoggedNode("b", "Abs", CPU)])
+    assert (found.same, found.total, found.holds) == (1, 3, False)
+    assert found.differences == (Difference("x", "Neg", GPU0, CPU), Difference("b", "Abs", "", CPU))
+
+
+def test_a_node_that_tensorflow_lacks_is_a_difference():
+    assert compare(world(), [LoggedNode("a", "Const", CPU)]).differences == (Difference("x", "Neg", GPU0, ""),)
+
+
+def test_refusals_must_have_the_same_code():
+    hard = place(constant("a", (2,), device="/GPU:7"), soft=False)
+    assert compare(hard, [], Refused("INVALID_ARGUMENT", "...")).holds
+    assert not compare(hard, [], Refused("INTERNAL", "...")).holds
+    assert not compare(hard, [LoggedNode("a", "Const", CPU)]).holds
+    assert not compare(world(), [], Refused("INVALID_ARGUMENT", "...")).holds
