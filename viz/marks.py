@@ -35,7 +35,7 @@ NODE_MARKS: dict[NodeKind, NodeMark] = {
     "argument": NodeMark("ellipse", "argument"),
     "result": NodeMark("ellipse", "result", 2.2),
     "variable": NodeMark("cylinder", "variable"),
-    "copy": NodeMark("box", "copied tensor", 0.8),
+    "copy": NodeMark("note", "copied tensor", 0.8),
 }
 
 EDGE_MARKS: dict[EdgeKind, EdgeMark] = {

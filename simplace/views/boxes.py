@@ -67,10 +67,10 @@ def tidy_path(name: str) -> Path:
     *scopes, last = name.split("/")
     kept: list[str] = []
     for part in scopes:
-        again = len(kept) > 1 and kept[-1] in _BODIES and stem(part) == stem(kept[-2])
+        again = bool(kept) and kept[-1] in _BODIES and stem(part) in map(stem, kept[:-1])
         if part and not again and not _MADE_SCOPE.match(part):
             kept.append(part)
-    return (*kept, last)
+    return tuple(kept) if kept and _MADE_SCOPE.match(last) else (*kept, last)
 
 
 def _drawn(placement: Placement) -> list[int]:
@@ -138,7 +138,7 @@ def _box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Pa
     ops = Counter(placement.graph.ops[node] for node in nodes)
     main = ", ".join(op for op, _ in ops.most_common(2)) + (", …" if len(ops) > 2 else "")
     if path[0] == OTHERS:
-        return Box("other scopes", main, "scope", device, members)
+        return Box("other ops", main, "scope", device, members)
     depth = sum(1 for step in path if step.endswith("*"))
     variants = {parts[node][depth - 1] for node in nodes}
     outer = "/".join(parts[nodes[0]][shared : depth - 1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 Path = tuple[str, ...]
 
 OTHERS = "#others"
-_NUMBER = re.compile(r"_\d+$")
+_NUMBER = re.compile(r"(_\d+)+$")
 _FEW = 3  # siblings of a kind that are drawn one by one
 _SMALL = 4  # nodes: siblings of a kind with fewer each stay together
 _MANY = 12  # siblings of a kind, however large, that stay together
@@ -37,9 +37,9 @@ class _Scope:
 
 
 def stem(name: str) -> str:
-    """Return a name without the number that makes it unique.
+    """Return a name without the numbers that make it unique.
 
-    >>> stem("dense_12"), stem("conv2d"), stem("_7")
+    >>> stem("dense_12_1"), stem("conv2d"), stem("_7")
     ('dense', 'conv2d', '_7')
     """
     return _NUMBER.sub("", name) or name
