@@ -13,7 +13,7 @@ b'PNG'
 from viz.dot import to_dot
 from viz.errors import FigureError, LayoutError
 from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
-from viz.html import NotebookFigure, inline_svg
+from viz.html import NotebookFigure, inline_svg, to_html
 from viz.layout import Format, draw, render
 from viz.table import Align, Column, Table
 from viz.text import print_table, to_text
@@ -38,5 +38,6 @@ __all__ = [
     "print_table",
     "render",
     "to_dot",
+    "to_html",
     "to_text",
 ]

@@ -21,6 +21,7 @@ _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
 _ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
+_STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 _TITLE_LIMIT, _CAPTION_LIMIT = 90, 120
 
 
@@ -292,17 +293,15 @@ def _add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, 
     graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
 
 
-def _add_strip(
-    graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure
-) -> None:
+def _add_strip(graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure) -> None:
     """Chain the samples of each row along the ranks of the figure."""
     ranks = max(depths(figure).values()) + 1
-    length = math.ceil(len(samples) / math.ceil(len(samples) / max(ranks, 3)))
+    length = math.ceil(len(samples) / math.ceil(len(samples) / max(ranks, _STRIP_LEAST)))
     named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
-    for name, sample in named:
-        _add_sample(cluster, name, sample)
     rows = [named[at : at + length] for at in range(0, len(named), length)]
-    for row in rows:
+    for row in reversed(rows):  # ranks are columns, filled from below
+        for name, sample in row:
+            _add_sample(cluster, name, sample)
         for (one, _), (other, _) in pairwise(row):
             cluster.edge(one, other, style="invis", weight="0")
     graph.subgraph(cluster)

@@ -1,14 +1,21 @@
-"""Put a figure into a page or notebook as inline SVG."""
+"""Put figures and tables into a page or notebook, as elements that need no file and no style sheet."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from html import escape
 
 from viz.dot import to_dot
 from viz.figure import Figure
 from viz.layout import render
+from viz.names import elide, visible
+from viz.palette import FAINT_INK
 from viz.svg import prefix_ids
+from viz.table import Column, Table
+
+_CELL_LIMIT = 80  # letters; the whole text is shown on hover
+_PADDING = "padding:2px 14px 2px 0;border-bottom:1px solid #dddddd"
 
 
 def inline_svg(figure: Figure, *, timeout_s: float = 60.0) -> str:
@@ -24,6 +31,26 @@ def inline_svg(figure: Figure, *, timeout_s: float = 60.0) -> str:
     element = drawing[drawing.index("<svg") :].strip()
     element = element.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
     return prefix_ids(element, f"viz-{hashlib.sha256(dot.encode()).hexdigest()[:8]}-")
+
+
+def to_html(table: Table) -> str:
+    """Write `table` as a `<table>` element; cells are escaped, and long ones lose their middle.
+
+    >>> "<b>" in to_html(Table((Column("op"),), (("<b>",),)))
+    False
+    """
+    head = "".join(_cell("th", column.title, column) for column in table.columns)
+    rows = ("".join(_cell("td", text, of) for text, of in zip(row, table.columns, strict=True)) for row in table.rows)
+    body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
+    title = f'<caption style="text-align:left">{escape(visible(table.title))}</caption>' if table.title else ""
+    footer = f'<div style="color:{FAINT_INK}">{escape(visible(table.footer))}</div>' if table.footer else ""
+    return f'<table style="border-collapse:collapse;margin:6px 0">{title}{body}</table>{footer}'
+
+
+def _cell(tag: str, text: str, column: Column) -> str:
+    shown = elide(visible(text), _CELL_LIMIT)
+    hover = f' title="{escape(visible(text))}"' if shown != text else ""
+    return f'<{tag} style="{_PADDING};text-align:{column.align}"{hover}>{escape(shown)}</{tag}>'
 
 
 @dataclass(frozen=True, slots=True)

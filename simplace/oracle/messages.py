@@ -20,7 +20,7 @@ class Options:
 
     A run ends when one function was called `max_calls` times since the last new placement. `time_limit` is in seconds,
     None for none. `function` narrows the run to the functions of that Python name, "" takes all. `soft_placement`
-    overrides what TensorFlow would do by default with a file; a script sets its own. `signature` picks a SavedModel's
+    overrides what the program sets, None keeps it. `signature` picks a SavedModel's
     signature, "" the only one or "serving_default". `tags` picks its graph where a SavedModel has several.
     """
 

@@ -1,8 +1,8 @@
 """Colocate a graph's nodes, with a look into the called functions whose arguments and results share a resource.
 
 Mirrors ColocationGraph::Initialize, ApplyIOColocationGroups and InspectingPlacer
-(tensorflow/core/common_runtime/{colocation_graph,inspecting_placer}.cc). TensorFlow walks such calls in the order of a
-pointer set; here they go by id.
+(tensorflow/core/common_runtime/{colocation_graph,inspecting_placer}.cc). TensorFlow keeps such calls in
+a set of pointers; here they are walked as that set does while it is small and its buckets do not collide.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def colocate(groups: ColocationGroups, bodies: CalledBodies, stack: CallStack) -
     groups.add_members()
     inspected = inspected_calls(groups.graph)
     groups.join_resource_edges(inspected)
-    for node in sorted(inspected):
+    for node in reversed(_by_first_edge(groups.graph, inspected)):  # a new element goes to the front of the set
         _join_neighbours(groups, node, _look_inside(groups, bodies, node, stack))
     groups.join_classes()
     keep_host_only_variants(groups)
@@ -93,6 +93,20 @@ class _Inside:
     groups: ColocationGroups
     arguments: tuple[int, ...]
     results: tuple[int, ...]
+
+
+def _by_first_edge(graph: Graph, nodes: frozenset[int]) -> list[int]:
+    """Order nodes by the first data edge that touches them, which is when TensorFlow finds that it must look inside."""
+    found: dict[int, None] = {}
+    for edge in range(len(graph.edge_src) if nodes else 0):
+        if graph.is_control(edge):
+            continue
+        src, dst = graph.edge_src[edge], graph.edge_dst[edge]
+        if src in nodes:
+            found.setdefault(src)
+        elif dst in nodes:
+            found.setdefault(dst)
+    return list(found)
 
 
 def _look_inside(groups: ColocationGroups, bodies: CalledBodies, node: int, stack: CallStack) -> _Inside:

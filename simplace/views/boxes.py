@@ -13,7 +13,7 @@ from simplace.views.folding import LEFT_OUT, fold
 from simplace.views.scopes import OTHERS, Path, open_scopes, stem, steps
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable"]
-FOLD_FROM = 14  # nodes: a smaller graph is drawn as it is
+_FOLD_FROM = 14  # nodes: a smaller graph is drawn as it is
 _ARGUMENTS = ("_Arg", "_DeviceArg")
 _RESULTS = ("_Retval", "_DeviceRetval")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -45,7 +45,7 @@ def boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
     drawn = _drawn(placement)
-    home = fold(placement, drawn) if len(drawn) > FOLD_FROM else {node: node for node in drawn}
+    home = fold(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
     keepers = [node for node in drawn if home[node] == node]
     parts = {node: tidy_path(placement.graph.names[node]) for node in keepers}
     shared = _shared(list(parts.values()))

@@ -11,27 +11,29 @@ from simplace.placement.placement import Placement
 from simplace.placement.reasons import granted
 from simplace.result import Placed
 from simplace.views import quantities
-from simplace.views.box_edges import BoxEdges, box_edges, without_implied
-from simplace.views.boxes import FOLD_FROM, Box, boxes
+from simplace.views.box_edges import BoxEdges, Ends, box_edges, without_implied
+from simplace.views.boxes import Box, boxes
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
+_BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
 def placement_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Describe the device graph of one program in at most about `limit` boxes.
+    """Describe the device graph of one program in at most `limit` boxes, or some more where many devices share them.
 
     Every copy between devices is in the `count` of one edge of kind "copy". Where several boxes read one copy, a node
     of kind "copy" stands for it on their device. Of a refused placement, the nodes that could not be placed lie
     outside all devices.
     """
     placement = placed.placement
-    made, box_of = boxes(placement, limit)
+    made, box_of = boxes(placement, _room(placement, limit))
     drawn = frozenset(node for box in made for node in box.nodes)
     found = box_edges(placement, placed.copies, box_of, drawn)
-    folded = len(box_of) > FOLD_FROM
-    data, control = _legible(found) if folded else (found.data, found.control)
+    collapsed = len(drawn) > len(made)
+    data = _legible(found) if collapsed else found.data
+    control = _legible_control(found, data)
     copy_nodes, copy_edges = _copies(found, made)
     memory = MemoryTypes(placement)
     used = {box.device for box in made}
@@ -49,12 +51,26 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     )
 
 
-def _legible(found: BoxEdges) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
-    """Leave out what longer paths imply, and control edges where they are many."""
-    carried = {(one.source, target) for one in found.transfers for target in one.targets}
-    data = without_implied(found.data, carried | found.data.keys())
-    control = without_implied(found.control, carried | data.keys() | found.control.keys())
-    return data, control if len(control) <= _CONTROL_LIMIT else {}
+def _room(placement: Placement, limit: int) -> int:
+    devices = len({decision.device for decision in placement.decisions.values()})
+    return max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))
+
+
+def _legible(found: BoxEdges) -> dict[Ends, int]:
+    """Leave out what longer paths imply: between collapsed scopes there is an edge for almost any pair."""
+    return without_implied(found.data, _carried(found) | found.data.keys())
+
+
+def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
+    """Leave out control edges where they are many even without those that longer paths imply."""
+    if len(found.control) <= _CONTROL_LIMIT:
+        return found.control
+    needed = without_implied(found.control, _carried(found) | data.keys() | found.control.keys())
+    return needed if len(needed) <= _CONTROL_LIMIT else {}
+
+
+def _carried(found: BoxEdges) -> set[Ends]:
+    return {(one.source, target) for one in found.transfers for target in one.targets}
 
 
 def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
@@ -156,7 +172,7 @@ def _wanted(placement: Placement, node: int) -> str:
     refusal = placement.refusal
     assert refusal is not None, "only a refused placement leaves nodes without a device"
     wants = dict(zip(refusal.clash.nodes, refusal.clash.wants, strict=False))
-    return wants.get(node) or _request(placement, node)
+    return _short(placement, wants[node]) if node in wants else _request(placement, node)
 
 
 def _was_granted(placement: Placement, node: int) -> bool:
@@ -165,8 +181,11 @@ def _was_granted(placement: Placement, node: int) -> bool:
 
 
 def _request(placement: Placement, node: int) -> str:
+    return _short(placement, placement.graph.requested[node])
+
+
+def _short(placement: Placement, text: str) -> str:
     """Spell a request as short as the devices allow: the job is told only where there is more than one task."""
-    text = placement.graph.requested[node]
     spec = DeviceName.parse(text)
     tasks = {(device.spec.job, device.spec.replica, device.spec.task) for device in placement.devices}
     if spec is None or spec.type is None or len(tasks) > 1:

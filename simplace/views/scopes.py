@@ -17,9 +17,9 @@ Path = tuple[str, ...]
 OTHERS = "#others"
 _NUMBER = re.compile(r"(_\d+)+$")
 _FEW = 3  # siblings of a kind that are drawn one by one
-_SMALL = 4  # nodes: siblings of a kind with fewer each stay together
+_SMALL = 3  # nodes: siblings of a kind with fewer each stay together
 _MANY = 12  # siblings of a kind, however large, that stay together
-_REPEATS = 5  # nodes of one name: a scope made mostly of such stays closed, for its inside is a knot
+_REPEATS = 8  # nodes of one name: a scope made mostly of such stays closed, for its inside is a knot
 
 
 @dataclass(slots=True)

@@ -77,9 +77,7 @@ LIBRARY = {
             second="from_p:output:0",
         ),
         function("Same(r: resource) -> out: resource", "", out="r"),
-        function(
-            "Fresh(x: float) -> made: resource, x_out: float", "new = MakeC()", made="new:out:0", x_out="x"
-        ),
+        function("Fresh(x: float) -> made: resource, x_out: float", "new = MakeC()", made="new:out:0", x_out="x"),
         function(
             "FreshBelow(x: float) -> made: resource, x_out: float",
             'deep = PartitionedCall(x) [Tin=[float], Tout=[resource, float], f=fn("Fresh")]',
@@ -130,4 +128,3 @@ def world(devices: str) -> World:
 
 TEN = world(machine(10))
 ONE = world(machine(1))
-

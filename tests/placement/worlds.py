@@ -21,9 +21,7 @@ from simplace.placement.placement import Placement
 from simplace.placement.placer import place
 from simplace.simulation import Bodies
 
-_OP = re.compile(
-    r"(?P<name>\w+)\((?P<inputs>.*?)\)(?: -> (?P<outputs>.*?))?(?: \| (?P<attrs>.*?))?(?: on (?P<on>.*))?"
-)
+_OP = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\)(?: -> (?P<outputs>.*?))?(?: \| (?P<attrs>.*?))?(?: on (?P<on>.*))?")
 _FUNCTION = re.compile(r"(?P<name>\w+)\((?P<inputs>[^)]*)\) -> (?P<outputs>.*)")
 _KINDS = {"C": "FakeCPU", "G": "FakeGPU", "X": "XLA_CPU"}
 
@@ -81,7 +79,9 @@ class World:
         verify(graph)
         return graph
 
-    def place(self, text: str | Graph, *, soft: bool = True, default: str = "", function: str | None = None) -> Placement:
+    def place(
+        self, text: str | Graph, *, soft: bool = True, default: str = "", function: str | None = None
+    ) -> Placement:
         """Place a graph; `default` is the full name of the default device, "" for a session without one."""
         graph = self.graph(text) if isinstance(text, str) else text
         program = Program("case", "session", GraphDef((), self.library), function, soft_placement=soft)

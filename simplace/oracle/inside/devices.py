@@ -72,6 +72,15 @@ def prepare(machine: Machine, plugin: str) -> Gpus:
     return Gpus(plugin)
 
 
+def fix_soft_placement(wanted: bool | None) -> None:
+    """Turn soft placement on or off for functions whatever the program says about it; None leaves it to the program."""
+    if wanted is None:
+        return
+    tf.config.set_soft_device_placement(wanted)
+    kept = context.Context.soft_device_placement
+    context.Context.soft_device_placement = property(kept.fget, lambda _, enable: None)
+
+
 def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[int]]:
     """Copy a session's configuration with logging on and with the machine's devices; give each GPU's memory too."""
     copy = config_pb2.ConfigProto()

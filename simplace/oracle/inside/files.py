@@ -14,15 +14,14 @@ from simplace.oracle.messages import Options
 
 
 def place_graph(path: str, options: Options) -> None:
-    """Import a serialized GraphDef into a session and run a target that needs nothing of it."""
+    """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
     definition = _read(Path(path).read_bytes())
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(definition, name="")
-        first = graph.get_operations()[0]
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
-        session.run(first.outputs[0] if first.type == "Const" else first)
+        session._extend_graph()
 
 
 def _read(data: bytes) -> Any:
@@ -34,8 +33,6 @@ def _read(data: bytes) -> Any:
 
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call one of its signatures with zeros."""
-    if options.soft_placement is not None:
-        tf.config.set_soft_device_placement(options.soft_placement)
     loaded = tf.saved_model.load(directory, tags=list(options.tags) or None)
     names = list(loaded.signatures)
     wanted = options.signature or ("serving_default" if "serving_default" in names else "".join(names[:1]))

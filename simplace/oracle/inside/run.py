@@ -30,6 +30,7 @@ def run(request: Request) -> bool:
         recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
     lines = SourceLines(request.target)
     gpus = devices.prepare(request.machine, request.plugin)
+    devices.fix_soft_placement(request.options.soft_placement)
     log = LogFile(directory / messages.LOG)
     limit = CallLimit(request.options.max_calls, recorder, lines)
     functions = Functions(recorder, lines)

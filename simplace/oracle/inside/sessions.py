@@ -42,6 +42,7 @@ class SessionRuns:
         self._lines = lines
         self._machine = request.machine
         self._plugin = request.plugin
+        self._soft = request.options.soft_placement
         self._kind = "session" if request.mode == "script" else "graph"
         self._name = _NAME if request.mode == "script" else os.path.basename(request.target)
         self._placed = 0
@@ -54,6 +55,8 @@ class SessionRuns:
         def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             given = config if config is not None else context.context().config
             logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
+            if self._soft is not None:
+                logged.allow_soft_placement = self._soft
             create(session, target, graph, logged)
             session._simplace_kept = {}
 

@@ -1,0 +1,1 @@
+"""How long ops and copies take, and what that is computed from."""

@@ -1,0 +1,101 @@
+"""What a cost model is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Describe an input or output as far as costs need: all dimensions are known, where necessary by assumption.
+
+    `size` is in bytes, 0 for types without a fixed size (string, resource, variant).
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+
+    @property
+    def elements(self) -> int:
+        """Count the elements."""
+        count = 1
+        for dim in self.shape:
+            count *= dim
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class OpCall:
+    """Describe one execution of an op; `device_type` is "CPU" or "GPU", `name` the node's."""
+
+    name: str
+    op: str
+    device_type: str
+    attrs: Mapping[str, Any]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """Say what one execution costs, in seconds.
+
+    `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time
+    on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads can share the work.
+    `is_guess` says that only bytes were counted, for lack of a formula.
+    """
+
+    host_s: float
+    device_s: float = 0.0
+    shards: int = 1
+    is_guess: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """Hold the fixed times of the executor, in seconds.
+
+    `op_s`: bookkeeping of an op on its thread. `hand_off_s`: until another thread starts on what was dispatched.
+    `fork_s`: starting and joining the shards of a kernel. `poll_s`: until the host sees that a copy is done.
+    `step_s`: between two steps.
+    """
+
+    op_s: float = 0.0
+    hand_off_s: float = 0.0
+    fork_s: float = 0.0
+    poll_s: float = 0.0
+    step_s: float = 0.0
+
+
+class CostModel(Protocol):
+    """Price kernels and copies."""
+
+    @property
+    def name(self) -> str:
+        """Name the model in a few words for people."""
+        ...
+
+    @property
+    def overheads(self) -> Overheads:
+        """Return the executor's fixed times that go with these costs."""
+        ...
+
+    @property
+    def clock(self) -> float:
+        """Return the cycles a second of a CPU core: TensorFlow counts an op's cost in cycles."""
+        ...
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        """Price one execution."""
+        ...
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        """Price a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" for a target in another process."""
+        ...
+
+    def memory(self, device_type: str) -> int:
+        """Return the bytes that a device of this type has, 0 where they are not limited."""
+        ...

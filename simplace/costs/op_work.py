@@ -1,0 +1,195 @@
+"""The work of one execution of an op: arithmetic, and bytes moved, from data types and shapes.
+
+Multiplications and additions count one each. Ops without a formula here count bytes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from simplace.costs.cost_model import OpCall, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Hold FLOPs and bytes; `is_guess`: there was no formula. `on_matrix_units`: a GPU's tensor cores can do it."""
+
+    flops: float
+    bytes: int
+    on_matrix_units: bool = False
+    is_guess: bool = False
+
+
+# Ops that hand a buffer on, read a shape, or only steer control: no arithmetic, and no byte of a tensor is touched.
+_FREE = frozenset(
+    "NoOp Const HostConst Placeholder PlaceholderWithDefault VarHandleOp VariableV2 Variable ReadVariableOp Identity "
+    "IdentityN RefIdentity StopGradient PreventGradient CheckNumericsV2 Snapshot Reshape Squeeze ExpandDims Shape "
+    "ShapeN Rank Size BroadcastGradientArgs Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit "
+    "NextIteration RefNextIteration LoopCond ControlTrigger _Arg _Retval _DeviceArg _DeviceRetval Assert "
+    "VarIsInitializedOp VariableShape EmptyTensorList TensorListReserve TensorListGetItem TensorListSetItem "
+    "TensorListPushBack TensorListPopBack TensorListLength TensorListElementShape AnonymousIterator "
+    "DestroyResourceOp IsVariableInitialized EnsureShape Empty _Send _Recv _HostSend _HostRecv".split()
+)
+
+# FLOPs an element; functions of the exponential kind cost about what Eigen's packet approximations take.
+_UNARY: Mapping[str, float] = {
+    **dict.fromkeys("Neg Abs Square Relu Relu6 LeakyRelu Sign Floor Ceil Round Inv Reciprocal".split(), 1),
+    **dict.fromkeys("LogicalNot IsNan IsFinite IsInf BiasAdd BiasAddV1 ClipByValue".split(), 1),
+    **dict.fromkeys("Sqrt Rsqrt ReluGrad Relu6Grad LeakyReluGrad SqrtGrad RsqrtGrad".split(), 4),
+    **dict.fromkeys("Exp Expm1 Log Log1p Sigmoid Tanh Elu Selu Softplus Softsign Sin Cos Erf Swish".split(), 16),
+    **dict.fromkeys("SigmoidGrad TanhGrad EluGrad SeluGrad SoftplusGrad Gelu Lgamma Digamma Erfinv Tan".split(), 6),
+    **dict.fromkeys("RandomUniform RandomStandardNormal TruncatedNormal StatelessRandomUniformV2".split(), 30),
+    **dict.fromkeys("StatelessRandomNormalV2 StatelessTruncatedNormalV2 RandomUniformInt".split(), 40),
+}
+_BINARY: Mapping[str, float] = {
+    **dict.fromkeys("Add AddV2 Sub Mul Maximum Minimum Equal NotEqual Less LessEqual Greater".split(), 1),
+    **dict.fromkeys("GreaterEqual LogicalAnd LogicalOr SquaredDifference Xdivy MulNoNan DivNoNan".split(), 1),
+    **dict.fromkeys("RealDiv Div TruncateDiv FloorDiv FloorMod Mod".split(), 4),
+    **dict.fromkeys("Pow Atan2".split(), 20),
+}
+_REDUCTIONS = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin L2Loss EuclideanNorm Cumsum Bincount".split())
+# FLOPs an element of the variable.
+_UPDATES: Mapping[str, float] = {
+    "AssignAddVariableOp": 1, "AssignSubVariableOp": 1, "AssignVariableOp": 0, "Assign": 0, "AssignAdd": 1,
+    "AssignSub": 1, "ResourceApplyGradientDescent": 2, "ResourceApplyMomentum": 4, "ResourceApplyKerasMomentum": 4,
+    "ResourceApplyAdagrad": 8, "ResourceApplyAdagradV2": 8, "ResourceApplyRMSProp": 10, "ResourceApplyAdam": 14,
+    "ApplyGradientDescent": 2, "ApplyMomentum": 4, "ApplyAdam": 14,
+}  # fmt: skip
+_MOVES = frozenset(
+    "Concat ConcatV2 Split SplitV Slice StridedSlice Pad PadV2 MirrorPad Transpose Gather GatherV2 ResourceGather "
+    "Tile Cast Bitcast Select SelectV2 OneHot Pack Unpack Fill ZerosLike OnesLike Range Reverse ReverseV2 "
+    "BroadcastTo Where ScatterNd GatherNd StridedSliceGrad DynamicStitch DynamicPartition ReverseSequence "
+    "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace".split()
+)
+
+
+def is_free(op: str) -> bool:
+    """Say whether an op touches no element of a tensor.
+
+    >>> is_free("Reshape"), is_free("MatMul")
+    (True, False)
+    """
+    return op in _FREE
+
+
+def work(call: OpCall) -> Work:
+    """Count the FLOPs and bytes of one execution.
+
+    >>> x, w, y = (Tensor("float32", s, 4 * s[0] * s[1]) for s in ((64, 16), (16, 8), (64, 8)))
+    >>> work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
+    Work(flops=16384, bytes=6656, on_matrix_units=True, is_guess=False)
+    """
+    if call.op in _FREE:
+        return Work(0, 0)
+    moved = sum(t.size for t in call.inputs) + sum(t.size for t in call.outputs)
+    made = call.outputs[0].elements if call.outputs else 0
+    if call.op in _MATRIX:
+        return Work(_MATRIX[call.op](call), moved, on_matrix_units=True)
+    if call.op in _UNARY or call.op in _BINARY:
+        return Work(made * (_UNARY.get(call.op) or _BINARY[call.op]), moved)
+    if call.op in ("AddN", "AccumulateNV2"):
+        return Work(made * max(len(call.inputs) - 1, 0), moved)
+    if call.op in _REDUCTIONS:
+        return Work(call.inputs[0].elements if call.inputs else made, moved)
+    if call.op in _UPDATES:
+        largest = max((t.elements for t in call.inputs), default=0)
+        return Work(largest * _UPDATES[call.op], moved + max((t.size for t in call.inputs), default=0))
+    if call.op in _NETWORK:
+        return Work(_NETWORK[call.op](call), moved)
+    return Work(0, moved, is_guess=call.op not in _MOVES)
+
+
+def _matmul(call: OpCall) -> int:
+    if len(call.inputs) < 2 or not call.outputs or len(call.inputs[0].shape) < 2:
+        return 0
+    shape = call.inputs[0].shape
+    is_turned = bool(call.attrs.get("transpose_a") or call.attrs.get("adj_x"))
+    return 2 * call.outputs[0].elements * (shape[-2] if is_turned else shape[-1])
+
+
+def _einsum(call: OpCall) -> int:
+    """Multiply the sizes of all the letters of the equation."""
+    equation = call.attrs.get("equation", b"")
+    left = equation.decode().split("->")[0].split(",") if isinstance(equation, bytes) else []
+    sizes: dict[str, int] = {}
+    for letters, tensor in zip(left, call.inputs, strict=False):
+        plain = letters.replace("...", "")
+        sizes.update(zip(reversed(plain), reversed(tensor.shape), strict=False))
+    return 2 * prod(sizes.values()) if sizes else 0
+
+
+def _conv(call: OpCall) -> int:
+    """Two FLOPs for each element of the output and each weight of one filter."""
+    if len(call.inputs) < 2 or not call.outputs or not call.inputs[1].shape:
+        return 0
+    filter_shape = call.inputs[1].shape
+    return 2 * call.outputs[0].elements * prod(filter_shape[:-1])
+
+
+def _conv_input_grad(call: OpCall) -> int:
+    if len(call.inputs) < 3 or not call.inputs[1].shape:
+        return 0
+    return 2 * call.inputs[2].elements * prod(call.inputs[1].shape[:-1])
+
+
+def _conv_filter_grad(call: OpCall) -> int:
+    if len(call.inputs) < 3 or not call.outputs or not call.outputs[0].shape:
+        return 0
+    return 2 * call.inputs[2].elements * prod(call.outputs[0].shape[:-1])
+
+
+def _depthwise(call: OpCall) -> int:
+    if len(call.inputs) < 2 or not call.outputs:
+        return 0
+    return 2 * call.outputs[0].elements * prod(call.inputs[1].shape[:2])
+
+
+def _each_input(flops: float) -> Callable[[OpCall], float]:
+    return lambda call: flops * max((t.elements for t in call.inputs), default=0)
+
+
+def _pool(call: OpCall) -> int:
+    window = call.attrs.get("ksize", ())
+    taps = prod(window) if isinstance(window, tuple) and all(isinstance(k, int) for k in window) else 1
+    return taps * min((t.elements for t in (*call.inputs, *call.outputs) if len(t.shape) == 4), default=0)
+
+
+def _cudnn_rnn(call: OpCall) -> float:
+    """Two FLOPs a weight, for each step and sequence; the weights are input 3, the steps and batch lead input 0."""
+    if len(call.inputs) < 4 or len(call.inputs[0].shape) < 2:
+        return 0
+    backward = 2 if "Backprop" in call.op else 1
+    return 2 * backward * call.inputs[3].elements * prod(call.inputs[0].shape[:2])
+
+
+_MATRIX: Mapping[str, Callable[[OpCall], float]] = {
+    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 _FusedMatMul".split(), _matmul),
+    "Einsum": _einsum,
+    **dict.fromkeys("Conv2D Conv3D _FusedConv2D".split(), _conv),
+    **dict.fromkeys("Conv2DBackpropInput Conv3DBackpropInputV2".split(), _conv_input_grad),
+    **dict.fromkeys("Conv2DBackpropFilter Conv3DBackpropFilterV2".split(), _conv_filter_grad),
+    **dict.fromkeys("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV3".split(), _cudnn_rnn),
+}
+_NETWORK: Mapping[str, Callable[[OpCall], float]] = {
+    "DepthwiseConv2dNative": _depthwise,
+    **dict.fromkeys("Softmax LogSoftmax".split(), _each_input(20)),
+    **dict.fromkeys("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits".split(), _each_input(22)),
+    **dict.fromkeys("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split(), _each_input(8)),
+    **dict.fromkeys("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split(), _each_input(12)),
+    **dict.fromkeys("MaxPool MaxPoolV2 AvgPool MaxPoolGrad AvgPoolGrad MaxPool3D AvgPool3D".split(), _pool),
+    "BiasAddGrad": _each_input(1),
+    **dict.fromkeys("TopK TopKV2 Unique UniqueV2".split(), _each_input(8)),
+    **dict.fromkeys("LRN LRNGrad".split(), _each_input(12)),
+    **dict.fromkeys("UnsortedSegmentSum SegmentSum ResourceScatterAdd ScatterAdd".split(), _each_input(1)),
+}
+
+
+def tensor(dtype: str, shape: tuple[int, ...], element_size: int | None) -> Tensor:
+    """Make a tensor; types without a fixed element size have no bytes.
+
+    >>> tensor("float32", (2, 3), 4).size, tensor("resource", (), None).size
+    (24, 0)
+    """
+    return Tensor(dtype, shape, prod(shape) * (element_size or 0))

@@ -1,0 +1,82 @@
+"""Price kernels from their work: arithmetic and memory traffic overlap, the slower one counts.
+
+CPU kernels are priced on one thread; how many threads may share them follows Eigen's cost model
+(unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h): one thread up to 210,000 cycles, one more every 100,000.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.costs.hardware import Hardware
+from simplace.costs.hardware import machine as find_machine
+from simplace.costs.op_work import is_free, work
+
+_STARTUP_CYCLES = 100_000
+_CYCLES_A_THREAD = 100_000
+_MOST_SHARDS = 1024
+
+# Measured on TensorFlow 2.21 with 2 cores: 0.3 to 1 us of bookkeeping an op, 12 us (8 to 17) until a second worker
+# starts on what was dispatched, 0.1 to 0.2 ms to fork and join a kernel of a millisecond, 0.1 to 0.2 ms between steps.
+# The host polls for finished copies every 10 us (common_runtime/device/device_event_mgr.h), so 5 us on average.
+MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, hand_off_s=12e-6, fork_s=0.1e-3, poll_s=5e-6, step_s=0.15e-3)
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Price for a machine of the library."""
+
+    hardware: Hardware
+    overheads: Overheads = MEASURED_OVERHEADS
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        parts = (self.hardware.cpu.name, self.hardware.gpu.name, self.hardware.host_link.name)
+        return f"analytic: roofline of {', '.join(parts)}"
+
+    @property
+    def clock(self) -> float:
+        """Return the clock of a CPU core."""
+        return self.hardware.cpu.clock
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        """Price one execution."""
+        if is_free(call.op):
+            return KernelCost(0.0)
+        found = work(call)
+        processor = self.hardware.gpu if call.device_type == "GPU" else self.hardware.cpu
+        dtype = call.outputs[0].dtype if call.outputs else "float32"
+        arithmetic = found.flops / processor.flops(dtype.removesuffix("_ref"), found.on_matrix_units)
+        seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
+        if call.device_type == "GPU":
+            return KernelCost(processor.launch_s, seconds, is_guess=found.is_guess)
+        return KernelCost(seconds, shards=shards(seconds * processor.clock), is_guess=found.is_guess)
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        """Price a copy; within host memory the buffer is shared."""
+        if target == "remote":
+            return self.hardware.network.seconds(size)
+        if source == target == "CPU":
+            return 0.0
+        link = self.hardware.peer_link if source == target else self.hardware.host_link
+        return link.seconds(size)
+
+    def memory(self, device_type: str) -> int:
+        """Return the GPU's memory; the host's is not limited."""
+        return self.hardware.gpu.memory if device_type == "GPU" else 0
+
+
+def shards(cycles: float) -> int:
+    """Return how many threads Eigen's cost model gives a kernel of that many cycles.
+
+    >>> shards(150_000), shards(210_000), shards(1_000_000)
+    (1, 2, 9)
+    """
+    return max(1, min(_MOST_SHARDS, int((cycles - _STARTUP_CYCLES) / _CYCLES_A_THREAD + 0.9)))
+
+
+def analytic(machine: str = "a100") -> Roofline:
+    """Return the roofline of a machine of the library, by the name of its GPUs."""
+    return Roofline(find_machine(machine))

@@ -1,0 +1,1 @@
+"""When what runs: a discrete-event simulation of a placed and partitioned graph."""

@@ -1,0 +1,63 @@
+"""Show a result in a notebook: one self-contained piece of HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from simplace.result import Placed, Result
+from simplace.surprises import find_surprises
+from simplace.views import summary, tables
+from simplace.views.placement_figure import placement_figure
+from simplace.views.quantities import plural
+from viz import LayoutError, inline_svg, to_html
+
+_DRAWN = 3  # programs with a figure, the largest; the others fold away without one
+_COPIES, _SURPRISES = 5, 6
+_BOX = "font-family:sans-serif;font-size:13px;line-height:1.4;max-width:1200px"
+_FAINT = "color:#666"
+
+
+def html(result: Result) -> str:
+    """Write a result as HTML: devices, copies, surprises and a figure per program, then how far TensorFlow agrees.
+
+    Whatever comes from the program is escaped. The largest programs are open and have a figure.
+    """
+    largest = sorted(result.programs, key=lambda placed: -len(placed.placement.decisions))[:_DRAWN]
+    head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
+    parts = [f"<p><b>{escape(head)}</b></p>"]
+    parts += [_program(placed, any(placed is one for one in largest)) for placed in result.programs]
+    parts += [f"<p style='{_FAINT}'>{escape(remark)}</p>" for remark in result.remarks]
+    parts.append(f"<p>{escape(summary.agreement_line(result))}</p>")
+    return f"<div style='{_BOX}'>{''.join(parts)}</div>"
+
+
+def _program(placed: Placed, is_large: bool) -> str:
+    copies = tables.copyto_html(placed, _COPIES)
+    parts = [to_html(tables.deviceto_html(placed))]
+    parts += [to_html(copies)] if copies.rows else []
+    refusal = placed.placement.refusal
+    if refusal is not None:
+        said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
+        parts.append(f"<p><b>{escape(f'TensorFlow refuses this graph ({refusal.code}){said}')}</b></p>")
+    parts.append(_surprises(placed))
+    parts += [_figure(placed)] if is_large else []
+    opened = " open" if is_large else ""
+    return f"<details{opened}><summary>{escape(summary.title(placed))}</summary>{''.join(parts)}</details>"
+
+
+def _surprises(placed: Placed) -> str:
+    found = find_surprises(placed.placement)
+    if not found:
+        return ""
+    lines = [summary.surprise_text(placed.placement, one) for one in found[:_SURPRISES]]
+    more = len(found) - _SURPRISES
+    lines += [f"and {plural(more, 'more surprise')}"] if more > 0 else []
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+
+
+def _figure(placed: Placed) -> str:
+    """Draw a program; without Graphviz, say so in its place, for a notebook shows the rest all the same."""
+    try:
+        return inline_svg(placement_figure(placed))
+    except LayoutError as error:
+        return f"<p style='{_FAINT}'>no figure: {escape(str(error))}</p>"
