@@ -40,8 +40,9 @@ def to_dot(figure: Figure) -> str:
     for group in figure.groups:
         graph.subgraph(_surroundings(figure, group, names, tags))
     _add_members(graph, figure, None, names, tags)
+    words = {node.id: node.label for node in figure.nodes}
     for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, tags.get(place))
+        _add_edge(graph, edge, names, _edge_hover(edge, words), tags.get(place))
     samples = legend(figure) if figure.legend else ()
     if samples:
         _add_legend(graph, figure, samples, names)
@@ -71,6 +72,7 @@ _TAG_STYLES = {
 class _Tag:
     name: str
     edge: Edge
+    hover: str
     group: str | None
     inside: bool
     at_target: bool
@@ -135,6 +137,7 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     the end whose device takes part in fewer transfers, so that tags do not crowd a device that feeds all others.
     """
     home = {node.id: node.group for node in figure.nodes}
+    words = {node.id: node.label for node in figure.nodes}
     crossing = Counter(
         home[end]
         for edge in figure.edges
@@ -145,7 +148,7 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     def tag(place: int, edge: Edge) -> _Tag:
         ends = (home[edge.target], home[edge.source])
         beside = min(ends, key=lambda group: crossing[group])  # the target where both ends cross as often
-        return _Tag(f"edge {place + 1}", edge, beside, ends[0] == ends[1], beside == ends[0])
+        return _Tag(f"edge {place + 1}", edge, _edge_hover(edge, words), beside, ends[0] == ends[1], beside == ends[0])
 
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
 
@@ -196,16 +199,16 @@ def _add_members(
 
 def _add_tags(graph: graphviz.Digraph, tags: list[_Tag]) -> None:
     for tag in tags:
-        graph.node(tag.name, label=_tag_label(tag.edge), tooltip=_edge_hover(tag.edge), **_TAG_STYLES[tag.edge.kind])
+        graph.node(tag.name, label=_tag_label(tag.edge), tooltip=tag.hover, **_TAG_STYLES[tag.edge.kind])
 
 
 def _tag_label(edge: Edge) -> str:
     return label([small(text(part, SUBLABEL_LIMIT), INK) for part in edge.label.split(" · ")])
 
 
-def _edge_hover(edge: Edge) -> str:
+def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
     many = f"{edge.count} tensors" if edge.count > 1 else ""
-    return hover(f"{edge.source} → {edge.target}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
+    return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
 
 
 def _add_node(graph: graphviz.Digraph, name: str, node: Node, style: DeviceLook) -> None:
@@ -247,7 +250,7 @@ def _node_lines(node: Node) -> list[str]:
     return lines
 
 
-def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], tag: _Tag | None) -> None:
+def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], hovered: str, tag: _Tag | None) -> None:
     mark = EDGE_MARKS[edge.kind]
     source, target = names[edge.source], names[edge.target]
     attributes = {
@@ -255,7 +258,7 @@ def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], tag: _
         "color": mark.colour,
         "arrowhead": mark.arrow,
         "penwidth": f"{line_width(edge):g}",
-        "tooltip": _edge_hover(edge),
+        "tooltip": hovered,
     }
     if tag is None:
         graph.edge(source, target, **attributes)

@@ -124,7 +124,8 @@ def _shape_text(dims: Shape) -> str:
 
 
 def _quoted(value: bytes) -> str:
-    return '"' + repr(value + b"'")[2:-1].removesuffix("'").replace('\\"', '"').replace('"', '\\"') + '"'
+    escaped = value.decode("latin-1").encode("unicode_escape").decode("ascii")
+    return '"' + escaped.replace('"', '\\"') + '"'
 
 
 def _line(row: str) -> Line:

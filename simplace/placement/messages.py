@@ -80,9 +80,9 @@ def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> st
     """Say that a node was fixed to a device that is not in the set."""
     text = (
         f"Assigned device '{graph.assigned[node]}' does not match any device. This error can happen when one attempts "
-        "to run a tf.function with resource inputs residing on remote devices. This use case is currently not supported. "
-        f"Here are the devices available on this machine: [{', '.join(known)}].If you are seeing this error when "
-        "running using a tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
+        "to run a tf.function with resource inputs residing on remote devices. This use case is currently not "
+        f"supported. Here are the devices available on this machine: [{', '.join(known)}].If you are seeing this error "
+        "when running using a tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
     )
     return attach(graph, text, node)
 

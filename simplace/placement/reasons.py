@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.devices import DeviceName
+from simplace.graph.model import Graph
 from simplace.kernels.search import NearestDtype, nearest_dtype
 from simplace.placement.candidates import Candidates, Fallback
 from simplace.placement.colocation import Join, Notice
@@ -27,7 +28,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Argument(Reason):
-    """An argument stays where the caller's tensor is; `pinned` says why that is the host ("int32", "string", "")."""
+    """An argument stays where the caller's tensor is; `pinned` says why that is the host ("int32", "string", or "")."""
 
     rule: ClassVar[str] = "argument"
     pinned: str
@@ -35,7 +36,9 @@ class Argument(Reason):
 
 @dataclass(frozen=True, slots=True)
 class Result(Reason):
-    """A result goes to the device that its producer asked for."""
+    """A result goes to the device that its producer asked for or is fixed to; identities that did neither count for
+    nothing.
+    """
 
     rule: ClassVar[str] = "result"
     producer: int
@@ -68,6 +71,7 @@ class Requested(Reason):
 class SoftFallback(Reason):
     """Nothing fits the request of the node or its group, so soft placement looked elsewhere.
 
+    `request` is what `leader` asked for, the node itself or a member of its group (-1: all of them together).
     `exists` says whether a device of that name exists (then a kernel is missing), `kernels_missing_at` is the member
     of the group that lacks a kernel for the requested type (-1: none does), `moved_resource` whether a variable had to
     move.
@@ -75,6 +79,7 @@ class SoftFallback(Reason):
 
     rule: ClassVar[str] = "soft_fallback"
     request: str
+    leader: int
     exists: bool
     kernels_missing_at: int
     moved_resource: bool
@@ -85,7 +90,8 @@ class Colocated(Reason):
     """The node's group decides: `leader` is the member that fixes the device, `path` the joins that lead to it.
 
     `how` says what the leader brings: "placed" (it was placed first), "request", "resource" (a variable's device),
-    or "kernel" (it has a kernel only there).
+    "kernel" (it has a kernel only there), "host" (it holds what only host memory can hold) or "call" (a called function
+    demands it, of the node itself).
     """
 
     rule: ClassVar[str] = "colocated"
@@ -96,11 +102,18 @@ class Colocated(Reason):
 
 @dataclass(frozen=True, slots=True)
 class Overruled(Reason):
-    """The node asked for a device, but its group's devices merged to another; `notice` is what TensorFlow logged."""
+    """The node asked for a device, but its group's devices merged to another.
+
+    `merged` is what was left of the requests when the group was first placed ("" for nothing), `leader` is a member
+    whose wish does not go with the node's (-1: none found), `how` says why that one counts: "resource", "placed" or
+    "request". `notice` is what TensorFlow logged.
+    """
 
     rule: ClassVar[str] = "overruled"
     request: str
     merged: str
+    leader: int
+    how: str
     notice: Notice | None
 
 
@@ -179,9 +192,9 @@ def reason(placement: Placement, node: int) -> Reason:
     match decision.rule:
         case Rule.ASSIGNED:
             return _assigned(placement, node, decision.device)
-        case Rule.METADATA:
+        case Rule.METADATA if _was_free(decision):
             return MetadataFollowsInput(node, decision.device, decision.follows)
-        case Rule.IDENTITY:
+        case Rule.IDENTITY if _was_free(decision):
             return IdentityFollowsInput(node, decision.device, decision.follows)
         case Rule.GENERATOR if _was_free(decision):
             targets = {placement.graph.edge_dst[edge] for edge in placement.graph.out_edges[node]}
@@ -234,7 +247,7 @@ def path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
 
 
 def _was_free(decision: Decision) -> bool:
-    """Say whether following the consumers changed anything that a request or a group had not settled already."""
+    """Say whether following a neighbour changed anything that a request or a group had not settled already."""
     return decision.candidates is not None and len(decision.candidates.devices) > 1
 
 
@@ -242,15 +255,22 @@ def _assigned(placement: Placement, node: int, device: str) -> Reason:
     graph = placement.graph
     op = graph.ops[node]
     if op in ("_Arg", "_DeviceArg"):
-        dtype = graph.out_types[node][0]
-        pinned = {3: "int32", 7: "string"}.get(dtype, "")
+        on_host = placement.devices.by_name[device].type == "CPU"
+        pinned = {3: "int32", 7: "string"}.get(graph.out_types[node][0], "") if on_host else ""
         return Argument(node, device, pinned)
     sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
     if op in ("_Retval", "_DeviceRetval"):
-        return Result(node, device, sources[0])
+        return Result(node, device, _producer(placement, sources[0]))
     if graph.origins[node].made_by and sources:
         return LoopVariable(node, device, sources[0])
     return KeptFromEarlierRun(node, device)
+
+
+def _producer(placement: Placement, node: int) -> int:
+    graph = placement.graph
+    while graph.ops[node] in ("Identity", "RefIdentity") and not (graph.assigned[node] or graph.requested[node]):
+        node = graph.edge_src[graph.data_in_edges(node)[0]]
+    return node
 
 
 def _best_candidate(placement: Placement, node: int, decision: Decision, candidates: Candidates) -> Reason:
@@ -263,7 +283,7 @@ def _best_candidate(placement: Placement, node: int, decision: Decision, candida
     if own.is_set and own.matches(got):
         return Requested(node, device, request)
     if own.is_set:
-        return Overruled(node, device, request, str(group.requested), _notice(placement, node))
+        return _overruled(placement, node, device, own)
     if group.requested.is_set and group.requested.matches(got):
         return _colocated(placement, node, device)
     if placement.groups.host_only and node in placement.groups.host_only:
@@ -291,7 +311,32 @@ def _soft_fallback(placement: Placement, node: int, device: str, candidates: Can
         lacking = (i for i in group_of(placement, node) if wanted.type not in dict(placement.groups.own_types[i]))
         missing = next(iter(sorted(lacking, key=lambda i: (i != node, i))), -1)
     moved = candidates.fallback is Fallback.RESOURCE_DROPPED
-    return SoftFallback(node, device, placement.graph.requested[node] or str(wanted), exists, missing, moved)
+    requested = placement.graph.requested
+    askers = (i for i in group_of(placement, node) if requested[i] and DeviceName.parse(requested[i]) == wanted)
+    leader = node if requested[node] else next(askers, -1)
+    request = requested[leader] if leader >= 0 else str(wanted)
+    return SoftFallback(node, device, request, leader, exists, missing, moved)
+
+
+def _overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
+    """Find the member whose wish counts for more, or as much: a fixed one, a resource, any other."""
+    graph = placement.graph
+    members = group_of(placement, node)
+    first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
+    merged = str(first.candidates.constraints.requested) if first.candidates is not None else first.device
+    notice = _notice(placement, node)
+    rivals = [i for i in members if not _wish(graph, i).compatible_with(own)]
+    got = placement.devices.by_name[device].spec
+    fixed = [i for i in rivals if graph.assigned[i]]
+    made = [i for i in rivals if not graph.in_types[i] and _wish(graph, i).matches(got)]
+    for leaders, how in ((fixed, "placed"), (made, "resource"), (rivals, "request")):
+        if leaders:
+            return Overruled(node, device, graph.requested[node], merged, leaders[0], how, notice)
+    return Overruled(node, device, graph.requested[node], merged, -1, "request", notice)
+
+
+def _wish(graph: Graph, node: int) -> DeviceName:
+    return DeviceName.parse(graph.assigned[node] or graph.requested[node]) or DeviceName()
 
 
 def _colocated(placement: Placement, node: int, device: str) -> Reason:
@@ -307,16 +352,18 @@ def _colocated(placement: Placement, node: int, device: str) -> Reason:
         if leaders:
             leader = min(leaders, key=lambda i: (rank.get(i, len(graph)), i))
             return Colocated(node, device, leader, how, path(placement, node, leader))
-    return Requested(node, device, str(got))
+    return Colocated(node, device, node, "call", ())
 
 
 def _colocated_by_kernel(placement: Placement, node: int, device: str, lacking: str) -> Reason:
     members = group_of(placement, node)
     types = placement.groups.own_types
-    leader = next((i for i in members if lacking not in dict(types[i])), None)
-    if leader is None:
-        leader = next((i for i in members if i in placement.groups.host_only), node)
-    return Colocated(node, device, leader, "kernel", path(placement, node, leader))
+    leader, how = next((i for i in members if lacking not in dict(types[i])), -1), "kernel"
+    if leader < 0:
+        leader, how = next((i for i in members if i in placement.groups.host_only), -1), "host"
+    if leader < 0:
+        return Colocated(node, device, node, "call", ())
+    return Colocated(node, device, leader, how, path(placement, node, leader))
 
 
 def _asks_for(name: str, got: DeviceName) -> bool:

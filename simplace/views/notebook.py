@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 
 from simplace.result import Placed, Result
@@ -32,16 +33,18 @@ def html(result: Result) -> str:
 
 
 def _program(placed: Placed, is_large: bool) -> str:
-    copies = tables.copyto_html(placed, _COPIES)
-    parts = [to_html(tables.deviceto_html(placed))]
-    parts += [to_html(copies)] if copies.rows else []
+    copies = tables.copy_table(placed, _COPIES)
+    parts = [to_html(tables.device_table(placed))]
+    if copies.rows:
+        more = sum(1 for one in placed.copies if one.source != one.target and not one.is_control) - len(copies.rows)
+        parts.append(to_html(replace(copies, footer=f"and {more:,} more in result.copies" if more else "")))
     refusal = placed.placement.refusal
     if refusal is not None:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
         parts.append(f"<p><b>{escape(f'TensorFlow refuses this graph ({refusal.code}){said}')}</b></p>")
     parts.append(_surprises(placed))
     parts += [_figure(placed)] if is_large else []
-    opened = " open" if is_large else ""
+    opened = " open=''" if is_large else ""
     return f"<details{opened}><summary>{escape(summary.title(placed))}</summary>{''.join(parts)}</details>"
 
 

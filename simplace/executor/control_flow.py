@@ -1,0 +1,236 @@
+"""How loops and branches will go: what a simulation must be told, can read off the graph, or has to assume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from simplace.errors import SimplaceError, choices
+from simplace.graph.build import CONTROL
+from simplace.graph.node_def import TensorInfo
+from simplace.partition.partition import PartitionedGraph
+
+LIVE, DEAD = -1, -2  # what a finished node puts out: everything, nothing; k >= 0: output k alone
+DEFAULT_TRIPS = 10
+DEFAULT_PARALLEL = 10  # parallel_iterations of tf.while_loop
+
+Role = Literal["enter", "exit", "next"]
+How = Literal["given", "read", "assumed"]
+
+_ROLES: Mapping[str, Role] = {
+    "Enter": "enter", "RefEnter": "enter", "Exit": "exit", "RefExit": "exit", "NextIteration": "next",
+    "RefNextIteration": "next",
+}  # fmt: skip
+_SWITCHES = ("Switch", "RefSwitch", "_SwitchN")
+_PASSES_ON = ("Identity", "Enter", "RefEnter", "RefIdentity", "Merge", "RefMerge", "StopGradient", "PreventGradient")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Say how often the body of a loop runs, and how that is known."""
+
+    name: str
+    trips: int
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Say which output of the switches on one predicate is taken: 1 is "then" for an If."""
+
+    predicate: str
+    taken: int
+    how: How
+
+
+@dataclass(frozen=True)
+class ControlFlow:
+    """Hold the loops and branches of a graph with their outcomes.
+
+    `role` says of each node what it does with frames, `frames` holds (name, enters, parallel iterations), which
+    `frame_of_enter` points to.
+    """
+
+    role: tuple[Role | None, ...]
+    is_constant: Mapping[int, bool]
+    frame_of_enter: Mapping[int, int]
+    frames: tuple[tuple[str, int, int], ...]
+    loops: tuple[Loop, ...]
+    branches: tuple[Branch, ...]
+    loop_of_switch: Mapping[int, int] = field(default_factory=dict)
+    branch_of_switch: Mapping[int, int] = field(default_factory=dict)
+
+    def live_output(self, node: int, iteration: int) -> int:
+        """Return what a live node puts out in an iteration of its frame."""
+        if node in self.loop_of_switch:
+            return int(iteration < self.loops[self.loop_of_switch[node]].trips)
+        if node in self.branch_of_switch:
+            return self.branches[self.branch_of_switch[node]].taken
+        return LIVE
+
+
+def control_flow(
+    graph: PartitionedGraph, *, trips: Mapping[str, int] | None = None, branches: Mapping[str, int] | None = None
+) -> ControlFlow:
+    """Decide the outcomes.
+
+    `trips` maps the name of a loop to how often its body runs, `branches` the name of a predicate's node to the
+    output taken (for an If: 1 then, 0 else). What is not given is read off the condition where it compares a counter
+    that starts at a constant with a constant (a step of 1 is assumed), else taken as 10 trips and "then".
+    Raises `SimplaceError` for names that the graph does not have.
+    """
+    reader = _Reader(graph, dict(trips or {}), dict(branches or {}))
+    found = reader.read()
+    _check_names("loop", reader.trips, [loop.name for loop in found.loops])
+    _check_names("predicate", reader.choices, [branch.predicate for branch in found.branches])
+    return found
+
+
+def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
+    for name, value in given.items():
+        if name not in known:
+            raise SimplaceError(f"no {what} is called {name!r} in this graph; there are: {choices(known) or 'none'}")
+        if value < 0:
+            raise SimplaceError(f"{value} for the {what} {name!r} is not possible; it is a whole number from 0 on")
+
+
+class _Reader:
+    def __init__(self, graph: PartitionedGraph, trips: dict[str, int], branches: dict[str, int]) -> None:
+        self.graph = graph
+        self.trips = trips
+        self.choices = branches
+        self.send_of = {receive: send for send, receive in graph.receiver.items()}
+        self.is_constant: dict[int, bool] = {}
+        self.frame_of_enter: dict[int, int] = {}
+        self.frames: list[tuple[str, int, int]] = []
+        self.loops: list[Loop] = []
+        self.branches: list[Branch] = []
+
+    def read(self) -> ControlFlow:
+        role = tuple(_ROLES.get(node.op) for node in self.graph.nodes)
+        self._read_frames()
+        loop_of: dict[int, int] = {}
+        branch_of: dict[int, int] = {}
+        loop_numbers: dict[int, int] = {}
+        branch_numbers: dict[int, int] = {}
+        for i, node in enumerate(self.graph.nodes):
+            if node.op not in _SWITCHES:
+                continue
+            decider = self._decider(i)
+            if self.graph.nodes[decider].op == "LoopCond":
+                if decider not in loop_numbers:
+                    loop_numbers[decider] = len(self.loops)
+                    self.loops.append(self._loop(decider))
+                loop_of[i] = loop_numbers[decider]
+                continue
+            if decider not in branch_numbers:
+                branch_numbers[decider] = len(self.branches)
+                self.branches.append(self._branch(decider, node.op == "_SwitchN"))
+            branch_of[i] = branch_numbers[decider]
+        return ControlFlow(
+            role, self.is_constant, self.frame_of_enter, tuple(self.frames), tuple(self.loops), tuple(self.branches),
+            loop_of, branch_of,
+        )  # fmt: skip
+
+    def _read_frames(self) -> None:
+        groups: dict[str, int] = {}
+        for i, node in enumerate(self.graph.nodes):
+            if _ROLES.get(node.op) != "enter":
+                continue
+            attrs = self._attrs(i)
+            name = attrs.get("frame_name", b"")
+            text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+            group = groups.setdefault(text, len(groups))
+            if group == len(self.frames):
+                self.frames.append((text, 0, int(attrs.get("parallel_iterations", DEFAULT_PARALLEL))))
+            self.frames[group] = (text, self.frames[group][1] + 1, max(1, self.frames[group][2]))
+            self.frame_of_enter[i] = group
+            self.is_constant[i] = bool(attrs.get("is_constant", False))
+
+    def _attrs(self, i: int) -> Mapping[str, object]:
+        origin = self.graph.nodes[i].origin
+        return self.graph.placement.graph.attrs[origin] if origin >= 0 else {}
+
+    def _input(self, i: int, slot: int) -> int:
+        """Return the node behind an input; a receive stands for what its send sends. -1: no such input."""
+        for edge in self.graph.ins[i]:
+            if edge.dst_slot == slot:
+                return self._behind(edge.src)
+        return -1
+
+    def _behind(self, i: int) -> int:
+        while i in self.send_of:
+            i = self.graph.ins[self.send_of[i]][0].src
+        return i
+
+    def _decider(self, switch: int) -> int:
+        """Follow a predicate back to the node that computes it, or to the LoopCond."""
+        at = self._input(switch, 1)
+        while self.graph.nodes[at].op in ("Identity", "Enter", "RefEnter") and self._input(at, 0) >= 0:
+            at = self._input(at, 0)
+        return at
+
+    def _branch(self, decider: int, is_case: bool) -> Branch:
+        name = self.graph.nodes[decider].name
+        if name in self.choices:
+            return Branch(name, self.choices[name], "given")
+        value = self._constant(decider)
+        if value is not None:
+            return Branch(name, value, "read")
+        return Branch(name, 0 if is_case else 1, "assumed")
+
+    def _loop(self, condition: int) -> Loop:
+        name = self._frame_name(condition)
+        if name in self.trips:
+            return Loop(name, self.trips[name], "given")
+        bounds = self._bounds(condition)
+        return Loop(name, min(bounds), "read") if bounds else Loop(name, DEFAULT_TRIPS, "assumed")
+
+    def _frame_name(self, condition: int) -> str:
+        for i in self._ancestors(condition, ("Merge", "RefMerge", "Enter", "RefEnter")):
+            for edge in self.graph.ins[i] if self.graph.nodes[i].op in ("Merge", "RefMerge") else ():
+                if edge.src in self.frame_of_enter:
+                    return self.frames[self.frame_of_enter[edge.src]][0]
+            if i in self.frame_of_enter:
+                return self.frames[self.frame_of_enter[i]][0]
+        return self.graph.nodes[condition].name
+
+    def _bounds(self, condition: int) -> list[int]:
+        """List the trip counts that the comparisons of a condition allow, where both sides start as constants."""
+        bounds = []
+        for i in self._ancestors(condition, ("Less", "LessEqual", "Merge", "LogicalOr")):
+            op = self.graph.nodes[i].op
+            if op not in ("Less", "LessEqual"):
+                continue
+            start, limit = (self._constant(self._input(i, slot)) for slot in (0, 1))
+            if start is not None and limit is not None:
+                bounds.append(max(0, limit - start + (op == "LessEqual")))
+        return bounds
+
+    def _ancestors(self, node: int, stop_at: tuple[str, ...]) -> list[int]:
+        """List the nodes behind `node` by breadth; those of the kinds to stop at are listed, not passed."""
+        found, seen = [node], {node}
+        for i in found:
+            if i != node and self.graph.nodes[i].op in stop_at:
+                continue
+            for edge in self.graph.ins[i]:
+                before = self._behind(edge.src)
+                if edge.dst_slot != CONTROL and before not in seen:
+                    seen.add(before)
+                    found.append(before)
+        return found[1:]
+
+    def _constant(self, i: int) -> int | None:
+        """Read the integer that a value starts as, None where it is not a constant."""
+        seen: set[int] = set()
+        while i >= 0 and i not in seen:
+            seen.add(i)
+            op = self.graph.nodes[i].op
+            if op == "Const":
+                value = self._attrs(i).get("value")
+                return value.value if isinstance(value, TensorInfo) else None
+            if op not in _PASSES_ON:
+                return None
+            i = self._input(i, 0)
+        return None

@@ -1,0 +1,94 @@
+"""The record of a simulated run: spans on lanes, and memory over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link"]
+SpanKind = Literal["op", "launch", "kernel", "shard", "copy"]
+Why = Literal["start", "dependency", "thread", "stream", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Describe one thing that does one thing at a time: a thread, a stream, a link between processes.
+
+    `owner` is a device's full name, or a process ("/job:localhost/replica:0/task:0") for threads shared by devices.
+    """
+
+    name: str
+    kind: LaneKind
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Record what a lane did from `start` to `end`, in nanoseconds.
+
+    `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
+    that ("dependency": for nothing), `cause` the number of the span that ended the wait (-1: none). `step` counts from
+    0; `iteration` names the iterations of loops around it, outermost first.
+    """
+
+    node: int
+    lane: int
+    kind: SpanKind
+    start: int
+    end: int
+    ready: int
+    cause: int
+    why: Why
+    step: int = 0
+    iteration: str = ""
+
+    @property
+    def duration(self) -> int:
+        """Return the length in nanoseconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """Record that a tensor appeared in, or left, the memory of a device at `time` (nanoseconds).
+
+    `node` and `slot` name the output that was allocated; `change` is in bytes.
+    """
+
+    time: int
+    device: str
+    change: int
+    node: int
+    slot: int
+    span: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Hold a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
+
+    lanes: tuple[Lane, ...]
+    spans: tuple[Span, ...]
+    memory: tuple[MemoryChange, ...]
+    steps: tuple[int, ...]
+    resident: tuple[tuple[str, int, int], ...] = ()
+    never_ran: tuple[int, ...] = ()
+
+    @property
+    def makespan(self) -> int:
+        """Return the end of the last step in nanoseconds."""
+        return self.steps[-1] if self.steps else 0
+
+    @cached_property
+    def by_lane(self) -> tuple[tuple[int, ...], ...]:
+        """List the spans of each lane by start."""
+        lists: list[list[int]] = [[] for _ in self.lanes]
+        for i, span in enumerate(self.spans):
+            lists[span.lane].append(i)
+        return tuple(tuple(sorted(one, key=lambda i: (self.spans[i].start, i))) for one in lists)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{span.start:>9} {span.end:>9} {self.lanes[span.lane].name} {span.kind} {span.node}" for span in self.spans
+        )

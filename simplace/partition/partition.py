@@ -1,0 +1,265 @@
+"""Cut a placed graph into one subgraph a device, joined by sends and receives.
+
+Mirrors tensorflow/core/graph/graph_partition.cc, and of graph_constructor.cc the order in which the edges of a
+subgraph are made: the executor serves successors in that order. Beyond eight successors TensorFlow's own order
+depends on addresses; here it stays the order of making. Receives inside loops belong to the loop of their send.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from simplace.errors import SimplaceError, choices
+from simplace.graph.build import CONTROL, SOURCE
+from simplace.partition.transfers import Copy, MemoryTypes, copies
+from simplace.placement.placement import Placement
+
+Role = Literal["op", "source", "send", "recv"]
+
+
+class CycleError(SimplaceError):
+    """Report ops that wait for each other outside a loop, so that none could ever run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartNode:
+    """Hold one node of a subgraph.
+
+    `device` is a full name, `origin` the node of the placed graph (-1: made by the partition), `copy` the number of
+    the copy that a send or receive serves (-1: none).
+    """
+
+    name: str
+    op: str
+    device: str
+    role: Role
+    origin: int = -1
+    copy: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartEdge:
+    """Join two nodes; slots are -1 for a control edge. From a send to its receive the slots are 0."""
+
+    src: int
+    src_slot: int
+    dst: int
+    dst_slot: int
+
+
+@dataclass(frozen=True)
+class PartitionedGraph:
+    """Hold the subgraphs of all devices in one numbering.
+
+    `outs` lists the edges out of each node as TensorFlow's executor walks them: data edges, then control edges.
+    A send has no edge; `receiver` maps it to its receive.
+    """
+
+    placement: Placement
+    nodes: tuple[PartNode, ...]
+    copies: tuple[Copy, ...]
+    outs: tuple[tuple[PartEdge, ...], ...]
+    receiver: dict[int, int]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        lines = []
+        for device in self.devices:
+            lines.append(f"{device}:")
+            inside = [i for i, node in enumerate(self.nodes) if node.device == device]
+            lines += [f"  {self._spell(i)}" for i in inside]
+        return "\n".join(lines)
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """List the devices that have a subgraph, in the device set's order."""
+        used = {node.device for node in self.nodes}
+        return tuple(device.name for device in self.placement.devices if device.name in used)
+
+    @cached_property
+    def ins(self) -> tuple[tuple[PartEdge, ...], ...]:
+        """List the edges into each node: data by slot, then control."""
+        lists: list[list[PartEdge]] = [[] for _ in self.nodes]
+        for edges in self.outs:
+            for edge in edges:
+                lists[edge.dst].append(edge)
+        return tuple(tuple(sorted(edges, key=_inputs_first)) for edges in lists)
+
+    @cached_property
+    def sources(self) -> tuple[int, ...]:
+        """List the `_SOURCE` of each subgraph, by device."""
+        by_device = {node.device: i for i, node in enumerate(self.nodes) if node.role == "source"}
+        return tuple(by_device[device] for device in self.devices)
+
+    def source_line(self, node: int) -> str:
+        """Return the user's "file:line" of a node; that of its producer for a send or receive."""
+        part = self.nodes[node]
+        origin = self.copies[part.copy].producer if part.copy >= 0 else part.origin
+        return self.placement.notes(origin).at if origin >= 0 else ""
+
+    def _spell(self, i: int) -> str:
+        node = self.nodes[i]
+        inputs = []
+        for edge in self.ins[i]:
+            name = self.nodes[edge.src].name
+            inputs.append(f"^{name}" if edge.dst_slot == CONTROL else name + (f":{edge.src_slot}" * (edge.src_slot > 0)))
+        return f"{node.name} = {node.op}({', '.join(inputs)})"
+
+
+def partition(placement: Placement) -> PartitionedGraph:
+    """Cut a placement; raise `SimplaceError` where it was refused, `CycleError` for a cycle outside a loop."""
+    if placement.refusal is not None:
+        raise SimplaceError(f"{placement.program.name} cannot run: {placement.refusal.message}")
+    work = _Partitioner(placement)
+    for node in range(2, len(placement.graph)):
+        work.add_with_inputs(node)
+    return work.finished()
+
+
+class _Partitioner:
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.graph = placement.graph
+        self.memory = MemoryTypes(placement)
+        self.cpus = {device.name for device in placement.devices if device.type == "CPU"}
+        self.copies = tuple(copies(placement))
+        self.copy_at = {(c.producer, c.slot, c.target, c.target_memory): i for i, c in enumerate(self.copies)}
+        self.nodes: list[PartNode] = []
+        self.edges: list[list[PartEdge]] = []  # into each node, as its NodeDef would list them
+        self.number: dict[int, int] = {}
+        self.receives: dict[int, int] = {}
+        self.receiver: dict[int, int] = {}
+
+    def add_with_inputs(self, node: int) -> None:
+        here = self.number_of(node)
+        controls = [edge for edge in self.graph.in_edges[node] if self.graph.is_control(edge)]
+        for edge in (*self.graph.data_in_edges(node), *controls):
+            source, slot = self.graph.edge_src[edge], self.graph.edge_src_slot[edge]
+            if source < 2:
+                continue
+            copy = self.copy_of(edge)
+            start = self.number_of(source) if copy < 0 else self.receive_of(copy)
+            start_slot = slot if copy < 0 or slot == CONTROL else 0
+            self.edges[here].append(PartEdge(start, start_slot, here, self.graph.edge_dst_slot[edge]))
+
+    def number_of(self, node: int) -> int:
+        if node not in self.number:
+            graph = self.graph
+            self.number[node] = self.append(
+                PartNode(graph.names[node], graph.ops[node], self.placement.device(node), "op", node)
+            )
+        return self.number[node]
+
+    def copy_of(self, edge: int) -> int:
+        """Return the number of the copy that serves an edge, -1 for none."""
+        graph = self.graph
+        source, slot, node = graph.edge_src[edge], graph.edge_src_slot[edge], graph.edge_dst[edge]
+        here, there = self.placement.device(node), self.placement.device(source)
+        if here == there and (here in self.cpus or slot == CONTROL):
+            return -1
+        if slot == CONTROL:
+            memory = "host" if here in self.cpus else "device"
+            return self.copy_at.get((source, slot, here, memory), self.copy_at.get((source, slot, here, "device"), -1))
+        to_host = here in self.cpus or self.memory.of(node)[0][graph.edge_dst_slot[edge]]
+        if here == there and self.memory.of(source)[1][slot] == to_host:
+            return -1
+        return self.copy_at[source, slot, here, "host" if to_host else "device"]
+
+    def receive_of(self, copy: int) -> int:
+        """Return the receive of a copy; made with its send at the first consumer."""
+        if copy in self.receives:
+            return self.receives[copy]
+        made = self.copies[copy]
+        producer, slot = self.number_of(made.producer), made.slot
+        if made.is_control:
+            dummy = self.append(PartNode(f"{self.graph.names[made.producer]}/_order", "Const", made.source, "op"))
+            self.edges[dummy].append(PartEdge(producer, CONTROL, dummy, CONTROL))
+            producer, slot = dummy, 0
+        on_host = made.source_memory == "host" and made.source not in self.cpus
+        send = self.append(
+            PartNode(f"{made.tensor}/_send_{copy}", "_HostSend" if on_host else "_Send", made.source, "send", copy=copy)
+        )
+        self.edges[send].append(PartEdge(producer, slot, send, 0))
+        to_host = made.target_memory == "host" and made.target not in self.cpus
+        receive = self.append(
+            PartNode(f"{made.tensor}/_recv_{copy}", "_HostRecv" if to_host else "_Recv", made.target, "recv", copy=copy)
+        )
+        self.receiver[send] = self.receives[copy] = receive
+        return receive
+
+    def append(self, node: PartNode) -> int:
+        self.nodes.append(node)
+        self.edges.append([])
+        return len(self.nodes) - 1
+
+    def finished(self) -> PartitionedGraph:
+        devices = sorted({node.device for node in self.nodes})
+        source_of = {device: self.append(PartNode(SOURCE, "NoOp", device, "source")) for device in devices}
+        outs: list[list[PartEdge]] = [[] for _ in self.nodes]
+        order = _construction_order(self.nodes, self.edges, self.receiver)
+        for i in order:
+            for edge in self.edges[i]:
+                outs[edge.src].append(edge)
+        for i, node in enumerate(self.nodes):
+            if not self.edges[i] and node.role != "source":
+                outs[source_of[node.device]].append(PartEdge(source_of[node.device], CONTROL, i, CONTROL))
+        ordered = tuple(tuple(sorted(edges, key=lambda edge: edge.dst_slot == CONTROL)) for edges in outs)
+        return PartitionedGraph(self.placement, tuple(self.nodes), self.copies, ordered, self.receiver)
+
+
+def _construction_order(
+    nodes: Sequence[PartNode], edges: Sequence[Sequence[PartEdge]], receiver: dict[int, int]
+) -> list[int]:
+    """Order nodes as a GraphConstructor makes them: of those whose inputs exist, the one written first.
+
+    The edge from a NextIteration counts as made already. Sends hold their receives back here, which finds cycles
+    across devices and changes nothing in the order within one.
+    """
+    waiting = [sum(nodes[edge.src].op not in _BACK for edge in into) for into in edges]
+    following: list[list[int]] = [[] for _ in nodes]
+    for i, into in enumerate(edges):
+        for edge in into:
+            if nodes[edge.src].op not in _BACK:
+                following[edge.src].append(i)
+    for send, receive in receiver.items():
+        following[send].append(receive)
+        waiting[receive] += 1
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for after in following[i]:
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                heapq.heappush(ready, after)
+    if len(order) < len(nodes):
+        raise CycleError(
+            "these ops wait for each other in a cycle outside a loop, so none of them can ever run: "
+            + choices(nodes[i].name for i in _cycle(following, waiting))
+        )
+    return order
+
+
+_BACK = ("NextIteration", "RefNextIteration")
+
+
+def _cycle(following: Sequence[Sequence[int]], waiting: Sequence[int]) -> list[int]:
+    """Walk forward among the nodes that never became ready, until one comes twice."""
+    stuck = {i for i, count in enumerate(waiting) if count}
+    back: dict[int, int] = {after: i for i in sorted(stuck) for after in following[i]}
+    at, seen = min(stuck), []
+    while at not in seen:
+        seen.append(at)
+        at = back[at]
+    return seen[seen.index(at) :]
+
+
+def _inputs_first(edge: PartEdge) -> tuple[bool, int]:
+    return edge.dst_slot == CONTROL, edge.dst_slot

@@ -1,0 +1,84 @@
+"""Placed graphs of the shapes that figures must cope with."""
+
+from __future__ import annotations
+
+from simplace.devices import local_devices
+from simplace.graph.node_def import GraphDef
+from simplace.importers.program import Program
+from simplace.placement.placement import Placement
+from simplace.simulation import simulate
+from tests.worlds import constant, node, place, shipped
+
+
+def empty() -> Placement:
+    """Place a graph without nodes."""
+    return simulate(Program("nothing", "graph", GraphDef((), {})), local_devices([("CPU", 1), ("GPU", 1)]), shipped())
+
+
+def towers(gpus: int, layers: int = 2) -> Placement:
+    """Place one model per GPU, fed and summed up on the CPU: names as TensorFlow makes them unique."""
+    lines = [constant("batch", (8, 8), "/cpu:0"), constant("other", (8, 8), "/cpu:0")]
+    for gpu in range(gpus):
+        suffix = f"_{gpu}" if gpu else ""
+        before = "start"
+        lines.append(node(f"start{suffix}", "Add", "batch", "other", device=f"/gpu:{gpu}"))
+        before += suffix
+        for layer in range(layers):
+            scope = f"tower{suffix}/dense_{layer}"
+            lines.append(node(f"{scope}/MatMul", "MatMul", before, "batch", device=f"/gpu:{gpu}"))
+            lines.append(node(f"{scope}/Relu", "Relu", f"{scope}/MatMul", device=f"/gpu:{gpu}"))
+            before = f"{scope}/Relu"
+        lines.append(node(f"out{suffix}", "Neg", before, device=f"/gpu:{gpu}"))
+    ends = [f"out_{gpu}" if gpu else "out" for gpu in range(gpus)]
+    count = f'attr {{ key: "N" value {{ i: {gpus} }} }}'
+    lines.append(node("sum", "AddN", *ends, device="/cpu:0", extra=count))
+    return place(*lines, gpus=gpus)
+
+
+def training_step(layers: int) -> Placement:
+    """Place a model, its gradients and an optimizer: about ten nodes a layer on one GPU."""
+    lines = [constant("x", (8, 8), "/cpu:0")]
+    before = "x"
+    for i in range(layers):
+        scope = f"model/dense_{i}"
+        lines.append(constant(f"{scope}/kernel", (8, 8), "/gpu:0"))
+        lines.append(node(f"{scope}/MatMul", "MatMul", before, f"{scope}/kernel", device="/gpu:0"))
+        lines.append(node(f"{scope}/Relu", "Relu", f"{scope}/MatMul", device="/gpu:0"))
+        before = f"{scope}/Relu"
+    for i in reversed(range(layers)):
+        scope = f"gradient_tape/model/dense_{i}"
+        lines.append(node(f"{scope}/ReluGrad", "ReluGrad", before, f"model/dense_{i}/Relu", device="/gpu:0"))
+        lines.append(node(f"{scope}/MatMul", "MatMul", f"{scope}/ReluGrad", before, device="/gpu:0"))
+        before = f"{scope}/MatMul"
+        number = f"_{i}" if i else ""
+        for op in ("Mul", "Sub"):
+            lines.append(node(f"adam/{op}{number}", op, before, f"model/dense_{i}/kernel", device="/gpu:0"))
+    return place(*lines)
+
+
+def loop() -> Placement:
+    """Place a while loop, lowered as TensorFlow does: a cycle."""
+    frame = 'attr { key: "frame_name" value { s: "loop" } }'
+    two = 'attr { key: "N" value { i: 2 } }'
+    return place(
+        constant("x", (4,)),
+        constant("limit", ()),
+        node("enter", "Enter", "x", extra=frame),
+        node("merge", "Merge", "enter", "next", extra=two),
+        node("total", "Max", "merge", "axes", extra='attr { key: "Tidx" value { type: DT_INT32 } }'),
+        constant("axes", (1,), dtype="DT_INT32"),
+        node("less", "Less", "total", "limit"),
+        'node { name: "cond" op: "LoopCond" input: "less" }',
+        node("switch", "Switch", "merge", "cond"),
+        node("body/Relu", "Relu", "switch:1", device="/gpu:1"),
+        node("body/Neg", "Neg", "body/Relu", device="/gpu:0"),
+        node("next", "NextIteration", "body/Neg"),
+        node("exit", "Exit", "switch"),
+    )
+
+
+def chain(count: int, op: str = "Relu") -> Placement:
+    """Place one op after the other."""
+    lines = [constant("n0", (4,), "/gpu:0")]
+    lines += [node(f"n{i}", op, f"n{i - 1}", device="/gpu:0") for i in range(1, count)]
+    return place(*lines)

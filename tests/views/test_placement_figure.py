@@ -1,0 +1,96 @@
+"""What is drawn of a placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from simplace.placement.placement import Placement
+from simplace.result import Placed
+from simplace.views.placement_figure import placement_figure
+from tests.views import graphs
+from tests.worlds import GPU0, constant, node, place
+from viz import Figure, to_dot
+
+WORLDS: dict[str, Callable[[], Placement]] = {
+    "empty": graphs.empty,
+    "two_towers": lambda: graphs.towers(2),
+    "training_step": lambda: graphs.training_step(100),
+    "loop": graphs.loop,
+}
+
+
+def draw(placement: Placement, limit: int = 40) -> Figure:
+    return placement_figure(Placed(placement), limit)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_dot_is_the_golden_text(world: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"{world}.dot", to_dot(draw(WORLDS[world]())))
+
+
+@pytest.mark.parametrize("limit", [1, 12, 40])
+@pytest.mark.parametrize("gpus", [1, 2, 8, 64])
+def test_no_copy_between_devices_is_lost(gpus: int, limit: int) -> None:
+    placed = Placed(graphs.towers(gpus))
+    figure = placement_figure(placed, limit)
+    listed = [copy for copy in placed.copies if copy.source != copy.target and not copy.is_control]
+    assert sum(edge.count for edge in figure.edges if edge.kind == "copy") == len(listed) == gpus * 3
+    assert len(figure.groups) == gpus + 1
+
+
+def test_copy_that_several_ops_read_is_drawn_once() -> None:
+    figure = draw(place(constant("c", (256,), "/cpu:0"), node("a", "Relu", "c", device="/gpu:0"),
+                        node("b", "Neg", "c", device="/gpu:0")))  # fmt: skip
+    copy = next(one for one in figure.nodes if one.kind == "copy")
+    assert (copy.label, copy.sublabel, copy.group) == ("float32 [256]", "1 KiB", GPU0)
+    assert [(e.source, e.target, e.kind) for e in figure.edges] == [
+        ("0", "copy 1", "copy"), ("copy 1", "1", "data"), ("copy 1", "2", "data"),
+    ]  # fmt: skip
+
+
+def test_copy_for_one_op_says_what_it_is() -> None:
+    figure = draw(place(constant("c", (256,), "/cpu:0"), node("a", "Relu", "c", device="/gpu:0")))
+    assert [edge.label for edge in figure.edges] == ["float32 [256] · 1 KiB"]
+
+
+def test_request_not_granted_is_marked() -> None:
+    figure = draw(place(constant("c", (2,)), node("a", "Relu", "c", device="/gpu:7")))
+    assert [one.asked for one in figure.nodes] == ["", "GPU:7"]
+
+
+def test_collapsed_box_counts_requests_not_granted() -> None:
+    lines = [constant("c", (2,), "/gpu:0")]
+    lines += [node(f"scope/Relu_{i}", "Relu", "c", device="/gpu:7" if i < 3 else "/gpu:0") for i in range(60)]
+    figure = draw(place(*lines))
+    assert [one.asked for one in figure.nodes if one.label == "Relu ×60"] == ["GPU:7 (3 ops)"]
+
+
+def test_host_memory_is_marked_on_gpus_only() -> None:
+    shape = 'attr { key: "out_type" value { type: DT_INT32 } }'
+    figure = draw(place(constant("c", (2,)), node("on_gpu", "Shape", "c", device="/gpu:0", extra=shape),
+                        node("on_cpu", "Shape", "c", device="/cpu:0", extra=shape)))  # fmt: skip
+    assert [one.sublabel for one in figure.nodes if one.host_memory] == ["on_gpu"]
+
+
+def test_control_edges_of_a_small_graph_are_drawn() -> None:
+    figure = draw(place(constant("a", (2,)), node("b", "Relu", "a"), node("c", "Neg", "a", "^b")))
+    assert [(edge.source, edge.target) for edge in figure.edges if edge.kind == "control"] == [("1", "2")]
+
+
+def test_refused_placement_shows_what_could_not_be_placed() -> None:
+    figure = draw(place(constant("c", (2,), "/cpu:0"), node("bad", "Relu", "c", device="/gpu:7"), soft=False))
+    assert "refuses" in figure.caption
+    bad = next(one for one in figure.nodes if one.sublabel == "bad")
+    assert (bad.group, bad.asked) == (None, "GPU:7")
+
+
+def test_idle_devices_are_named() -> None:
+    assert "nothing runs on CPU:0, GPU:1" in draw(place(constant("a", (2,)), node("b", "Relu", "a"))).caption
+
+
+def test_edges_of_a_collapsed_graph_leave_out_what_paths_imply() -> None:
+    figure = draw(graphs.training_step(100), limit=12)
+    assert {(edge.source, edge.target) for edge in figure.edges} == {("0", "1"), ("1", "2"), ("2", "3")}
+    assert "not drawn: 1 data edge" in figure.caption
