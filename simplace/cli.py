@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from simplace._version import __version__
 from simplace.errors import DrawingError, SimplaceError
+from simplace.progress import Stage, progress
 
 if TYPE_CHECKING:
     from simplace.result import Result
@@ -141,7 +142,8 @@ def _show(options: argparse.Namespace) -> int:
     from simplace.targets import place
 
     _check_outputs(options)
-    result = _named(place(options.target, _settings(options)), options)
+    with progress() as stage:
+        result = _named(place(options.target, _settings(options, stage)), options)
     _print_report(result, options)
     if options.output:
         _draw(result, options)
@@ -166,7 +168,8 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 def _explain(options: argparse.Namespace) -> int:
     from simplace.targets import place
 
-    result = _named(place(options.target, _settings(options)), options)
+    with progress() as stage:
+        result = _named(place(options.target, _settings(options, stage)), options)
     print(result.explain(options.node))
     return 0
 
@@ -176,11 +179,12 @@ def _check(options: argparse.Namespace) -> int:
     from simplace.views import summary, tables
     from viz import to_text
 
-    settings = _settings(options)
-    if options.log:
-        result = compare_with_log(place(options.target, settings), _read_log(options.log))
-    else:
-        result = check(options.target, settings)
+    log = _read_log(options.log) if options.log else None
+    with progress() as stage:
+        settings = _settings(options, stage)
+        result = (
+            check(options.target, settings) if log is None else compare_with_log(place(options.target, settings), log)
+        )
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             print(f"{placed.name}\n{to_text(tables.difference_table(placed), _width(sys.stdout))}\n")
@@ -212,7 +216,7 @@ def _kernels(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace) -> Settings:
+def _settings(options: argparse.Namespace, stage: Stage) -> Settings:
     from simplace.machine_file import machine
     from simplace.targets import Settings
 
@@ -225,6 +229,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         time_limit=options.timeout,
         kernels=options.kernels,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
+        stage=stage,
     )
 
 
@@ -293,7 +298,9 @@ def _draw(result: Result, options: argparse.Namespace) -> None:
     path = Path(options.output)
     kind = path.suffix.lower()[1:]
     try:
-        data = to_dot(figure).encode() if kind == "dot" else draw(figure, kind)  # type: ignore[arg-type]
+        with progress() as stage:
+            stage(f"drawing {path}")
+            data = to_dot(figure).encode() if kind == "dot" else draw(figure, kind)  # type: ignore[arg-type]
     except LayoutError as error:
         raise DrawingError(f"{path}: {error}") from None
     _write(path, data)

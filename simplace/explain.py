@@ -265,10 +265,10 @@ def _argument(words: _Words, reason: why.Argument) -> str:
 
 
 def _result(words: _Words, reason: why.Result) -> str:
-    return (
-        f"A result goes to the device that its producer asked for ({words.node(reason.producer)}), "
-        f"whether or not the producer could run there: {words.device(reason.device)}."
-    )
+    device, producer = words.device(reason.device), words.node(reason.producer)
+    if words.graph.requested[reason.producer]:
+        return f"A result goes where its producer {producer} asked to be, even if that one cannot run there: {device}."
+    return f"A result goes to the device that was fixed for its producer {producer} before placement: {device}."
 
 
 def _loop_variable(words: _Words, reason: why.LoopVariable) -> str:
@@ -296,8 +296,10 @@ def _soft_fallback(words: _Words, reason: why.SoftFallback) -> str:
         cause = f"{words.node(lacking)}, with which it is colocated, has no kernel there"
     else:
         cause = "the members of its colocation group have no kernel in common there"
-    moved = " and even the resource in its group was moved" if reason.moved_resource else ""
-    return f"It asked for {_spec(reason.request)}, but {cause}; soft placement{moved} chose {device} instead."
+    own = reason.leader == reason.node
+    who = "It" if own else words.node(reason.leader) + ", in its group," if reason.leader >= 0 else "Its group"
+    moved = " and moved the resource in the group there too" if reason.moved_resource else ""
+    return f"{who} asked for {_spec(reason.request)}, but {cause}; soft placement chose {device} instead{moved}."
 
 
 def _colocated(words: _Words, reason: why.Colocated) -> str:
@@ -310,6 +312,10 @@ def _colocated(words: _Words, reason: why.Colocated) -> str:
         case "request":
             asked = _spec(words.graph.requested[reason.leader])
             return f"Its colocation group goes to {device} because {leader} asked for {asked}."
+        case "host":
+            return f"Its colocation group stays on {device}: {leader} holds what only host memory can hold."
+        case "call":
+            return f"Its colocation group goes where the resource is that a called function returns: {device}."
     return f"Its colocation group can only run on {device}: {leader} has no kernel for the preferred device type."
 
 
@@ -321,16 +327,25 @@ def _overruled(words: _Words, reason: why.Overruled) -> str:
             f"It asked for {_spec(reason.request)}, but it uses a resource of {source}, and a resource's device beats "
             f"the request of its user: {device}."
         )
-    merged = _spec(reason.merged) if reason.merged else "no particular device"
+    start = f"It asked for {_spec(reason.request)}, but"
+    if reason.leader < 0:
+        return f"{start} its colocation group as a whole has to be on {device}."
+    leader = words.node(reason.leader)
+    if reason.how == "placed":
+        return f"{start} {leader} in its colocation group was fixed to another device before placement: {device}."
+    other = _spec(words.graph.requested[reason.leader])
+    if reason.how == "resource":
+        return f"{start} the resource {leader} in its colocation group asked for {other}, which comes first: {device}."
+    left = f"leaving {_spec(reason.merged)}" if reason.merged else "leaving none"
     return (
-        f"It asked for {_spec(reason.request)}, but the requests of its colocation group contradict each other and "
-        f"merged to {merged}: {device}."
+        f"{start} {leader} in its colocation group asked for {other}; requests that contradict each other cancel out, "
+        f"{left}, and the group got {device}."
     )
 
 
 def _only_kernel(words: _Words, reason: why.OnlyKernel) -> str:
     preferred, device = words.device(reason.preferred), words.device(reason.device)
-    return f"Nobody asked for a device, and {preferred} cannot run it for want of a kernel: {device}."
+    return f"Nobody asked for a device; {preferred} would come first but has no kernel for it, so it runs on {device}."
 
 
 def _held_on_host(words: _Words, reason: why.HeldOnHost) -> str:
@@ -359,9 +374,10 @@ def _identity(words: _Words, reason: why.IdentityFollowsInput) -> str:
 
 
 def _generator(words: _Words, reason: why.GeneratorFollowsConsumers) -> str:
-    count = len(reason.consumers)
-    whom = words.node(reason.consumers[0]) if count == 1 else f"all its {count} consumers"
-    return f"It has no inputs, so it goes where {whom} went: {words.device(reason.device)}."
+    count, device = len(reason.consumers), words.device(reason.device)
+    if count == 1:
+        return f"It has no inputs, so it goes where its consumer {words.node(reason.consumers[0])} is: {device}."
+    return f"It has no inputs, so it goes where its {count} consumers are: {device}."
 
 
 def _spec(text: str) -> str:

@@ -37,17 +37,21 @@ def find_surprises(placement: Placement) -> list[Surprise]:
 
 
 def _not_granted(placement: Placement) -> list[Surprise]:
+    graph = placement.graph
+    missed = {
+        node
+        for node in placement.decisions
+        if graph.requested[node] and not graph.assigned[node] and not graph.origins[node].made_by
+        if not why.granted(placement, node)
+    }
     found: dict[tuple[object, ...], list[int]] = {}
-    for node in placement.decisions:
-        graph = placement.graph
-        if not graph.requested[node] or graph.assigned[node] or graph.origins[node].made_by:
-            continue
-        if why.granted(placement, node):
-            continue
-        notes = placement.notes(node)
-        key = (graph.requested[node], placement.device(node), notes.at, graph.ops[node] if not notes.at else "")
+    for node in sorted(missed):
+        if placement.decisions[node].follows in missed:
+            continue  # a constant that goes with a missed consumer says nothing new
+        reason = why.reason(placement, node)
+        key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
         found.setdefault(key, []).append(node)
-    return [_surprise("not granted", placement, sorted(nodes)) for nodes in found.values()]
+    return [_surprise("not granted", placement, nodes) for nodes in found.values()]
 
 
 def _cpu_between_gpus(placement: Placement) -> list[Surprise]:

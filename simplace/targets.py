@@ -18,6 +18,7 @@ from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Options
 from simplace.oracle.observation import LoggedNode, Observation, ObservedProgram
 from simplace.oracle.oracle import observe, observe_file
+from simplace.progress import Stage, silent
 from simplace.result import Placed, Result
 from simplace.simulation import simulate
 
@@ -29,7 +30,7 @@ class Settings:
     """Hold what the user chose for one call.
 
     `soft_placement` None keeps what the program sets. `kernels` is a file of extra kernels, "" for none; `stdout` is
-    the file descriptor that takes what the program prints (None: standard output).
+    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -39,6 +40,7 @@ class Settings:
     time_limit: float | None = None
     kernels: str = ""
     stdout: int | None = None
+    stage: Stage = silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def check(target: str, settings: Settings | None = None) -> Result:
             "check the script that loads it"
         )
     options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
+    settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
     if failure is not None:
@@ -120,6 +123,7 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
         function=parsed.function,
         soft_placement=settings.soft_placement,
     )
+    settings.stage(f"running {parsed.path} once under TensorFlow ...")
     observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
     if not observed.programs:
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
@@ -127,9 +131,11 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
 
 
 def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
+    settings.stage(f"reading {parsed.path}")
     table = _table(KernelTable.shipped(), settings)
     devices = _devices_of(settings.machine)
     programs = tuple(_with_devices(program, devices) for program in _READERS[parsed.kind](parsed.path))
+    settings.stage("placing")
     placed = tuple(
         Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
     )
@@ -140,6 +146,7 @@ def _result(target: str, observed: Observation, settings: Settings) -> Result:
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _table(table, settings)
     devices = DeviceSet(device(each.name) for each in observed.devices)
+    settings.stage("placing")
     placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
     failure = failure_of(target, observed)
     return Result(target, observed.tensorflow, table.name, devices, placed, observed.remarks, failure=failure)

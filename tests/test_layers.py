@@ -12,9 +12,10 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 ALLOWED = {
     "__init__": {"_version", "result", "targets", "machine_file", "oracle"},
     "__main__": {"cli"},
-    "cli": {"_version", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph", "cli_schedule"},
+    "cli": {
+        "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph", "cli_schedule"},
     "targets": {
-        "call_device", "comparison", "devices", "importers", "kernels", "oracle", "result", "simulation",
+        "call_device", "comparison", "devices", "progress", "importers", "kernels", "oracle", "result", "simulation",
     },
     "result": {"comparison", "devices", "exports", "explain", "graph", "partition", "placement", "views"},
     "simulation": {"call_device", "devices", "graph", "importers", "kernels", "lowering", "placement", "refusal"},
@@ -26,6 +27,7 @@ ALLOWED = {
     "devices": set(),
     "refusal": set(),
     "errors": set(),
+    "progress": set(),
     "_version": set(),
     "graph": set(),
     "kernels": {"graph", "importers", "devices"},
@@ -43,7 +45,17 @@ SCHEDULE = {
     "costs": {"devices", "graph", "importers", "kernels", "partition", "placement"},
     "executor": {"costs", "devices", "graph", "kernels", "partition", "placement"},
     "schedule": {"costs", "devices", "executor", "graph", "partition", "placement", "result"},
-    "cli_schedule": {"costs", "executor", "exports", "result", "schedule", "targets", "views", "machine_file", "oracle"},
+    "cli_schedule": {
+        "costs",
+        "executor",
+        "exports",
+        "result",
+        "schedule",
+        "targets",
+        "views",
+        "machine_file",
+        "oracle",
+    },
 }
 TENSORFLOW = ("simplace/oracle/child.py", "simplace/oracle/inside/", "simplace/kernels/capture.py")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from viz.figure import Edge, EdgeKind, NodeKind
-from viz.palette import FAINT_INK, INK
+from viz.figure import Edge, EdgeKind, Node, NodeKind
+from viz.palette import FAINT_INK, INK, PAPER, WARNING_INK, DeviceLook
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +56,21 @@ def line_width(edge: Edge) -> float:
     (0.9, 1.5)
     """
     return round(EDGE_MARKS[edge.kind].width + 0.3 * min(math.log2(edge.count), 5), 2)
+
+
+def node_attributes(node: Node, style: DeviceLook) -> dict[str, str]:
+    """Give the Graphviz attributes of a node, but its label, in the look of its device."""
+    shape = NODE_MARKS[node.kind].shape
+    corner = style.corner if shape == "box" else ""
+    attributes = {
+        "shape": shape,
+        "style": ",".join(filter(None, ("filled", corner, "dashed" if node.host_memory else ""))),
+        "fillcolor": style.fill,
+        "color": style.line,
+        "penwidth": f"{NODE_MARKS[node.kind].width:g}",
+    }
+    if node.kind == "copy":
+        attributes |= {"fillcolor": PAPER, "color": INK}
+    if node.asked:
+        attributes |= {"peripheries": "2", "color": WARNING_INK}
+    return attributes

@@ -97,6 +97,8 @@ class _Pricer:
         shape, name = self.sizes.shape(node, slot), f"{graph.names[node]}:{slot}"
         has_bytes = dtypes.size(graph.out_types[node][slot]) is not None
         if shape is None:
+            if graph.ops[node] == "LoopCond":
+                return ()
             if has_bytes:
                 self.assumed.setdefault("rank", []).append(name)
             self.shapes[node, slot] = ()  # for a loop that leads back here

@@ -58,6 +58,6 @@ class Cores:
             return
         self._advance()
         mark, _, then = heapq.heappop(self._jobs)
-        self._clock = max(self._clock, mark) if len(self._jobs) == 0 else self._clock
+        self._clock = max(self._clock, mark)
         self._set_alarm()
         then()

@@ -73,7 +73,6 @@ class Trace:
     memory: tuple[MemoryChange, ...]
     steps: tuple[int, ...]
     resident: tuple[tuple[str, int, int], ...] = ()
-    never_ran: tuple[int, ...] = ()
 
     @property
     def makespan(self) -> int:

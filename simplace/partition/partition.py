@@ -206,8 +206,9 @@ class _Partitioner:
         for i in order:
             for edge in self.edges[i]:
                 outs[edge.src].append(edge)
+        in_loops = _in_loops(self.nodes, outs, self.receiver)
         for i, node in enumerate(self.nodes):
-            if not self.edges[i] and node.role != "source":
+            if not self.edges[i] and node.role != "source" and i not in in_loops:
                 outs[source_of[node.device]].append(PartEdge(source_of[node.device], CONTROL, i, CONTROL))
         ordered = tuple(tuple(sorted(edges, key=lambda edge: edge.dst_slot == CONTROL)) for edges in outs)
         return PartitionedGraph(self.placement, tuple(self.nodes), self.copies, ordered, self.receiver)
@@ -248,6 +249,25 @@ def _construction_order(
 
 
 _BACK = ("NextIteration", "RefNextIteration")
+_ENTERS = ("Enter", "RefEnter")
+_EXITS = ("Exit", "RefExit")
+
+
+def _in_loops(nodes: Sequence[PartNode], outs: Sequence[Sequence[PartEdge]], receiver: dict[int, int]) -> set[int]:
+    """Return the nodes that run once an iteration: those behind an Enter, up to the Exits of its loop."""
+    depth: dict[int, int] = {}
+    work = [i for i, node in enumerate(nodes) if node.op in _ENTERS]
+    depth.update(dict.fromkeys(work, 1))
+    while work:
+        i = work.pop()
+        below = depth[i] - (nodes[i].op in _EXITS)
+        after = [edge.dst for edge in outs[i]] + ([receiver[i]] if i in receiver else [])
+        for node in after if below > 0 else ():
+            wanted = below + (nodes[node].op in _ENTERS)
+            if wanted > depth.get(node, 0):
+                depth[node] = min(wanted, len(nodes))
+                work.append(node)
+    return {i for i, level in depth.items() if level - (nodes[i].op in _ENTERS) > 0}
 
 
 def _cycle(following: Sequence[Sequence[int]], waiting: Sequence[int]) -> list[int]:

@@ -14,6 +14,7 @@ def fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
     `LEFT_OUT` stands for nodes that no tensor enters or leaves: NoOps, and constants that nothing reads.
     """
     step = {node: _neighbour(placement, node) for node in drawn}
+    step = {node: goal if goal in step or goal == LEFT_OUT else node for node, goal in step.items()}
     home: dict[int, int] = {}
     for node in drawn:
         chain = []
@@ -21,8 +22,8 @@ def fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
         while at not in home:
             home[at] = at  # a chain that comes back here ends here: a loop of nodes that only pass on
             chain.append(at)
-            if step.get(at, at) == LEFT_OUT or step.get(at, at) == at:
-                home[at] = step.get(at, at)
+            if step[at] in (LEFT_OUT, at):
+                home[at] = step[at]
                 break
             at = step[at]
         goal = home[at]

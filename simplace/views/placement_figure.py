@@ -36,13 +36,16 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     control = _legible_control(found, data)
     copy_nodes, copy_edges = _copies(found, made)
     memory = MemoryTypes(placement)
+    members: list[list[int]] = [[] for _ in made]
+    for node, number in box_of.items():
+        members[number].append(node)
     used = {box.device for box in made}
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=_title(placed),
         caption=_caption(placed, len(made), hidden, used),
         groups=tuple(_group(placed, name, i) for i, name in _devices(placement) if name in used),
-        nodes=(*(_node(placement, memory, str(i), box) for i, box in enumerate(made)), *copy_nodes),
+        nodes=(*(_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
         edges=(
             *copy_edges,
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
@@ -141,7 +144,7 @@ def _group(placed: Placed, name: str, index: int) -> Group:
     return Group(name, device.short, quantities.plural(count, "op"), device.type, index)
 
 
-def _node(placement: Placement, memory: MemoryTypes, key: str, box: Box) -> Node:
+def _node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
     on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
     on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(
@@ -151,20 +154,19 @@ def _node(placement: Placement, memory: MemoryTypes, key: str, box: Box) -> Node
         box.device or None,
         box.kind,
         count=len(box.nodes),
-        asked=_asked(placement, box) if box.device else _wanted(placement, box.nodes[0]),
+        asked=_asked(placement, box, members) if box.device else _wanted(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
     )
 
 
-def _asked(placement: Placement, box: Box) -> str:
-    """Spell what was requested in vain, with the number of ops where not all of a box's did."""
-    asked = Counter(_request(placement, node) for node in box.nodes if not _was_granted(placement, node))
+def _asked(placement: Placement, box: Box, members: list[int]) -> str:
+    """Spell what was requested in vain, with the number of ops unless all that the box shows requested it."""
+    asked = {node: _request(placement, node) for node in members if not _was_granted(placement, node)}
     if not asked:
         return ""
-    count = sum(asked.values())
-    what = sorted(asked)[0] + (", …" if len(asked) > 1 else "")
-    return what if count == len(box.nodes) else f"{what} ({quantities.plural(count, 'op')})"
+    what = min(asked.values()) + (", …" if len(set(asked.values())) > 1 else "")
+    return what if asked.keys() >= set(box.nodes) else f"{what} ({quantities.plural(len(asked), 'op')})"
 
 
 def _wanted(placement: Placement, node: int) -> str:

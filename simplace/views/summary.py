@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 
 from simplace.comparison import Agreement
@@ -19,7 +20,7 @@ _SURPRISES = 6
 
 def summary(result: Result, width: int | None = None) -> str:
     """Write the summary of a result, at most `width` cells wide."""
-    blocks = [_head(result)]
+    blocks = [_wrapped(_head(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
@@ -29,7 +30,7 @@ def summary(result: Result, width: int | None = None) -> str:
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
-    blocks += [f"note: {remark}" for remark in result.remarks]
+    blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
 
@@ -43,7 +44,7 @@ def program_summary(placed: Placed, width: int | None = None) -> str:
         parts.append(_refusal(placed.placement))
     found = find_surprises(placed.placement)
     if found:
-        lines = [f"  ! {surprise_text(placed.placement, one)}" for one in found[:_SURPRISES]]
+        lines = [_wrapped(f"  ! {surprise_text(placed.placement, one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
         parts.append("\n".join(["surprises", *lines]))
@@ -89,6 +90,13 @@ def agreement_line(result: Result) -> str:
     if all(a.holds for a in asked):
         return f"agrees with TensorFlow {result.tensorflow}: {same}/{total} nodes{more}"
     return f"DISAGREES with TensorFlow {result.tensorflow}: {same}/{total} nodes the same; {_first_difference(result)}"
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    if width is None:
+        return text
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _first_difference(result: Result) -> str:

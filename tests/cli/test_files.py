@@ -159,7 +159,11 @@ def test_bad_input_gets_one_line(words, line, graph, tmp_path, capsys):
         ("page.pb", b"<!DOCTYPE html><html></html>", "HTML"),
         ("model.keras", b"not a zip", "model.keras"),
         ("model.h5", b"", "cannot tell what this is"),
-        ("dangling.pbtxt", b'node { name: "a" op: "Neg" input: "b" attr { key: "T" value { type: DT_FLOAT } } }', "'b'"),
+        (
+            "dangling.pbtxt",
+            b'node { name: "a" op: "Neg" input: "b" attr { key: "T" value { type: DT_FLOAT } } }',
+            "'b'",
+        ),
     ],
 )
 def test_bad_files_get_one_line(name, data, line, tmp_path, capsys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.devices import local_devices
-from tests.placement.worlds import World, op_table
+from tests.placement.worlds import World, function, op_table
 
 TABLE = op_table(
     """
@@ -25,11 +25,13 @@ TABLE = op_table(
     TensorListReserve() -> handle: variant | element_dtype: type on C G
     TensorListStack(handle: variant) -> tensor: float on C G
     Keep(x: variant) -> y: variant on C G
+    PartitionedCall(args: Tin) -> output: Tout | Tin: list(type); Tout: list(type); f: func on C G
     _Arg() -> output: T | T: type = DT_FLOAT; index: int = 0 on C G
     _Retval(input: T) | T: type = DT_FLOAT; index: int = 0 on C G
     """,
     {"C": "CPU", "G": "GPU"},
 )
-WORLD = World(TABLE, local_devices([("CPU", 1), ("GPU", 2)]))
+MADE_ON_CPU = function("MadeOnCpu() -> made: resource", "here = Handle() @/CPU:0", made="here:out:0")
+WORLD = World(TABLE, local_devices([("CPU", 1), ("GPU", 2)]), {MADE_ON_CPU.name: MADE_ON_CPU})
 TASK = "/job:localhost/replica:0/task:0/device:"
 CPU0, GPU0, GPU1 = (device.name for device in WORLD.devices)

@@ -35,7 +35,9 @@ def test_a_sample_agrees_with_tensorflow(sample, machine, soft, capfd, request):
 
 def check_expected(sample, result, rewrite):
     """Compare with the summary beside the sample; a path in it is that from the repository's root."""
-    text = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{summary(result)}\n\n{agreement_line(result)}\n"
+    text = (
+        f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{summary(result)}\n\n{agreement_line(result)}\n"
+    )
     text = text.replace(f"{sample.parent}/", "samples/")
     expected = sample.with_suffix(".txt")
     if rewrite:
@@ -61,7 +63,10 @@ def test_soft_placement_moves_what_hard_placement_refuses():
 def test_the_program_s_own_output_reaches_the_terminal_and_nothing_else_does():
     sample = str(SAMPLES[0].with_name("matmul.py"))
     done = subprocess.run(
-        [sys.executable, "-m", "simplace", "show", sample, "--devices", "cpu:1"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "simplace", "show", sample, "--devices", "cpu:1"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "[[22. 28.]" in done.stdout
     assert done.stderr == ""

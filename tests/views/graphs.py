@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from simplace.devices import local_devices
 from simplace.graph.node_def import GraphDef
 from simplace.importers.program import Program
@@ -82,3 +84,10 @@ def chain(count: int, op: str = "Relu") -> Placement:
     lines = [constant("n0", (4,), "/gpu:0")]
     lines += [node(f"n{i}", op, f"n{i - 1}", device="/gpu:0") for i in range(1, count)]
     return place(*lines)
+
+
+def passing_on(device: str) -> Placement:
+    """Place a constant, and twenty nodes that pass it on and ask for `device`."""
+    names = ["c", *(f"n{i}" for i in range(20))]
+    lines = [node(new, "Identity", old, device=device) for old, new in pairwise(names)]
+    return place(constant("c", (4,)), *lines)

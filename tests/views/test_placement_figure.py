@@ -67,6 +67,11 @@ def test_collapsed_box_counts_requests_not_granted() -> None:
     assert [one.asked for one in figure.nodes if one.label == "Relu ×60"] == ["GPU:7 (3 ops)"]
 
 
+def test_request_of_a_folded_node_is_marked() -> None:
+    figure = draw(graphs.passing_on("/gpu:7"))
+    assert [(one.label, one.asked) for one in figure.nodes] == [("Const", "GPU:7 (20 ops)")]
+
+
 def test_host_memory_is_marked_on_gpus_only() -> None:
     shape = 'attr { key: "out_type" value { type: DT_INT32 } }'
     figure = draw(place(constant("c", (2,)), node("on_gpu", "Shape", "c", device="/gpu:0", extra=shape),
@@ -84,6 +89,13 @@ def test_refused_placement_shows_what_could_not_be_placed() -> None:
     assert "refuses" in figure.caption
     bad = next(one for one in figure.nodes if one.sublabel == "bad")
     assert (bad.group, bad.asked) == (None, "GPU:7")
+
+
+def test_refused_constant_is_not_drawn_with_a_node_that_was_not_reached() -> None:
+    lines = [constant("fine", (2,), "/cpu:0"), *(node(f"r{i}", "Relu", "fine", device="/cpu:0") for i in range(20))]
+    lines += [constant("bad", (2,), "/gpu:7"), node("later", "Relu", "bad")]
+    figure = draw(place(*lines, soft=False))
+    assert [one.sublabel for one in figure.nodes if one.asked] == ["bad"]
 
 
 def test_idle_devices_are_named() -> None:

@@ -161,7 +161,7 @@ class FunctionCalls:
             soft_placement=soft,
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else self._recorder.refusal(shown, code_name(_code(error)), error.message),
+            refused=None if error is None else self._recorder.refusal(code_name(_code(error)), error.message),
         )
 
     def _hold_variables(self, inputs: Sequence[Any]) -> list[Any]:

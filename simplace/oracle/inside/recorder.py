@@ -37,11 +37,10 @@ class Recorder:
             self._remarked.add(sentence)
             self.event("remark", text=sentence)
 
-    def refusal(self, program: str, code: str, message: str) -> dict[str, str]:
-        """Describe the refusal of a program's placement, and remark on it."""
+    def refusal(self, code: str, message: str) -> dict[str, str]:
+        """Describe the refusal of a program's placement."""
         status = _ADDED_BY_PYTHON.sub("", message)
         self._refusals.append(status)
-        self.remark(f"TensorFlow refused to place {program}: {status.strip().splitlines()[0]}")
         return {"code": code, "message": status}
 
     def is_refusal(self, error: BaseException) -> bool:

@@ -136,9 +136,7 @@ class SessionRuns:
             graph_notes=f"graph {self._placed}",
             kept_devices=dict(session._simplace_kept),
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None
-            if error is None
-            else self._recorder.refusal(shown, code_name(error.error_code), str(error.message)),
+            refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
             devices=described([device.name for device in session.list_devices()], session._simplace_memory),
         )
         if error is None:

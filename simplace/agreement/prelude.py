@@ -1,0 +1,110 @@
+"""The lines that every generated script begins with.
+
+A call is cancelled before it begins: TensorFlow places and logs the function, and runs nothing of it. A session is
+only extended, which is when TensorFlow places its graph.
+"""
+
+PRELUDE = '''\
+import contextlib
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.eager import cancellation
+from tensorflow.python.framework import ops
+
+v1 = tf.compat.v1
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+VALUES = {"bool": True, "string": "a"}
+
+
+def attempt(name, program):
+    """Run one program; say how it ended."""
+    tf.config.set_soft_device_placement(True)
+    v1.enable_control_flow_v2()
+    print("begin", name, flush=True)
+    try:
+        program(name)
+        print("built", name, flush=True)
+    except Exception as error:
+        print("failed", name, type(error).__name__, str(error).splitlines()[:1], flush=True)
+
+
+def made(dtype, make, place=0):
+    """Take an output of some ops, or a constant where they cannot be made."""
+    try:
+        results = tf.nest.flatten(make(), expand_composites=True)
+    except (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RuntimeError, tf.errors.OpError):
+        results = []
+    for result in results[place : place + 1]:
+        if getattr(result, "dtype", None) == dtype:
+            return tf.convert_to_tensor(result)
+    return unknown(dtype)
+
+
+def unknown(dtype):
+    """Make a tensor of unknown shape out of nothing."""
+    return v1.placeholder(dtype)
+
+
+def value(dtype, device=None):
+    """Make an eager tensor."""
+    with tf.device(device):
+        return tf.constant(VALUES.get(dtype, 1), dtype, [2, 2])
+
+
+def variable(dtype, device=None):
+    """Make a variable outside of any function."""
+    with tf.device(device):
+        return tf.Variable(tf.constant(VALUES.get(dtype, 1), dtype, [2]))
+
+
+def group(*names):
+    """Colocate ops with groups that need not be called like a node."""
+    classes = attr_value_pb2.AttrValue(
+        list=attr_value_pb2.AttrValue.ListValue(s=[f"loc:@{name}".encode() for name in names])
+    )
+    return ops.get_default_graph()._attr_scope({"_class": classes})
+
+
+def traced(python_function, *signature, name="", **options):
+    """Make a tf.function that does not rewrite Python."""
+    if name:
+        python_function.__name__ = f"{name}_main"
+    return tf.function(python_function, input_signature=signature or None, autograph=False, **options)
+
+
+def call(function, *arguments):
+    """Let TensorFlow place a function for these arguments."""
+    manager = cancellation.CancellationManager()
+    manager.start_cancel()
+    with cancellation.CancellationManagerContext(manager), contextlib.suppress(tf.errors.OpError):
+        function(*arguments)
+
+
+def session(name, steps, soft=True, control_flow_v2=True):
+    """Let TensorFlow place a graph after each step of its making."""
+    (v1.enable_control_flow_v2 if control_flow_v2 else v1.disable_control_flow_v2)()
+    with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=soft)) as running:
+        with tf.name_scope(name):
+            for _ in steps():
+                place(running)
+        place(running)
+
+
+def place(running):
+    with contextlib.suppress(tf.errors.OpError):
+        running._extend_graph()
+'''
+
+
+def script(programs: dict[str, str]) -> str:
+    """Write a script that runs programs, given by name, one after the other.
+
+    A program is the source of a Python function `program(name)`.
+    """
+    parts = [PRELUDE]
+    for name, source in programs.items():
+        parts.append(source.replace("def program(", f"def {name}(", 1))
+    parts += [f'attempt("{name}", {name})' for name in programs]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,53 @@
+"""Which ops the executor takes to be expensive, so that they may go to another thread.
+
+Mirrors the overrides of `IsExpensive` in tensorflow/core/kernels and `KernelStats` in
+tensorflow/core/common_runtime/executor.cc. Kernels on a GPU are never expensive: they only launch.
+"""
+
+from __future__ import annotations
+
+INITIAL_CYCLES = 1e8
+EXPENSIVE_CYCLES = 8000.0
+_KEPT = 9  # of ten parts of the moving average
+_SAMPLED = 16  # one run in 16 of an op that has become cheap is still measured
+
+_NEVER = frozenset(
+    "Const HostConst NoOp ControlTrigger Identity IdentityN RefIdentity StopGradient PreventGradient Placeholder "
+    "PlaceholderWithDefault Snapshot Reshape Shape ShapeN Rank Size Squeeze ExpandDims Switch RefSwitch _SwitchN Merge "
+    "RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond _Arg _Retval _DeviceArg "
+    "_DeviceRetval ReadVariableOp _ReadVariablesOp VarHandleOp _VarHandlesOp VariableV2 Variable VariableShape "
+    "IsVariableInitialized VarIsInitializedOp DestroyResourceOp BroadcastGradientArgs BroadcastArgs ConcatOffset "
+    "Bitcast EnsureShape StridedSlice Slice Unpack TensorListGetItem".split()
+)
+
+
+def can_be_expensive(op: str, device_type: str) -> bool:
+    """Say whether an op's kernel counts as expensive until measured otherwise.
+
+    >>> can_be_expensive("MatMul", "CPU"), can_be_expensive("MatMul", "GPU"), can_be_expensive("Reshape", "CPU")
+    (True, False, False)
+    """
+    return device_type == "CPU" and op not in _NEVER
+
+
+class CostAverages:
+    """Keep the moving average of each node's cost in cycles, over steps."""
+
+    def __init__(self, cycles: list[float], can_be: list[bool], *, is_warm: bool) -> None:
+        self._cycles = cycles
+        self._can_be = can_be
+        self._average = list(cycles) if is_warm else [INITIAL_CYCLES] * len(cycles)
+        self._runs = [0] * len(cycles)
+
+    def is_expensive(self, node: int) -> bool:
+        """Say whether a node goes to another thread now."""
+        return self._can_be[node] and self._average[node] > EXPENSIVE_CYCLES
+
+    def ran(self, node: int) -> None:
+        """Take note of one run of a node."""
+        if not self._can_be[node]:
+            return
+        self._runs[node] += 1
+        if not self.is_expensive(node) and self._runs[node] % _SAMPLED:
+            return
+        self._average[node] = (_KEPT * self._average[node] + self._cycles[node]) / (_KEPT + 1)

@@ -1,0 +1,155 @@
+"""Write down a run while it happens: spans on lanes, buffers in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simplace.costs.pricing import PricedGraph
+from simplace.executor.trace import Lane, LaneKind, MemoryChange, Span, SpanKind, Trace, Why
+from simplace.partition.transfers import MemoryTypes
+
+_GRAIN = 256  # BFCAllocator::kMinAllocationSize: a GPU's allocator rounds up to this
+
+# Ops whose first output is the buffer of their first input.
+_SAME_BUFFER = frozenset(
+    "Identity RefIdentity StopGradient PreventGradient Snapshot Reshape Squeeze ExpandDims Switch RefSwitch _SwitchN "
+    "Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond _Retval _DeviceRetval "
+    "EnsureShape Bitcast".split()
+)
+# Ops that hand out what lives longer than the step: constants, arguments, variables.
+_RESIDENT = frozenset("Const HostConst _Arg _DeviceArg ReadVariableOp VariableV2 Variable VarHandleOp".split())
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """Hold a tensor in memory; `uses` counts who still needs it."""
+
+    device: str
+    size: int
+    node: int
+    slot: int
+    uses: int = 1
+
+
+class Recorder:
+    """Collect lanes, spans and memory changes."""
+
+    def __init__(self, priced: PricedGraph) -> None:
+        self._priced = priced
+        self._graph = priced.graph
+        self._hosts = _hosts(priced)
+        self._memory_types = MemoryTypes(priced.graph.placement)
+        self.lanes: list[Lane] = []
+        self.spans: list[Span] = []
+        self.changes: list[MemoryChange] = []
+
+    def lane(self, name: str, kind: LaneKind, owner: str) -> int:
+        """Add a lane; return its number."""
+        self.lanes.append(Lane(name, kind, owner))
+        return len(self.lanes) - 1
+
+    def span(
+        self,
+        node: int,
+        lane: int,
+        kind: SpanKind,
+        start: int,
+        end: int,
+        ready: int,
+        cause: int,
+        why: Why,
+        step: int,
+        iteration: str,
+    ) -> int:
+        """Add a span; return its number."""
+        self.spans.append(Span(node, lane, kind, start, end, ready, cause, why, step, iteration))
+        return len(self.spans) - 1
+
+    def ends_at(self, span: int, end: int) -> None:
+        """Set the end of a span that was added before its end was known."""
+        s = self.spans[span]
+        self.spans[span] = Span(
+            s.node, s.lane, s.kind, s.start, end, s.ready, s.cause, s.why, s.step, s.iteration
+        )  # fmt: skip
+
+    def outputs(self, node: int, inputs: list[object], time: int, span: int) -> list[object]:
+        """Allocate what a node puts out; a slot without memory of its own has None."""
+        part = self._graph.nodes[node]
+        tensors = self._priced.outputs[node]
+        if part.op in _RESIDENT or part.origin < 0:
+            return [None] * len(tensors)
+        if part.op in _SAME_BUFFER:
+            first = inputs[0] if inputs else None
+            if isinstance(first, Buffer):
+                first.uses += len(tensors)
+            return [first] * len(tensors)
+        return [self._output(node, slot, t.size, time, span) for slot, t in enumerate(tensors)]
+
+    def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
+        """Allocate a buffer with one use; None for nothing."""
+        if size <= 0:
+            return None
+        if device not in self._hosts.values():
+            size = -(-size // _GRAIN) * _GRAIN
+        self.changes.append(MemoryChange(time, device, size, node, slot, span))
+        return Buffer(device, size, node, slot)
+
+    def release(self, payload: object, time: int, span: int) -> None:
+        """Drop one use; the last one frees the buffer."""
+        if not isinstance(payload, Buffer):
+            return
+        payload.uses -= 1
+        assert payload.uses >= 0, "a buffer is freed once"
+        if payload.uses == 0:
+            self.changes.append(MemoryChange(time, payload.device, -payload.size, payload.node, payload.slot, span))
+
+    def host_of(self, device: str) -> str:
+        """Return the CPU device that stands for the host memory beside a device."""
+        return self._hosts[device]
+
+    def trace(self, steps: list[int]) -> Trace:
+        """Return the record."""
+        changes = tuple(sorted(self.changes, key=lambda change: change.time))
+        return Trace(tuple(self.lanes), tuple(self.spans), changes, tuple(steps), self._resident())
+
+    def _output(self, node: int, slot: int, size: int, time: int, span: int) -> Buffer | None:
+        part = self._graph.nodes[node]
+        on_host = self._memory_types.of(part.origin)[1]
+        is_host = slot < len(on_host) and on_host[slot]
+        device = self._hosts[part.device] if is_host else part.device
+        return self.allocate(device, size, node, slot, time, span)
+
+    def _resident(self) -> tuple[tuple[str, int, int], ...]:
+        """List (device, bytes, node) of constants, arguments and variables; a variable read twice counts once."""
+        found: list[tuple[str, int, int]] = []
+        seen: set[int] = set()
+        for i, node in enumerate(self._graph.nodes):
+            if node.op not in _RESIDENT or node.origin < 0:
+                continue
+            origin = self._variable(i) if node.op == "ReadVariableOp" else i
+            size = sum(tensor.size for tensor in self._priced.outputs[i])
+            if size and origin not in seen:
+                seen.add(origin)
+                found.append((node.device, size, i))
+        return tuple(found)
+
+    def _variable(self, read: int) -> int:
+        """Follow a read back to its variable's handle."""
+        at, seen = read, set()
+        while self._graph.ins[at] and at not in seen:
+            seen.add(at)
+            at = self._graph.ins[at][0].src
+            if self._graph.nodes[at].role == "source":
+                break
+            if self._graph.nodes[at].op in ("_Arg", "VarHandleOp"):
+                return at
+        return read
+
+
+def _hosts(priced: PricedGraph) -> dict[str, str]:
+    """Map each device to the first CPU of its process, to itself where the process lists none."""
+    devices = list(priced.graph.placement.devices)
+    return {
+        d.name: next((c.name for c in devices if c.type == "CPU" and c.spec.same_address_space(d.spec)), d.name)
+        for d in devices
+    }

@@ -1,0 +1,107 @@
+"""Write a legend as a cluster of a DOT graph, placed where it costs little space."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import graphviz
+
+from viz.figure import Figure, Group, Node
+from viz.labels import SUBLABEL_LIMIT, hover, label, small, text
+from viz.legend import Sample
+from viz.marks import EDGE_MARKS, node_attributes
+from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, look
+from viz.shape import deepest, depths, direction, size_down
+
+_ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
+_STRIP_LEAST = 5  # samples in a row of a legend along the ranks
+
+
+def add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
+    """Put the legend below the drawing, where it costs a strip at most.
+
+    Where edges point down, an invisible edge of weight 0 holds it after the deepest node without a pull. Where they
+    point right, its rows run along the ranks.
+    """
+    cluster = graphviz.Digraph(name="cluster of marks")
+    cluster.attr(
+        label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8"
+    )
+    if direction(figure) == "right":
+        _add_strip(graph, cluster, samples, figure)
+        return
+    rows = _rows(samples, figure)
+    for row in rows:
+        line = graphviz.Digraph()
+        line.attr(rank="same")
+        for name, sample in row:
+            _add_sample(line, name, sample)
+        cluster.subgraph(line)
+        for (one, _), (other, _) in pairwise(row):
+            cluster.edge(one, other, style="invis", minlen="0")
+    for upper, lower in pairwise(rows):
+        cluster.edge(upper[0][0], lower[0][0], style="invis")
+    graph.subgraph(cluster)
+    graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
+
+
+def _add_strip(graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure) -> None:
+    """Chain the samples of each row along the ranks of the figure."""
+    ranks = max(depths(figure).values()) + 1
+    length = math.ceil(len(samples) / math.ceil(len(samples) / max(ranks, _STRIP_LEAST)))
+    named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
+    rows = [named[at : at + length] for at in range(0, len(named), length)]
+    for row in reversed(rows):  # ranks are columns, filled from below
+        for name, sample in row:
+            _add_sample(cluster, name, sample)
+        for (one, _), (other, _) in pairwise(row):
+            cluster.edge(one, other, style="invis", weight="0")
+    graph.subgraph(cluster)
+
+
+def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, Sample]]]:
+    """Break the samples into rows of about equal length, as wide as the figure."""
+    named = [(f"legend {place}", sample) for place, sample in enumerate(samples, start=1)]
+    lengths = [len(sample.meaning) + _SAMPLE_FRAME for sample in samples]
+    count = math.ceil(sum(lengths) / max(_ROW_LETTERS, size_down(figure)[0] / _LETTER_WIDTH))
+    rows: list[list[tuple[str, Sample]]] = [[] for _ in range(count)]
+    before = 0
+    for one, length in zip(named, lengths, strict=True):
+        rows[min(int((before + length / 2) * count / sum(lengths)), count - 1)].append(one)
+        before += length
+    return [row for row in rows if row]
+
+
+def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
+    if sample.edge is not None:
+        graph.node(name, label=_line_sample(sample), shape="plain")
+        return
+    style = look(Group("", "", kind=sample.device_kind)) if sample.device_kind else NO_DEVICE
+    node = Node("", sample.meaning, kind=sample.node, asked="?" if sample.asked else "", host_memory=sample.host_memory)
+    attributes = node_attributes(node, style) | {"fillcolor": PAPER}
+    if not sample.asked:
+        attributes["color"] = FAINT_INK
+    colour = WARNING_INK if sample.asked else INK
+    graph.node(
+        name,
+        label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]),
+        tooltip=hover(sample.meaning),
+        **attributes,
+    )
+
+
+def _line_sample(sample: Sample) -> str:
+    """Draw a stretch of line as the lower border of a table cell, for an edge needs two nodes."""
+    assert sample.edge is not None, "only lines get here"
+    mark = EDGE_MARKS[sample.edge]
+    border = 3 if sample.thick else round(mark.width)
+    line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour}"'
+    head = small("▶", mark.colour, 7)
+    words = small(text(sample.meaning, SUBLABEL_LIMIT), INK)
+    return (
+        '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">'
+        f'<tr><td width="26" height="1" fixedsize="true" {line}></td>'
+        f'<td rowspan="2" cellpadding="2">{head}</td><td rowspan="2">{words}</td></tr>'
+        "<tr><td></td></tr></table>>"
+    )
