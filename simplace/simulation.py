@@ -5,6 +5,7 @@ from __future__ import annotations
 from simplace.call_device import call_device
 from simplace.devices import Device, DeviceSet
 from simplace.graph.build import GraphBuilder
+from simplace.graph.collector import paused_collector
 from simplace.graph.model import freeze
 from simplace.graph.node_def import FuncRef
 from simplace.importers.program import Program
@@ -27,7 +28,12 @@ def simulate(
     `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
     """
     soft = program.soft_placement if soft_placement is None else soft_placement
-    program = program.with_soft_placement(soft)
+    with paused_collector():
+        return _simulate(program.with_soft_placement(soft), devices, table)
+
+
+def _simulate(program: Program, devices: DeviceSet, table: KernelTable) -> Placement:
+    soft = program.soft_placement
     default: Device | None = None
     try:
         if program.function is not None:

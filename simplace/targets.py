@@ -177,7 +177,8 @@ def failure_of(target: str, observed: Observation) -> ProgramError | None:
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
     if parsed.function:
-        return f"{target}: {' '.join(observed.remarks) or f'the script has no tf.function called {parsed.function}'}"
+        told = [remark for remark in observed.remarks if remark.startswith(parsed.function)]
+        return f"{target}: {' '.join(told) or f'the program called no tf.function of the name {parsed.function}'}"
     ran = f"it ran {observed.eager_ops} ops eagerly, one by one" if observed.eager_ops else "it ran no op"
     hint = " ".join(observed.remarks) or "decorate the function to look at with @tf.function and call it"
     return f"{target}: the script calls no tf.function and runs no session, so nothing can be placed ({ran}). {hint}"

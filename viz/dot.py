@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
 import graphviz
 
 from viz.figure import Edge, Figure, Group, Node
 from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
-from viz.legend import Sample, legend
-from viz.marks import EDGE_MARKS, NODE_MARKS, line_width
+from viz.legend import legend
+from viz.legend_cluster import add_legend
+from viz.marks import EDGE_MARKS, line_width, node_attributes
 from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, DeviceLook, look
-from viz.shape import deepest, depths, direction, size_down
+from viz.shape import direction
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
-_ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
-_STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 _TITLE_LIMIT, _CAPTION_LIMIT = 90, 120
 
 

@@ -19,7 +19,7 @@ _STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 
 
 def add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
-    """Put the legend below the drawing, where it costs a strip at most.
+    """Put the legend at the edge of the drawing, where it costs a strip at most.
 
     Where edges point down, an invisible edge of weight 0 holds it after the deepest node without a pull. Where they
     point right, its rows run along the ranks.

@@ -1,7 +1,8 @@
-"""Tidy the SVG that Graphviz writes: no comments or links, names on hover, fonts that each system has."""
+"""Tidy the SVG that Graphviz writes: no links, names on hover, fonts that each system has, titles above lines."""
 
 from __future__ import annotations
 
+import copy
 import re
 from xml.etree import ElementTree
 
@@ -12,6 +13,8 @@ _FAMILY = "DejaVu Sans,Verdana,sans-serif"  # Verdana has the same widths, where
 
 def tidy(svg: bytes) -> bytes:
     """Rewrite Graphviz's SVG: the hover text of an element becomes its `<title>`, the link around it goes.
+
+    Cluster titles, which Graphviz lets edges cross, are drawn last, with a rim in the colour of their cluster.
 
     Raises:
         xml.etree.ElementTree.ParseError: `svg` is not XML.
@@ -25,6 +28,7 @@ def tidy(svg: bytes) -> bytes:
             parent.remove(group)  # a cluster that only holds others together
     for text in root.iter(f"{{{_SVG}}}text"):
         text.set("font-family", _FAMILY)
+    _lift_titles(root)
     root.set("role", "img")
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
@@ -52,3 +56,23 @@ def _unlink(group: ElementTree.Element) -> None:
         group.remove(child)
         for offset, element in enumerate(list(link)):
             group.insert(at + offset, element)
+
+
+def _lift_titles(root: ElementTree.Element) -> None:
+    """Move the text of clusters to the end; the rim is a copy below it, for not all programs know `paint-order`."""
+    drawing = root.find(f"{{{_SVG}}}g")
+    if drawing is None:
+        return
+    clusters = [group for group in drawing if group.get("class") == "cluster"]
+    titles = ElementTree.SubElement(drawing, f"{{{_SVG}}}g", {"class": "titles"}) if clusters else drawing
+    for cluster in clusters:
+        outline = next((part for part in cluster if part.get("fill") is not None and part.get("points")), None)
+        outline = outline if outline is not None else cluster.find(f"{{{_SVG}}}path")
+        colour = outline.get("fill", "none") if outline is not None else "none"
+        for text in cluster.findall(f"{{{_SVG}}}text"):
+            cluster.remove(text)
+            if colour != "none":
+                rim = copy.deepcopy(text)
+                rim.attrib |= {"fill": colour, "stroke": colour, "stroke-width": "4", "aria-hidden": "true"}
+                titles.append(rim)
+            titles.append(text)

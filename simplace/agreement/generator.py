@@ -13,10 +13,10 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.table import ArgSpec, KernelTable, OpDef
 
-_ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "half", "complex64")
-_COMMON = ("float32", "int32", "int64", "bool", "string", "float64", "half", "complex64", "uint8", "bfloat16", "int8")
+_ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "float16", "complex64")
+_COMMON = ("float32", "int32", "int64", "bool", "string", "float64", "float16", "complex64", "uint8", "bfloat16", "int8")
 _HOLE = re.compile(r"\{(\w+)\}")
-_LETTERS = {"f": "float32", "i": "int32", "l": "int64", "b": "bool", "s": "string", "d": "float64", "h": "half"}
+_LETTERS = {"f": "float32", "i": "int32", "l": "int64", "b": "bool", "s": "string", "d": "float64", "h": "float16"}
 _LETTERS |= {"c": "complex64", "v": "variant", "r": "resource"}
 
 
@@ -245,7 +245,7 @@ class _Program:
         words = [f"{arg.name}={self.operand(op, arg, attrs, env)}" for arg in op.inputs]
         inferred = {name for arg in op.inputs for name in (arg.type_attr, arg.number_attr, arg.type_list_attr) if name}
         for name, kind in op.attr_types.items():
-            if name in inferred or (name in op.defaults and self.random.random() < 0.7):
+            if name in inferred or (name in op.defaults and (kind not in templates.KINDS or self.random.random() < 0.7)):
                 continue
             attrs[name], text = self.attr(op, name, kind)
             words.append(f"{name}={text}")
@@ -434,16 +434,15 @@ def _devices(gpus: int, cpus: int, soft: bool, chosen: random.Random) -> list[st
     return real * 4 + odd
 
 
-_LISTS: dict[int, tuple[str, ...]] = {}
+_LISTS: dict[str, tuple[str, ...]] = {}
 
 
 def _usable(table: KernelTable) -> tuple[str, ...]:
     """List the ops of a table that a program can make: those with no function among their attributes."""
-    key = id(table)
-    if key not in _LISTS:
+    if table.name not in _LISTS:
         ops = (table.op(name) for name in table.op_names() if not name.startswith("_"))
-        _LISTS[key] = tuple(op.name for op in ops if op is not None and _is_usable(op))
-    return _LISTS[key]
+        _LISTS[table.name] = tuple(op.name for op in ops if op is not None and _is_usable(op))
+    return _LISTS[table.name]
 
 
 def _is_usable(op: OpDef) -> bool:
@@ -473,6 +472,6 @@ def _python(dtype: object) -> str:
     """Name a data type as Python's `tf` does.
 
     >>> _python(DataType.DT_FLOAT), _python(DataType.DT_HALF)
-    ('float32', 'half')
+    ('float32', 'float16')
     """
-    return dtypes.name(DataType(int(dtype))).replace("float16", "half") if isinstance(dtype, int) else "float32"
+    return dtypes.name(DataType(int(dtype))) if isinstance(dtype, int) else "float32"

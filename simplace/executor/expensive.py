@@ -12,12 +12,11 @@ _KEPT = 9  # of ten parts of the moving average
 _SAMPLED = 16  # one run in 16 of an op that has become cheap is still measured
 
 _NEVER = frozenset(
-    "Const HostConst NoOp ControlTrigger Identity IdentityN RefIdentity StopGradient PreventGradient Placeholder "
-    "PlaceholderWithDefault Snapshot Reshape Shape ShapeN Rank Size Squeeze ExpandDims Switch RefSwitch _SwitchN Merge "
-    "RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond _Arg _Retval _DeviceArg "
-    "_DeviceRetval ReadVariableOp _ReadVariablesOp VarHandleOp _VarHandlesOp VariableV2 Variable VariableShape "
-    "IsVariableInitialized VarIsInitializedOp DestroyResourceOp BroadcastGradientArgs BroadcastArgs ConcatOffset "
-    "Bitcast EnsureShape StridedSlice Slice Unpack TensorListGetItem".split()
+    "Const HostConst _HostConst ImmutableConst GuaranteeConst NoOp ControlTrigger Identity IdentityN RefIdentity "
+    "StopGradient PreventGradient PlaceholderWithDefault Reshape Shape ShapeN Rank Size Squeeze ExpandDims EnsureShape "
+    "Switch RefSwitch _SwitchN RefSelect Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration "
+    "LoopCond _Arg _Retval _DeviceArg _DeviceRetval _ReadVariablesOp VarIsInitializedOp BroadcastGradientArgs "
+    "BroadcastArgs ConcatOffset ConsumeMutexLock".split()
 )
 
 

@@ -15,6 +15,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from simplace.errors import TargetError
+from simplace.graph.collector import paused_collector
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import (
     ArgDef,
@@ -109,8 +110,9 @@ def parse_text(text: str) -> GraphDef:
 
 def from_message(message: Any) -> GraphDef:
     """Convert a `GraphDef` message, of our classes or of TensorFlow's own, without sharing anything with it."""
-    nodes = tuple(map(_node, message.node))
-    functions = (function_from_message(function) for function in message.library.function)
+    with paused_collector():
+        nodes = tuple(map(_node, message.node))
+        functions = [function_from_message(function) for function in message.library.function]
     return GraphDef(nodes, {function.name: function for function in functions}, message.versions.producer)
 
 

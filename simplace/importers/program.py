@@ -16,12 +16,14 @@ class NodeNotes:
     """Hold what the program's author would want to know of a node.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
-    device, `shapes` the shape of each output. Anything unknown is "" or ().
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
+    unknown is "" or ().
     """
 
     at: str = ""
     device_at: str = ""
     shapes: tuple[Shape, ...] = ()
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,8 +159,8 @@ def _program(
 
 def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
     return {
-        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes))
-        for name, (at, device_at, shapes) in nodes.items()
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
+        for name, (at, device_at, shapes, *variable) in nodes.items()
     }
 
 

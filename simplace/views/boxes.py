@@ -13,7 +13,8 @@ from simplace.views.folding import LEFT_OUT, fold
 from simplace.views.scopes import OTHERS, Path, open_scopes, stem, steps
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable"]
-_FOLD_FROM = 14  # nodes: a smaller graph is drawn as it is
+_FOLD_FROM = 10  # nodes: a smaller graph is drawn as it is
+_DEEPEST = 40  # scopes, one in the other, that can be opened
 _ARGUMENTS = ("_Arg", "_DeviceArg")
 _RESULTS = ("_Retval", "_DeviceRetval")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -109,7 +110,7 @@ def _steps(placement: Placement, node: int, parts: dict[int, Path], home: dict[i
         return ("#arguments", f"#{name}")
     if op in _RESULTS:
         return ("#results", f"#{name}")
-    return (*steps(parts[node]), f"#{node}")
+    return (*steps(parts[node][:_DEEPEST]), f"#{node}")
 
 
 def _is_resource(placement: Placement, node: int) -> bool:

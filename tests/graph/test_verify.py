@@ -8,6 +8,8 @@ import pytest
 from simplace.graph.model import Graph
 from simplace.graph.text import parse
 from simplace.graph.verify import verify
+from simplace.importers.program import Program
+from tests.lowering import worlds as lowering
 
 OPS = {"Var": ((), (101,)), "Int": ((), (3,)), "Neg": ((1,), (1,)), "Set": ((101,), ())}
 GRAPH = parse("v = Var()\nn = Neg(v)\ni = Int()\ns = Set(v)", lambda op, attrs: OPS[op])
@@ -55,3 +57,27 @@ def test_input_without_an_edge_is_named() -> None:
     with pytest.raises(AssertionError) as caught:
         verify(replace(GRAPH, **without))
     assert str(caught.value).splitlines()[0] == "n has one edge into each of its 1 inputs, not []"
+
+
+INNER = lowering.function("inner(x: float) -> y: float", "n = Neg(x) @/device:CPU:0", {"y": "n:y:0"})
+BRANCHES = (
+    "{Tcond=bool, Tin=(float,), Tout=(float,), then_branch=fn('inner'), else_branch=fn('inner'), "
+    "_lower_using_switch_merge=True}"
+)
+OUTER = lowering.function(
+    "outer(p: bool, x: float) -> y: float",
+    f"""
+    once = PartitionedCall(x) {{Tin=(float,), Tout=(float,), f=fn('inner')}}
+    twice = If(p, once:output:0) {BRANCHES}
+    """,
+    {"y": "twice:output:0"},
+)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [lowering.call_program(OUTER, INNER), lowering.session_program("a = Const() {dtype=float}\nb = Neg(a)")],
+    ids=["function", "session"],
+)
+def test_prepared_graph_passes(program: Program) -> None:
+    verify(lowering.prepared(program))

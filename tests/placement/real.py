@@ -9,6 +9,7 @@ TABLE = op_table(
     """
     Source() -> out: float on C G
     SourceC() -> out: float on C
+    Ints() -> out: int32 on C G
     Neg(x: T) -> y: T | T: {float, int32, half} = DT_FLOAT on C G
     NegC(x: float) -> y: float on C
     PreferC(x: float) -> y: float on C:2 G:1
@@ -24,6 +25,7 @@ TABLE = op_table(
     Enter(data: T) -> output: T | T: type = DT_RESOURCE on C G
     TensorListReserve() -> handle: variant | element_dtype: type on C G
     TensorListStack(handle: variant) -> tensor: float on C G
+    TensorListPushBack(handle: variant, item: variant) -> out: variant | element_dtype: type on C G
     Keep(x: variant) -> y: variant on C G
     PartitionedCall(args: Tin) -> output: Tout | Tin: list(type); Tout: list(type); f: func on C G
     _Arg() -> output: T | T: type = DT_FLOAT; index: int = 0 on C G

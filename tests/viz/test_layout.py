@@ -96,3 +96,10 @@ def test_any_names_give_dot_that_parses_and_well_formed_svg(names: list[str]) ->
     drawn = [element for element in root.iter(f"{SVG}g") if element.get("class") == "node"]
     tags = sum(bool(edge.label) for edge in edges)
     assert len(drawn) >= len(nodes) + tags
+
+
+def test_svg_draws_device_titles_above_the_lines() -> None:
+    drawing = draw(every_mark(), "svg").decode()
+    last_line = drawing.rindex('class="edge"')
+    assert drawing.rindex(">GPU:0<") > last_line
+    assert drawing.count('aria-hidden="true"') >= 3

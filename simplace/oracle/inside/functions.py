@@ -117,8 +117,9 @@ class Functions:
         """Note the arguments and results under the names that TensorFlow gives them in the function."""
         signature = self.definition(name).signature
         notes = {}
+        variables = _captured_variables(graph)
         for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
-            notes[arg.name] = _note(tensor.op, self._lines)
+            notes[arg.name] = [*_note(tensor.op, self._lines), variables.get(tensor.name, "")]
         for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
             notes[f"{arg.name}_RetVal"] = _note(tensor.op, self._lines)
         return notes
@@ -163,6 +164,12 @@ def _optionals(graph: Any) -> dict[str, Any]:
     flat = [tf.nest.flatten(output, expand_composites=True)[0] for output in found]
     names = {id(tensor): tensor.name for tensor in graph.outputs}
     return {names.get(id(variant), variant.name): each.element_spec for variant, each in zip(flat, found, strict=True)}
+
+
+def _captured_variables(graph: Any) -> dict[str, str]:
+    """Map the placeholder of each captured variable to the variable's name."""
+    names = {id(variable.handle): variable.name.partition(":")[0] for variable in graph.variables}
+    return {inner.name: names[id(outer)] for outer, inner in graph.captures if id(outer) in names}
 
 
 def _note(op: Any, lines: SourceLines) -> list[Any]:

@@ -1,0 +1,132 @@
+"""Run generated programs under TensorFlow, many in one process, and compare each placement with simplace's."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from simplace.agreement.prelude import script
+from simplace.comparison import Agreement, compare
+from simplace.devices import DeviceSet, device
+from simplace.kernels.table import KernelTable
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Options
+from simplace.oracle.observation import Observation, ObservedProgram
+from simplace.oracle.oracle import observe
+from simplace.placement.placement import Placement
+from simplace.simulation import simulate
+
+_NEVER = 1 << 30  # no program is stopped for being called often
+_OWNER = re.compile(r"p\d+(?=_)")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees."""
+
+    program: str
+    name: str
+    nodes: int
+    differences: tuple[str, ...] = ()
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Hold what became of the programs of one process.
+
+    `failed` are programs that Python refused to build, with its reason; `ended` says how the process ended before
+    its last program, "" where it did not, and `unreached` names the programs after that point.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    failed: Mapping[str, str]
+    ended: str = ""
+    unreached: tuple[str, ...] = ()
+
+
+def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 300.0) -> Batch:
+    """Place programs, given by names like "p12", with TensorFlow and with simplace."""
+    with tempfile.TemporaryDirectory(prefix="agreement-") as folder:
+        path = Path(folder, "programs.py")
+        path.write_text(script(dict(programs)), encoding="utf-8")
+        printed = Path(folder, "printed.txt")
+        with printed.open("w") as out:
+            options = Options(max_calls=_NEVER, time_limit=time_limit)
+            observation = observe(path, (), machine, options, out.fileno())
+        words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
+        return _batch(programs, observation, words)
+
+
+def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:
+    """Compare every placement of an observation with simplace's."""
+    table = KernelTable.load(observation.registry)
+    devices = DeviceSet(device(each.name) for each in observation.devices)
+    return [_outcome(observed, devices, table, owner) for observed in observation.programs]
+
+
+def differences_of(observed: ObservedProgram, devices: DeviceSet, table: KernelTable) -> tuple[Agreement, list[str]]:
+    """Place a program and list where TensorFlow's placement, or its refusal, is another one."""
+    own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
+    placement = simulate(observed.program, own, table)
+    agreement = compare(placement, observed.log, observed.refused)
+    lines = [f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences]
+    return agreement, lines + _refusals(placement, observed, agreement)
+
+
+def _outcome(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str) -> Outcome:
+    name = observed.program.function or _first_name(observed)
+    found = _OWNER.search(name)
+    program = owner or (found[0] if found else "")
+    try:
+        agreement, lines = differences_of(observed, devices, table)
+    except Exception as error:  # any exception of simplace is a difference, and the run goes on
+        return Outcome(program, name, 0, (f"simplace raised {type(error).__name__}: {error}",))
+    return Outcome(program, name, agreement.total, tuple(lines), observed.refused is not None)
+
+
+def _first_name(observed: ObservedProgram) -> str:
+    names = (node.name for node in observed.program.graph.nodes)
+    return next((name.replace("/", "_", 1) for name in names if _OWNER.match(name.replace("/", "_", 1))), "")
+
+
+def _refusals(placement: Placement, observed: ObservedProgram, agreement: Agreement) -> list[str]:
+    ours, theirs = agreement.refusals
+    if ours != theirs:
+        told = observed.refused.message if observed.refused else placement.refusal.message if placement.refusal else ""
+        return [f"simplace: {ours or 'placed'}, TensorFlow: {theirs or 'placed'}: {told}"]
+    if placement.refusal is None or observed.refused is None:
+        return []
+    mine, other = essence(placement.refusal.message), essence(observed.refused.message)
+    return [] if mine in other else [f"simplace says {mine!r}, TensorFlow {other!r}"]
+
+
+_DETAILS = re.compile(
+    r"( with these attrs: \[.*?\]\n|\n?\s*Node attrs: [^\n]*|\nRegistered kernels:\n(?:  [^\n]*\n)*"
+    r"|possible_devices_=\[[^\]]*\]|assigned_device_name_index_=-?\d+"
+    r"|(?<=possible_devices_=\[\])\n.*?\n\nColocation members)",
+    re.DOTALL,
+)
+
+
+def essence(message: str) -> str:
+    """Take out of a refusal's text what TensorFlow prints in the order of a hash map or counts by process.
+
+    >>> essence("No kernel\\nRegistered kernels:\\n  device='CPU'\\n")
+    'No kernel'
+    """
+    return "\n".join(line.rstrip() for line in _DETAILS.sub("", message).strip().splitlines())
+
+
+def _batch(programs: Mapping[str, str], observation: Observation, words: list[list[str]]) -> Batch:
+    failed = {parts[1]: parts[2] for parts in words if len(parts) == 3 and parts[0] == "failed"}
+    begun = [parts[1] for parts in words if parts[0] == "begin"]
+    done = {parts[1] for parts in words if parts[0] in ("built", "failed")}
+    unreached = tuple(name for name in programs if name not in done)
+    ended = ""
+    if unreached:
+        ended = f"{observation.failure.text if observation.failure else 'ended'} in {begun[-1] if begun else '?'}"
+    return Batch(tuple(outcomes(observation)), failed, ended, unreached)

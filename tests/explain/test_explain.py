@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from simplace.errors import NodeNotFoundError
+from simplace.explain import explain
+from simplace.importers.program import NodeNotes
+from simplace.kernels.extra import parse_extra
+from simplace.placement.placement import Placement
+from tests.placement.real import CPU0, GPU1, TABLE, WORLD
+
+
+@dataclass(frozen=True)
+class Case:
+    """Hold a graph in which node `n` is asked about."""
+
+    name: str
+    graph: str
+    soft: bool = True
+    default: str = ""
+
+
+CASES = [
+    Case("soft_fallback", "a = Source()\nn = Half(a) @/GPU:0"),
+    Case("colocated_by_resource", "h = Handle() @/GPU:1\nn = Read(h)\nm = Read(h)"),
+    Case("overruled", "h = Handle() @/GPU:1\nn = Read(h) @/CPU:0"),
+    Case("contradiction", 'a = Source()\nb = Neg(a) @/GPU:1\nn = Neg(a) [_class=["loc:@b"]] @/CPU:0'),
+    Case("int32_in_host_memory", "a = Ints()\nn = Index(a) @/GPU:0"),
+    Case("refused", "a = Source()\nb = NegC(a) @/GPU:0\nn = Neg(b)", soft=False),
+    Case("generator", "n = Source()\na = NegC(n)\nb = NegC(n)"),
+    Case("default_device", "a = Source()\nn = Neg(a)", default=GPU1),
+    Case("argument", f"n = _Arg() [T=int32] !{CPU0}\nb = Neg(n) [T=int32]", default=GPU1),
+]
+MORE = parse_extra(
+    {
+        "op": [
+            {
+                "name": "Half",
+                "inputs": ["x: T"],
+                "outputs": ["y: T"],
+                "attrs": ["T: {float, double} = DT_FLOAT"],
+            },
+            {"name": "Index", "inputs": ["at: int32"], "outputs": ["value: int32"]},
+        ],
+        "kernel": [
+            {"op": "Half", "device": "CPU"},
+            {"op": "Half", "device": "GPU", "types": {"T": ["double"]}},
+            {"op": "Index", "device": "CPU"},
+            {"op": "Index", "device": "GPU", "host_memory": ["at", "value"]},
+        ],
+    },
+    "more",
+)
+
+
+def placed(case: Case) -> Placement:
+    world = replace(WORLD, table=TABLE.with_extra(MORE))
+    return world.place(case.graph, soft=case.soft, default=case.default)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_whole_explanation(case: Case, golden: Callable[[str, str], None]) -> None:
+    golden(f"{case.name}.txt", f"{explain(placed(case), 'n')}\n")
+
+
+def test_source_lines_are_named() -> None:
+    placement = placed(Case("", "n = Source() @/GPU:1"))
+    notes = {"": {"n": NodeNotes(at="model.py:7", device_at="model.py:6")}}
+
+    text = explain(replace(placement, program=replace(placement.program, notes=notes)), "n")
+
+    assert text.headline == "n (Source) runs on GPU:1 at model.py:7."
+    assert text.sentences[0] == "The device /GPU:1 was requested by the line model.py:6."
+
+
+def test_node_is_found_by_the_end_of_its_name() -> None:
+    placement = placed(Case("", "layer/one/n = Source()\nlayer/two/m = Source()\nlayer/three/m = Source()"))
+    assert explain(placement, "n").node == "layer/one/n"
+    assert explain(placement, "two/m").node == "layer/two/m"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("m", "'m' is the end of 2 node names in case; say which: layer/three/m, layer/two/m"),
+        ("layer/oen/n", "no node is called 'layer/oen/n' in case; the closest names are layer/one/n"),
+        ("_SOURCE", "no node is called '_SOURCE' in case; --table lists every node"),
+    ],
+)
+def test_unknown_node_gets_the_closest_names(name: str, message: str) -> None:
+    placement = placed(Case("", "layer/one/n = Source()\nlayer/two/m = Source()\nlayer/three/m = Source()"))
+    with pytest.raises(NodeNotFoundError) as caught:
+        explain(placement, name)
+    assert str(caught.value).startswith(message)
