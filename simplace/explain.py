@@ -34,7 +34,7 @@ def explain(placement: Placement, name: str) -> Explanation:
     """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
     node = find(placement, name)
     if node not in placement.decisions:
-        return _never_reached(placement, node)
+        return _Teller(placement).tell_refused(node)
     return _Teller(placement).tell(node)
 
 
@@ -59,17 +59,6 @@ def find(placement: Placement, name: str) -> int:
 def sentence(placement: Placement, reason: why.Reason) -> str:
     """Say one reason in one sentence."""
     return _SENTENCES[type(reason)](_Words(placement), reason)
-
-
-def _never_reached(placement: Placement, node: int) -> Explanation:
-    name, refusal = placement.graph.names[node], placement.refusal
-    assert refusal is not None, "only a refused placement leaves nodes out"
-    first = refusal.message.splitlines()[0]
-    return Explanation(
-        name,
-        f"{name} ({placement.graph.ops[node]}) has no device: TensorFlow refuses to place this graph.",
-        (f"{refusal.code}: {first}",),
-    )
 
 
 class _Words:
@@ -149,6 +138,19 @@ class _Teller:
         headline = f"{words.node(node)} runs on {device}{words.at(node)}."
         return Explanation(words.name(node), headline, tuple(self._lines))
 
+    def tell_refused(self, node: int) -> Explanation:
+        words, refusal = self._words, self._placement.refusal
+        assert refusal is not None, "only a refused placement leaves nodes out"
+        self._say_request(node)
+        self._say_kernels(node)
+        self._say_ties(node, self._own_joins(node))
+        at = f" at {words.node(refusal.node)}" if refusal.node >= 0 and refusal.node != node else ""
+        self._say(f"TensorFlow refuses the graph{at} ({refusal.code}): {refusal.message.splitlines()[0]}")
+        if not self._placement.soft_placement:
+            self._say("Soft placement is off here; with it on (--soft) TensorFlow would look for another device.")
+        headline = f"{words.node(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
+        return Explanation(words.name(node), headline, tuple(self._lines))
+
     def _say(self, line: str) -> int:
         self._lines.append(line)
         return len(self._lines)
@@ -177,6 +179,9 @@ class _Teller:
             self._say(f"It has none for {kind}{_nearest(nearest)}.")
 
     def _say_group(self, node: int, reason: why.Reason) -> None:
+        self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))
+
+    def _say_ties(self, node: int, joins: tuple[Join, ...]) -> None:
         members = why.group_of(self._placement, node)
         if len(members) < 2:
             return
@@ -188,7 +193,6 @@ class _Teller:
             f"It must share a device with {', '.join(shown)}{more}: a colocation group of {len(members)}, which can "
             f"run on {kinds}."
         )
-        joins = reason.path if isinstance(reason, why.Colocated) else self._own_joins(node)
         for join in joins[:6]:
             self._say(f"They are tied because {words.join(join)}.")
 
@@ -259,6 +263,9 @@ def _argument(words: _Words, reason: why.Argument) -> str:
     device = words.device(reason.device)
     if reason.pinned:
         return f"Arguments of type {reason.pinned} enter a function in host memory, on {device}."
+    variable = words.placement.notes(reason.node).variable
+    if variable:
+        return f"This argument is the variable {variable!r}, which lives on {device}."
     if words.graph.out_types[reason.node][0] == DataType.DT_RESOURCE:
         return f"This argument is a handle to a resource (such as a variable) that lives on {device}."
     return f"The caller's tensor for this argument is on {device}, and an argument stays where it is."

@@ -49,9 +49,9 @@ class _Program:
         return "\n".join(["def program(name):", *self.lines]) + "\n"
 
     def _function(self) -> None:
+        captured = self._outside()
         if not self.soft:
             self.put("tf.config.set_soft_device_placement(False)")
-        captured = self._outside()
         types = tuple(self.random.choices(_ARGUMENTS, k=self.random.randint(0, 3)))
         names = [self.new("x") for _ in types]
         self.put(f"def main({', '.join(names)}):")
@@ -174,7 +174,7 @@ class _Program:
     def case(self, env: _Values, depth: int) -> None:
         types = self.types()
         names = [self.inner("branch", env, (), types, depth) for _ in range(self.random.randint(1, 3))]
-        index = f"tf.reshape({env.pick('int32', self)}, [])"
+        index = f"made(tf.int32, lambda: tf.reshape({env.pick('int32', self)}, []))"
         self.put_values(env, types, f"tf.switch_case({index}, [{', '.join(names)}])")
 
     def loop(self, env: _Values, depth: int) -> None:
@@ -231,7 +231,8 @@ class _Program:
 
     def put_values(self, env: _Values, types: tuple[str, ...], text: str) -> None:
         names = [self.new("t") for _ in types]
-        self.put(f"{', '.join(names)}, = tf.nest.flatten({text})")
+        wanted = ", ".join(f"tf.{dtype}" for dtype in types)
+        self.put(f"{', '.join(names)}, = several([{wanted}], lambda: {text})")
         for dtype, name in zip(types, names, strict=True):
             env.add(dtype, name)
 
@@ -408,7 +409,7 @@ class _Values:
         return f"unknown(tf.{dtype})"
 
     def pick_scalar(self, program: _Program) -> str:
-        return f"tf.reshape({self.pick('bool', program)}, [])"
+        return f"made(tf.bool, lambda: tf.reshape({self.pick('bool', program)}, []))"
 
     def pick_any(self, program: _Program) -> str:
         every = [name for dtype in templates.DTYPES for name in self.names(dtype)]

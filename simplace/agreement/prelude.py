@@ -42,6 +42,16 @@ def made(dtype, make, place=0):
     return unknown(dtype)
 
 
+def several(types, make):
+    """Take the results of a call, each replaced where it is not of its type."""
+    try:
+        results = tf.nest.flatten(make())
+    except (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RuntimeError, tf.errors.OpError):
+        results = []
+    results += [None] * len(types)
+    return [made(dtype, lambda result=result: result) for dtype, result in zip(types, results, strict=False)]
+
+
 def unknown(dtype):
     """Make a tensor of unknown shape out of nothing."""
     return v1.placeholder(dtype)
@@ -50,13 +60,13 @@ def unknown(dtype):
 def value(dtype, device=None):
     """Make an eager tensor."""
     with tf.device(device):
-        return tf.constant(VALUES.get(dtype, 1), dtype, [2, 2])
+        return tf.constant(np.full([2, 2], VALUES.get(dtype, 1)), dtype)
 
 
 def variable(dtype, device=None):
     """Make a variable outside of any function."""
     with tf.device(device):
-        return tf.Variable(tf.constant(VALUES.get(dtype, 1), dtype, [2]))
+        return tf.Variable(tf.constant(np.full([2], VALUES.get(dtype, 1)), dtype))
 
 
 def group(*names):
