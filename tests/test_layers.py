@@ -37,6 +37,10 @@ ALLOWED = {
     "partition": {"graph", "kernels", "placement", "devices"},
     "oracle": {"graph", "importers", "kernels", "devices"},
     "exports": {"comparison", "explain", "partition", "placement", "refusal", "result", "graph", "surprises"},
+    "agreement": {
+        "comparison", "devices", "explain", "importers", "kernels", "oracle", "placement", "result", "simulation",
+        "targets", "machine_file", "graph",
+    },
     "views": {
         "comparison", "devices", "explain", "graph", "kernels", "partition", "placement", "result", "surprises",
     },

@@ -86,7 +86,7 @@ class _Program:
         self.put(f"session(name, steps, soft={self.soft}, control_flow_v2={v2})")
 
     def _session_variable(self, dtype: str) -> None:
-        name = self.new("v")
+        name = self.new("w")
         if self.random.random() < 0.5:
             self.put(f"{name} = tf.raw_ops.VariableV2(shape=[2], dtype=tf.{dtype})")
             self.ref_variables.setdefault(dtype, []).append(name)
@@ -98,7 +98,7 @@ class _Program:
     def _outside(self) -> list[tuple[str, str]]:
         """Make variables, objects and constants for functions to capture; return the constants."""
         for dtype in self.random.choices(("float32", "float32", "int32", "int64", "string", "bool"), k=2):
-            name = self.assign("v", f"variable({dtype!r}, {self.device_text()})")
+            name = self.assign("w", f"variable({dtype!r}, {self.device_text()})")
             self.variables.setdefault(dtype, []).append(name)
         for _ in range(self.random.choice((0, 0, 1, 2))):
             kind, text = self.random.choice(templates.OBJECTS)

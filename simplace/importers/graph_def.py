@@ -258,6 +258,8 @@ def _refuse_known_formats(data: bytes) -> None:
             raise TargetError(f"not a GraphDef but {what}")
     if data[4:8] == b"TFL3":
         raise TargetError("not a GraphDef but a TensorFlow Lite model; give the model it was converted from")
+    if _CONTROL_BYTES.search(data):  # a message may begin with a line feed and a length that looks like "{" or "<"
+        return
     if _MARKUP.match(data):
         raise TargetError("not a GraphDef but an HTML or XML page; download the file itself")
     if data.lstrip()[:1] in (b"{", b"["):

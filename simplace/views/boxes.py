@@ -157,7 +157,7 @@ def _single(placement: Placement, node: int, parts: Path) -> Box:
     op, name = graph.ops[node], _MADE_ENDING.sub("", graph.names[node])
     if op in _ARGUMENTS:
         kind: BoxKind = "variable" if _is_resource(placement, node) else "argument"
-        return Box(name, kind, kind, device, (node,))
+        return Box(placement.notes(node).variable or name, kind, kind, device, (node,))
     if op in _RESULTS:
         return Box(name, "result", "result", device, (node,))
     kind = "variable" if op in _VARIABLES else "op"

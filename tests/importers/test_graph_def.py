@@ -195,3 +195,11 @@ def test_tensorflows_own_messages_read_the_same(tmp_path: Path) -> None:
     graph = graph_def.from_message(message)
     assert graph == graph_def.read(tmp_path / "g.pb") == graph_def.read(tmp_path / "g.pbtxt")
     assert len(graph.library) == len(message.library.function) > 3
+
+
+@pytest.mark.parametrize("size", [ord("{"), ord("["), ord("<")])
+def test_a_first_node_whose_length_looks_like_json_or_markup(size):
+    message = protos.message_class("GraphDef")(node=[{"name": "a" * (size - 8), "op": "NoOp"}])
+    data = message.SerializeToString()
+    assert data[:2] == b"\n" + bytes([size])
+    assert graph_def.parse(data).nodes[0].op == "NoOp"
