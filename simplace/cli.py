@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from simplace import cli_schedule
 from simplace._version import __version__
 from simplace.errors import DrawingError, SimplaceError
 from simplace.progress import Stage, progress
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="summarise where everything runs; write tables, figures, JSON")
     _add_target(show)
-    show.add_argument("--table", action="store_true", help="list every node")
+    show.add_argument("--table", action="store_true", help="list every node and every copy")
     show.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     show.add_argument("-o", "--output", metavar="FIGURE", help=f"draw the device graph: {', '.join(_FIGURES)}")
     show.add_argument("--program", metavar="NAME", help="show and draw this program only")
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     kernels.add_argument("--dtype", metavar="D", help="only kernels that take this data type, such as int32")
     kernels.add_argument("--kernels", metavar="FILE", default="", help="a TOML file with the kernels of custom ops")
     kernels.set_defaults(command=_kernels)
+    cli_schedule.add(commands, _add_target, _settings)
     return parser
 
 
@@ -156,7 +158,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
     width = _width(out)
-    print(summary.summary(result, width), file=out)
+    print(summary.summary(result, width, None if options.table else summary.COPIES), file=out)
     if options.table:
         for placed in result.programs:
             print(f"\n{summary.title(placed)}\n\n{to_text(tables.node_table(placed), width)}", file=out)

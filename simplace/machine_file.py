@@ -97,8 +97,17 @@ def read(path: Path) -> Machine:
     )
     if "visible" not in values:
         return made
-    text = ",".join(str(number) for number in values["visible"])
-    return replace(made, visible=parse_visible(text, len(gpus), strict=True))
+    text = ",".join(str(number) for number in _list(path, "visible", values["visible"]))
+    try:
+        return replace(made, visible=parse_visible(text, len(gpus), strict=True))
+    except DeviceSpecError as error:
+        raise DeviceSpecError(f"{path}: {error}") from None
+
+
+def _list(path: Path, name: str, value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a list")
 
 
 def _tables(path: Path, value: Any) -> list[dict[str, Any]]:
@@ -110,7 +119,7 @@ def _tables(path: Path, value: Any) -> list[dict[str, Any]]:
 def _gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
     _only(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
     memory = _bytes(path, entry.get("memory", "16 GiB"))
-    split = tuple(_bytes(path, part) for part in entry.get("virtual", ()))
+    split = tuple(_bytes(path, part) for part in _list(path, "virtual", entry.get("virtual", [])))
     if sum(split) > memory:
         raise DeviceSpecError(f"{path}: the virtual GPUs need more memory than the {memory >> 20} MiB of their GPU")
     return [(memory, split)] * _number(path, "count", entry.get("count", 1), least=0)

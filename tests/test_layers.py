@@ -13,7 +13,9 @@ ALLOWED = {
     "__init__": {"_version", "result", "targets", "machine_file", "oracle"},
     "__main__": {"cli"},
     "cli": {
-        "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph", "cli_schedule"},
+        "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph",
+        "cli_schedule",
+    },
     "targets": {
         "call_device", "comparison", "devices", "progress", "importers", "kernels", "oracle", "result", "simulation",
     },

@@ -35,10 +35,12 @@ class _Program:
         self.indent = 1
         self.serial = 0
         self.in_session = self.random.random() < 0.45
-        self.soft = self.random.random() < 0.75
+        self.soft = self.random.random() < 0.8
         self.wildness = self.random.choice((0.0, 0.2, 0.5, 0.9))
-        self.devices = _devices(gpus, cpus, self.soft, self.random)
-        self.scope_rate = self.random.choice((0.1, 0.35, 0.6))
+        self.real: list[str | None] = [f"/GPU:{i}" for i in range(min(gpus, 3))] + [f"/CPU:{i}" for i in range(cpus)]
+        self.devices = self.real * 4 + _odd_devices(gpus, self.soft, self.random)
+        self.scope_rate = self.random.choice((0.05, 0.1, 0.35, 0.6))
+        self.colocations = self.random.choice((0.0, 0.3, 1.0))
         self.variables: dict[str, list[str]] = {}
         self.ref_variables: dict[str, list[str]] = {}
         self.objects: list[tuple[str, str]] = []
@@ -63,7 +65,7 @@ class _Program:
         options = self.maybe(0.05, ", jit_compile=False")
         self.put(f"f = traced(main{signature}, name=name{options})")
         for _ in range(self.random.choice((1, 1, 1, 2, 3))):
-            arguments = "".join(f", value({dtype!r}, {self.device_text()})" for dtype in types)
+            arguments = "".join(f", value({dtype!r}, {self.real_device()})" for dtype in types)
             with self.scope(0.4):
                 self.put(f"call(f{arguments})")
 
@@ -98,15 +100,15 @@ class _Program:
     def _outside(self) -> list[tuple[str, str]]:
         """Make variables, objects and constants for functions to capture; return the constants."""
         for dtype in self.random.choices(("float32", "float32", "int32", "int64", "string", "bool"), k=2):
-            name = self.assign("w", f"variable({dtype!r}, {self.device_text()})")
+            name = self.assign("w", f"variable({dtype!r}, {self.real_device()})")
             self.variables.setdefault(dtype, []).append(name)
         for _ in range(self.random.choice((0, 0, 1, 2))):
             kind, text = self.random.choice(templates.OBJECTS)
-            with self.scope(0.2, eager=True):
+            with self.scope(0.2, real=True):
                 self.objects.append((kind, self.assign("o", text)))
         captured = []
         for dtype in self.random.choices(_ARGUMENTS, k=self.random.choice((0, 0, 1, 2))):
-            captured.append((dtype, self.assign("c", f"value({dtype!r}, {self.device_text()})")))
+            captured.append((dtype, self.assign("c", f"value({dtype!r}, {self.real_device()})")))
         return captured
 
     # A body is a list of statements; each adds values that later ones may use.
@@ -328,7 +330,7 @@ class _Program:
         chance = self.random.random()
         if chance < 0.55:
             return f"tf.device({self.device_text()})"
-        if chance < 0.75:
+        if chance < 0.75 or self.random.random() > self.colocations:
             return f"tf.control_dependencies([{env.pick_any(self)}])"
         if chance < 0.9:
             return f"v1.colocate_with({env.pick_any(self)}{self.maybe(0.3, ', ignore_existing=True')})"
@@ -337,11 +339,11 @@ class _Program:
         return f"tf.control_dependencies([{env.pick_any(self)}, {env.pick_any(self)}])"
 
     @contextmanager
-    def scope(self, rate: float = 0.5, eager: bool = False) -> Iterator[None]:
+    def scope(self, rate: float = 0.5, real: bool = False) -> Iterator[None]:
         if self.random.random() >= rate:
             yield
             return
-        self.put(f"with tf.device({self.device_text()}):")
+        self.put(f"with tf.device({self.real_device() if real else self.device_text()}):")
         with self.deeper():
             yield
 
@@ -353,6 +355,9 @@ class _Program:
 
     def device_text(self) -> str:
         return repr(self.random.choice(self.devices))
+
+    def real_device(self) -> str:
+        return repr(self.random.choice([*self.real, None]))
 
     def results(self, env: _Values) -> str:
         names = [env.pick_any(self) for _ in range(self.random.randint(0, 3))]
@@ -420,11 +425,8 @@ def _needs(text: str) -> set[str]:
     return {word.split("_", 1)[1] for word in _HOLE.findall(text) if "_" in word}
 
 
-def _devices(gpus: int, cpus: int, soft: bool, chosen: random.Random) -> list[str | None]:
-    """List the device strings of a program; those that name no device are rarer, above all with soft placement off."""
-    real: list[str | None] = [f"/GPU:{i}" for i in range(min(gpus, 3))] + [f"/CPU:{i}" for i in range(cpus)]
-    if gpus > 8:
-        real.append("/GPU:10")
+def _odd_devices(gpus: int, soft: bool, chosen: random.Random) -> list[str | None]:
+    """List device strings that leave something open, or name no device: those are rarer with soft placement off."""
     odd: list[str | None] = [None, "/job:localhost", "/job:localhost/replica:0/task:0", "/device:CPU:*", "/gpu:0"]
     if gpus:
         odd.append("/device:GPU:*")
@@ -432,7 +434,7 @@ def _devices(gpus: int, cpus: int, soft: bool, chosen: random.Random) -> list[st
         odd += ["/GPU:7", "/device:GPU:*", "/CPU:9", "/task:0/GPU:1"]
     if chosen.random() < 0.05:
         odd += ["/job:worker/task:3", "/task:1"]
-    return real * 4 + odd
+    return odd
 
 
 _LISTS: dict[str, tuple[str, ...]] = {}
@@ -441,7 +443,7 @@ _LISTS: dict[str, tuple[str, ...]] = {}
 def _usable(table: KernelTable) -> tuple[str, ...]:
     """List the ops of a table that a program can make: those with no function among their attributes."""
     if table.name not in _LISTS:
-        ops = (table.op(name) for name in table.op_names() if not name.startswith("_"))
+        ops = (table.op(name) for name in table.op_names() if not (name.startswith("_") or keyword.iskeyword(name)))
         _LISTS[table.name] = tuple(op.name for op in ops if op is not None and _is_usable(op))
     return _LISTS[table.name]
 

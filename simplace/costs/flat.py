@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
 from simplace.costs.op_work import is_free
@@ -14,7 +14,7 @@ class FlatCosts:
 
     unit_s: float = 1e-3
     name: str = "flat: 1 ms a kernel and a copy"
-    overheads: Overheads = Overheads()
+    overheads: Overheads = field(default_factory=Overheads)
     clock: float = 2.7e9
 
     def kernel(self, call: OpCall) -> KernelCost:

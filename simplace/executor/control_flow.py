@@ -143,8 +143,9 @@ class _Reader:
             text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
             group = groups.setdefault(text, len(groups))
             if group == len(self.frames):
-                self.frames.append((text, 0, int(attrs.get("parallel_iterations", DEFAULT_PARALLEL))))
-            self.frames[group] = (text, self.frames[group][1] + 1, max(1, self.frames[group][2]))
+                parallel = attrs.get("parallel_iterations", DEFAULT_PARALLEL)
+                self.frames.append((text, 0, max(1, parallel) if isinstance(parallel, int) else DEFAULT_PARALLEL))
+            self.frames[group] = (text, self.frames[group][1] + 1, self.frames[group][2])
             self.frame_of_enter[i] = group
             self.is_constant[i] = bool(attrs.get("is_constant", False))
 

@@ -363,7 +363,7 @@ class _Simulation:
         copy = self.graph.copies[number]
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
         start = self.recorder.spans[span].start
-        made = self.recorder.allocate(target, self.priced.copy_bytes[number], copy.producer, copy.slot, start, span)
+        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, start, span)
 
         def arrived() -> None:
             self.recorder.release(meeting.payload, self.events.now, span)

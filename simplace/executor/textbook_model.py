@@ -147,9 +147,7 @@ class _Simulation:
             return
         self._split(activation, duration, parts, span, end)
 
-    def _split(
-        self, activation: Activation, duration: int, parts: int, op: int, then: Callable[[], None]
-    ) -> None:
+    def _split(self, activation: Activation, duration: int, parts: int, op: int, then: Callable[[], None]) -> None:
         """Queue the parts of a kernel on its device's intra-op pool."""
         pool = self.intra[self.graph.nodes[activation.node].device]
         left = [parts]
@@ -230,7 +228,7 @@ class _Simulation:
             why, len(self.step_ends), str(receive.iteration),
         )  # fmt: skip
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
-        made = self.recorder.allocate(target, self.priced.copy_bytes[number], copy.producer, copy.slot, now, span)
+        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, now, span)
 
         def end() -> None:
             self._done(receive, [made], [payload], span)

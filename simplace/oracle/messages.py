@@ -18,7 +18,8 @@ Mode = Literal["script", "graph", "saved_model"]
 class Options:
     """Steer one run.
 
-    A run ends when one function was called `max_calls` times since the last new placement. `time_limit` is in seconds,
+    A run ends when one function was called `max_calls` times since the last new placement, or was placed anew as often
+    (at least 50 times). `time_limit` is in seconds,
     None for none. `function` narrows the run to the functions of that Python name, "" takes all. `soft_placement`
     overrides what the program sets, None keeps it. `signature` picks a SavedModel's
     signature, "" the only one or "serving_default". `tags` picks its graph where a SavedModel has several.

@@ -108,7 +108,8 @@ class PartitionedGraph:
         inputs = []
         for edge in self.ins[i]:
             name = self.nodes[edge.src].name
-            inputs.append(f"^{name}" if edge.dst_slot == CONTROL else name + (f":{edge.src_slot}" * (edge.src_slot > 0)))
+            port = f":{edge.src_slot}" if edge.src_slot > 0 else ""
+            inputs.append(f"^{name}" if edge.dst_slot == CONTROL else name + port)
         return f"{node.name} = {node.op}({', '.join(inputs)})"
 
 

@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 
 
 def attach(graph: Graph, message: str, node: int) -> str:
-    """Append the node's name the way AttachDef does."""
-    name = graph.names[node]
-    tag = name if "{{node " in message else "{{node " + name + "}}"
-    return f"{message}\n\t [[{tag}]]"
+    """Append the node's name the way AttachDef does.
+
+    A node that inlining brought is named by its function and its name there (FormatNodeDefForError, node_def_util.cc;
+    PropagateDebugInfoToNode, inline_function_utils.cc).
+    """
+    if "{{node " in message:
+        return f"{message}\n\t [[{graph.names[node]}]]"
+    origin = graph.origins[node]
+    own = next((each.function for each in graph.origins[2:] if not each.via), "")
+    if origin.function == own:
+        return f"{message}\n\t [[{{{{node {graph.names[node]}}}}}]]"
+    return f"{message}\n\t [[{{{{function_node {origin.function}}}}}{{{{node {origin.name}}}}}]]"
 
 
 def cannot_assign(graph: Graph, node: int, message: str) -> str:

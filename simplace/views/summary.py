@@ -16,17 +16,18 @@ from viz import Column, Table, to_text
 
 _DETAILED = 4  # programs shown in full; of more, the largest
 _SURPRISES = 6
+COPIES = 5
 
 
-def summary(result: Result, width: int | None = None) -> str:
-    """Write the summary of a result, at most `width` cells wide."""
+def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
+    """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
     blocks = [_wrapped(_head(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
         largest = sorted(detailed, key=lambda placed: -len(placed.placement.decisions))[:2]
         detailed = [placed for placed in detailed if placed in largest]
-    blocks += [program_summary(placed, width) for placed in detailed]
+    blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
@@ -34,10 +35,10 @@ def summary(result: Result, width: int | None = None) -> str:
     return "\n\n".join(blocks)
 
 
-def program_summary(placed: Placed, width: int | None = None) -> str:
+def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of one program: devices, copies, surprises."""
     parts = [title(placed), to_text(tables.device_table(placed), width)]
-    crossing = tables.copy_table(placed, limit=5)
+    crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
     if placed.placement.refusal is not None:

@@ -15,7 +15,8 @@ def test_one_copy_serves_all_consumers_on_a_device():
     )
     found = copies(placement)
     names = placement.graph.names
-    assert [(c.tensor, c.source, c.target, c.dtype, c.shape, c.size, [names[i] for i in c.consumers]) for c in found] == [
+    shown = [(c.tensor, c.source, c.target, c.dtype, c.shape, c.size, [names[i] for i in c.consumers]) for c in found]
+    assert shown == [
         ("a:0", CPU, GPU0, "float32", (2, 3), 24, ["x", "y"]),
         ("a:0", CPU, GPU1, "float32", (2, 3), 24, ["z"]),
     ]

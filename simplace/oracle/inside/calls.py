@@ -35,6 +35,7 @@ class CallLimit:
 
     def __init__(self, most: int, recorder: Recorder, lines: SourceLines) -> None:
         self._most = most
+        self._most_traces = max(_RETRACES, most)
         self._recorder = recorder
         self._lines = lines
         self._calls: Counter[str] = Counter()
@@ -51,8 +52,8 @@ class CallLimit:
         """Forget the calls counted so far: `name` was placed anew."""
         self._calls.clear()
         self._traces[name] += 1
-        if self._traces[name] > _RETRACES:
-            self._stop(f"{name} was placed {_RETRACES} times, each time with another signature or other devices")
+        if self._traces[name] > self._most_traces:
+            self._stop(f"{name} was placed {self._most_traces} times, each time with another signature or other devices")
 
     def count(self, name: str, reads_iterator: bool = False) -> None:
         """Count a call of `name`; after the last one that is allowed, end its input or raise `Stopped`.

@@ -1,0 +1,84 @@
+"""Costs recorded in a file: seconds of a node's CPU kernel on one thread, another model for the rest.
+
+The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Overheads
+from simplace.costs.roofline import shards
+from simplace.errors import SimplaceError, choices
+
+SCHEMA = "simplace/costs/1"
+
+
+@dataclass(frozen=True)
+class RecordedCosts:
+    """Take recorded times of nodes on the CPU, and `rest` for everything else."""
+
+    file: str
+    seconds: Mapping[str, float]
+    rest: CostModel
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        return f"recorded in {self.file}; for other nodes {self.rest.name}"
+
+    @property
+    def overheads(self) -> Overheads:
+        """Return the executor's fixed times."""
+        return self.rest.overheads
+
+    @property
+    def clock(self) -> float:
+        """Return the clock of a CPU core."""
+        return self.rest.clock
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        """Price one execution."""
+        if call.device_type != "CPU" or call.name not in self.seconds:
+            return self.rest.kernel(call)
+        seconds = self.seconds[call.name]
+        return KernelCost(seconds, shards=shards(seconds * self.clock))
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        """Price a copy."""
+        return self.rest.copy(size, source, target)
+
+    def memory(self, device_type: str) -> int:
+        """Return the bytes that a device has."""
+        return self.rest.memory(device_type)
+
+    def check_belongs_to(self, nodes: Iterable[str]) -> None:
+        """Raise `SimplaceError` where the file names nodes that a graph does not have."""
+        strange = sorted(set(self.seconds) - set(nodes))
+        if strange:
+            raise SimplaceError(
+                f"{self.file}: these costs are of another graph: {len(strange)} of {len(self.seconds)} nodes are not "
+                f"in this one, such as {choices(strange, 3)}"
+            )
+
+
+def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
+    """Read a cost file; raise `SimplaceError` for what is not one."""
+    try:
+        values = json.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SimplaceError(
+            f"{file}: cannot read the costs: {error.strerror}; costs are analytic, flat, or a cost file"
+        ) from None
+    except ValueError as error:
+        raise SimplaceError(f"{file}: not a JSON file of costs: {error}") from None
+    nodes = values.get("nodes") if isinstance(values, dict) and values.get("schema") == SCHEMA else None
+    if not isinstance(nodes, dict):
+        raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
+    for name, seconds in nodes.items():
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e6:
+            raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
+    return RecordedCosts(file, {name: float(seconds) for name, seconds in nodes.items()}, rest)

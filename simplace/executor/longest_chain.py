@@ -1,0 +1,47 @@
+"""The shortest time that any number of threads could bring a step to."""
+
+from __future__ import annotations
+
+from simplace.costs.pricing import PricedGraph
+from simplace.executor.control_flow import ControlFlow
+
+
+def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int) -> int | None:
+    """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
+
+    A kernel counts with its time over `shards` threads at most. A GPU kernel holds up what copies its result, and
+    the end of the step; ops on the same GPU wait for its launch alone. Executor overheads do not count.
+    """
+    if flow.frames or flow.branches:
+        return None
+    graph = priced.graph
+    launched = [0] * len(graph)  # the earliest end on the host
+    finished = [0] * len(graph)  # the earliest end of the kernel
+    sender = {receive: send for send, receive in graph.receiver.items()}
+    for node in _order(priced):
+        before = [edge.src for edge in graph.ins[node]]
+        start = max((launched[one] for one in before), default=0)
+        cost = priced.kernels[node]
+        if node in sender:
+            start = max(start, finished[sender[node]] + round(1e9 * priced.copy_seconds[graph.nodes[node].copy]))
+        host = round(1e9 * cost.host_s)
+        launched[node] = start + host // max(1, min(cost.shards, shards))
+        done = launched[node] + round(1e9 * cost.device_s)
+        is_send = graph.nodes[node].role == "send"
+        finished[node] = max([done, *(finished[one] for one in before if is_send)])
+    return max(finished, default=0)
+
+
+def _order(priced: PricedGraph) -> list[int]:
+    graph = priced.graph
+    waiting = [len(into) for into in graph.ins]
+    for receive in graph.receiver.values():
+        waiting[receive] += 1
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    for node in ready:  # grows while it is walked
+        after = [edge.dst for edge in graph.outs[node]]
+        for one in after + ([graph.receiver[node]] if node in graph.receiver else []):
+            waiting[one] -= 1
+            if waiting[one] == 0:
+                ready.append(one)
+    return ready

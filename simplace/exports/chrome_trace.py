@@ -1,0 +1,107 @@
+"""Write a schedule in Chrome's trace event format, which Perfetto and chrome://tracing open.
+
+A lane is a thread (`tid`) of its own, grouped by what owns it (`pid`). Arrows (flow events) lead from what released
+an op to the op where both are on different lanes; memory is a counter a device. Times are in microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplace.devices import LOCAL_TASK
+from simplace.executor.trace import Span
+from simplace.schedule import Schedule
+
+
+def chrome_trace(schedule: Schedule) -> dict[str, Any]:
+    """Return the trace as JSON-ready data; events are in the order of lanes, then time."""
+    owners = list(dict.fromkeys(lane.owner for lane in schedule.trace.lanes))
+    events = [*_names(schedule, owners), *_spans(schedule, owners), *_flows(schedule, owners)]
+    events += _counters(schedule, owners)
+    return {
+        "displayTimeUnit": "ns",
+        "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name},
+        "traceEvents": events,
+    }
+
+
+def _names(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+    events = [
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _owner(owner)}}
+        for pid, owner in enumerate(owners)
+    ]
+    for tid, lane in enumerate(schedule.trace.lanes):
+        pid = owners.index(lane.owner)
+        events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": lane.name}})
+        events.append({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
+    return events
+
+
+def _owner(owner: str) -> str:
+    short = owner.replace(f"{LOCAL_TASK}/device:", "")
+    return "threads" if short == LOCAL_TASK else short
+
+
+def _spans(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+    critical = set(schedule.critical_path)
+    return [
+        _span(schedule, owners, i, i in critical)
+        for own in schedule.trace.by_lane
+        for i in own
+        if schedule.trace.spans[i].duration
+    ]
+
+
+def _span(schedule: Schedule, owners: list[str], i: int, is_critical: bool) -> dict[str, Any]:
+    span, graph = schedule.trace.spans[i], schedule.priced.graph
+    node = graph.nodes[span.node]
+    arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
+    arguments |= {"waited for": span.why, "waited (us)": (span.start - span.ready) / 1000, "step": span.step}
+    line = graph.source_line(span.node)
+    if line:
+        arguments["line"] = line
+    if span.iteration:
+        arguments["iteration"] = span.iteration
+    return {
+        "ph": "X",
+        "name": node.name,
+        "cat": span.kind,
+        "ts": span.start / 1000,
+        "dur": span.duration / 1000,
+        **_place(schedule, owners, span),
+        "args": arguments,
+    }
+
+
+def _place(schedule: Schedule, owners: list[str], span: Span) -> dict[str, int]:
+    return {"pid": owners.index(schedule.trace.lanes[span.lane].owner), "tid": span.lane}
+
+
+def _flows(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    spans = schedule.trace.spans
+    for i, span in enumerate(spans):
+        if span.cause < 0 or spans[span.cause].lane == span.lane or not span.duration:
+            continue
+        before = spans[span.cause]
+        if not before.duration or span.why not in ("dependency", "thread"):
+            continue
+        common = {"name": "releases", "cat": "flow", "id": i}
+        events.append({"ph": "s", **common, "ts": before.end / 1000, **_place(schedule, owners, before)})
+        start = {"ph": "f", "bp": "e", **common, "ts": span.start / 1000}
+        events.append({**start, **_place(schedule, owners, span)})
+    return events
+
+
+def _counters(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    for use in schedule.memory:
+        if len(use.series) < 2 and not use.resident:
+            continue
+        pid = owners.index(use.device) if use.device in owners else 0
+        name = f"memory of {_owner(use.device)}"
+        events += [
+            {"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": time / 1000, "args": {"bytes": size}}
+            for time, size in use.series
+        ]
+    return events

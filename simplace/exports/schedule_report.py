@@ -1,0 +1,81 @@
+"""Write a schedule as JSON-ready data, schema simplace/schedule/1. Times are whole nanoseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplace.executor.memory import Held, MemoryUse
+from simplace.executor.trace import Span
+from simplace.schedule import Schedule
+
+SCHEMA = "simplace/schedule/1"
+
+
+def report(schedule: Schedule) -> dict[str, Any]:
+    """Return the whole schedule as dictionaries, lists, strings and numbers."""
+    trace, threads = schedule.trace, schedule.threads
+    return {
+        "schema": SCHEMA,
+        "program": schedule.placement.program.name,
+        "executor": schedule.executor,
+        "costs": schedule.priced.model.name,
+        "threads": {name: getattr(threads, name) for name in threads.__slots__},
+        "makespan": trace.makespan,
+        "steps": list(trace.steps),
+        "longest_chain": schedule.longest_chain,
+        "lanes": [{"name": lane.name, "kind": lane.kind, "owner": lane.owner} for lane in trace.lanes],
+        "spans": [_span(schedule, span) for span in trace.spans],
+        "critical_path": list(schedule.critical_path),
+        "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
+        "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
+        "waiting": dict(schedule.waiting_by_cause),
+        "width": [list(step) for step in schedule.width],
+        "memory": [_memory(schedule, use) for use in schedule.memory],
+        "unordered_writes": [
+            {key: schedule.placement.graph.names[getattr(pair, key)] for key in ("variable", "first", "second")}
+            for pair in schedule.unordered_writes
+        ],
+        "loops": [{"name": loop.name, "trips": loop.trips, "how": loop.how} for loop in schedule.flow.loops],
+        "branches": [
+            {"predicate": branch.predicate, "taken": branch.taken, "how": branch.how}
+            for branch in schedule.flow.branches
+        ],
+        "assumptions": [
+            {"kind": one.kind, "count": one.count, "example": one.example, "value": one.value}
+            for one in schedule.priced.assumptions
+        ],
+    }
+
+
+def _span(schedule: Schedule, span: Span) -> dict[str, Any]:
+    node = schedule.priced.graph.nodes[span.node]
+    return {
+        "node": node.name, "op": node.op, "device": node.device, "lane": span.lane, "kind": span.kind,
+        "start": span.start, "end": span.end, "ready": span.ready, "cause": span.cause, "why": span.why,
+        "step": span.step, "iteration": span.iteration, "line": schedule.priced.graph.source_line(span.node),
+    }  # fmt: skip
+
+
+def _memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
+    nodes = schedule.priced.graph.nodes
+    return {
+        "device": use.device,
+        "resident": use.resident,
+        "peak": use.peak,
+        "peak_at": use.peak_at,
+        "limit": use.limit or None,
+        "holders": [_held(schedule, held) for held in use.holders],
+        "series": [list(point) for point in use.series],
+        "runs_out": None
+        if use.runs_out < 0
+        else {
+            "node": nodes[use.runs_out].name,
+            "time": use.runs_out_at,
+            "alive": [_held(schedule, held) for held in use.alive_then],
+        },
+    }
+
+
+def _held(schedule: Schedule, held: Held) -> dict[str, Any]:
+    name = schedule.priced.graph.nodes[held.node].name
+    return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

@@ -1,0 +1,93 @@
+"""Turn a schedule into a Gantt chart: a lane a thread, stream and link."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from simplace.devices import LOCAL_TASK
+from simplace.executor.trace import Lane, Span
+from simplace.schedule import Schedule
+from simplace.views.schedule_tables import duration
+from viz import Group
+from viz.gantt import Bar, BarKind, Gantt
+from viz.gantt import Lane as Row
+
+_KINDS: dict[str, BarKind] = {"op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy"}
+
+
+def timeline(schedule: Schedule) -> Gantt:
+    """Describe the chart of a schedule; lanes that did nothing are left out."""
+    trace = schedule.trace
+    used = [i for i, own in enumerate(trace.by_lane) if any(trace.spans[s].duration for s in own)]
+    used.sort(key=lambda i: (_rank(trace.lanes[i]), trace.lanes[i].owner, i))
+    rows = {lane: row for row, lane in enumerate(used)}
+    critical = set(schedule.critical_path)
+    bars = tuple(
+        _bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
+    )
+    lanes = tuple(Row(_label(schedule, trace.lanes[i]), _owner(schedule, trace.lanes[i])) for i in used)
+    title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
+    if len(trace.steps) > 1:
+        title += f" for {len(trace.steps)} steps"
+    return Gantt(title, _caption(schedule), lanes, bars, _groups(schedule), trace.makespan / 1e9)
+
+
+def _rank(lane: Lane) -> int:
+    return 0 if lane.owner.count("/device:") == 0 and lane.kind != "link" else 2 if lane.kind == "link" else 1
+
+
+def _caption(schedule: Schedule) -> str:
+    threads = schedule.threads
+    inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
+    each = " a device" if schedule.executor == "textbook" else ""
+    cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
+    return (
+        f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
+        f"costs {schedule.priced.model.name}"
+    )
+
+
+def _groups(schedule: Schedule) -> tuple[Group, ...]:
+    counts: Counter[str] = Counter()
+    groups = []
+    for device in schedule.placement.devices:
+        groups.append(Group(device.name, device.short, kind=device.type, index=counts[device.type]))
+        counts[device.type] += 1
+    return tuple(groups)
+
+
+def _label(schedule: Schedule, lane: Lane) -> str:
+    """Drop from a lane's name what its owner's heading says already."""
+    owner = _owner(schedule, lane)
+    return lane.name.removeprefix(owner).strip() if owner and lane.name != owner else lane.name
+
+
+def _owner(schedule: Schedule, lane: Lane) -> str:
+    if lane.kind == "link":
+        return "links"
+    device = schedule.placement.devices.by_name.get(lane.owner)
+    if device is not None:
+        return device.short
+    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
+
+
+def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
+    graph = schedule.priced.graph
+    node = graph.nodes[span.node]
+    device = graph.copies[node.copy].target if span.kind == "copy" else node.device
+    name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
+    return Bar(
+        row, span.start / 1e9, span.end / 1e9, name.rpartition("/")[2] or name, device, _KINDS[span.kind],
+        is_critical, _tooltip(schedule, span, name),
+    )  # fmt: skip
+
+
+def _tooltip(schedule: Schedule, span: Span, name: str) -> str:
+    graph = schedule.priced.graph
+    parts = [f"{name} ({graph.nodes[span.node].op}), {duration(span.duration)} from {duration(span.start)}"]
+    if span.start > span.ready:
+        parts.append(f"waited {duration(span.start - span.ready)} for a {span.why}")
+    if span.iteration:
+        parts.append(f"iteration {span.iteration}")
+    line = graph.source_line(span.node)
+    return "; ".join(parts) + (f"; {line}" if line else "")

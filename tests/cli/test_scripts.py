@@ -1,0 +1,125 @@
+"""The command line on scripts: what a user's program can do wrong gets one clear line, after its own words."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simplace
+
+pytestmark = pytest.mark.tf
+ROOT = Path(__file__).resolve().parents[2]
+
+FUNCTION = """
+import sys
+import tensorflow as tf
+
+@tf.function(input_signature=[tf.TensorSpec([2, 2])])
+def quiet(x):
+    return x @ x
+
+@tf.function
+def never(x):
+    return x
+
+@tf.function
+def step(x):
+    with tf.device("/GPU:1"):
+        return tf.matmul(x, x)
+
+print("arguments:", sys.argv[1:])
+"""
+
+
+def run(tmp_path, script, *words):
+    file = tmp_path / "model.py"
+    file.write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-m",
+        "simplace",
+        words[0],
+        "model.py" + (words[1] if len(words) > 1 else ""),
+        *words[2:],
+    ]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "last"),
+    [
+        ("def go():\n    raise ValueError('mine')\ngo()\n", (), "model.py: the program stopped with ValueError: mine"),
+        ("def f(:\n", (), "model.py: the program stopped with SyntaxError: invalid syntax"),
+        ("print('hello')\n", (), "calls no tf.function and runs no session"),
+        ("import tensorflow as tf\ntf.ones(3) + 1\n", (), "it ran 2 ops eagerly, one by one"),
+        ("import sys\nsys.exit(3)\n", (), "model.py: the program ended with exit status 3"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", (), "ended by signal SIGSEGV"),
+        ("import time\ntime.sleep(60)\n", ("--timeout", "2"), "ran longer than 2 s and was ended"),
+    ],
+    ids=["raises", "syntax", "no function", "eager only", "exits", "crashes", "hangs"],
+)
+def test_a_wrong_program_gets_one_line(tmp_path, script, words, last):
+    done = run(tmp_path, script, "show", "", *words)
+    assert done.returncode == 2
+    line = done.stderr.rstrip().splitlines()[-1]
+    assert line.startswith("simplace: ")
+    assert last in line
+    assert "simplace/" not in done.stderr, "no frame of ours is shown"
+
+
+def test_the_traceback_is_the_user_s_own(tmp_path):
+    done = run(tmp_path, "import tensorflow as tf\n\ndef go():\n    tf.reshape([1], [7])\n\ngo()\n", "show", "")
+    assert done.returncode == 2
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("File")]
+    assert lines == ['File "model.py", line 6, in <module>', 'File "model.py", line 4, in go']
+
+
+def test_programs_before_a_failure_are_shown(tmp_path):
+    done = run(tmp_path, FUNCTION + "step(tf.ones([2, 2]))\nraise KeyError('late')\n", "show", "")
+    assert done.returncode == 2
+    assert "step: tf.function called on GPU:0" in done.stdout
+    assert "KeyError: 'late'" in done.stderr
+
+
+def test_functions_never_called_are_named(tmp_path):
+    done = run(tmp_path, FUNCTION, "show", "")
+    assert done.returncode == 0
+    assert "quiet: tf.function" in done.stdout
+    assert "never is a tf.function that was never called: call it in the program, as in never(x)" in done.stdout
+
+
+def test_one_function_of_a_script(tmp_path):
+    called = run(tmp_path, FUNCTION + "step(tf.ones([2, 2]))\n", "show", ":step", "--json", "-", "--", "-v", "3")
+    assert [p["name"] for p in json.loads(called.stdout)["programs"]] == ["step"]
+    assert "arguments: ['-v', '3']" in called.stderr
+    missing = run(tmp_path, FUNCTION, "show", ":stop")
+    assert (missing.returncode, "no tf.function of the name stop" in missing.stderr) == (2, True)
+
+
+def test_a_training_loop_is_stopped(tmp_path):
+    loop = FUNCTION + "for i in range(10000):\n    step(tf.ones([2, 2]))\nprint('the end')\n"
+    done = run(tmp_path, loop, "show", "", "--max-calls", "5")
+    assert done.returncode == 0
+    assert "the end" not in done.stdout
+    assert "note:" in done.stdout
+    assert "5" in next(line for line in done.stdout.splitlines() if "call" in line and "note" in line)
+
+
+def test_the_library_does_the_same(tmp_path):
+    file = tmp_path / "model.py"
+    file.write_text(FUNCTION + "step(tf.ones([2, 2]))\n")
+    result = simplace.place(f"{file}:step", devices="cpu:1,gpu:2")
+    (placed,) = result
+    assert placed.name == "step"
+    assert {n.name: n.device[-5:] for n in result.nodes}["MatMul"] == "GPU:1"
+    assert {n.name: n.source for n in result.nodes}["MatMul"].endswith("model.py:16")
+    assert "It asked for /device:GPU:1 and got GPU:1." in str(result.explain("MatMul"))
+    assert [(c.tensor, c.size) for c in result.copies if c.source != c.target][:1] == [("x:0", 16)]
+    assert set(result.to_networkx().nodes) == {n.name for n in result.nodes}
+    assert result.to_json()["programs"][0]["agreement"]["same"] == len(result.nodes)
+    assert "<svg" in result._repr_html_()
+    assert result.agrees

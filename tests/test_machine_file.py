@@ -1,0 +1,85 @@
+"""The machine a user asks for: lists, TOML files, visible GPUs."""
+
+import pytest
+
+from simplace.errors import DeviceSpecError
+from simplace.machine_file import machine, parse_visible, read
+from simplace.oracle.machine import GIB, Machine
+
+FILE = """
+name = "a workstation"
+cpus = 2
+visible = [1, 0]
+
+[[gpu]]
+name = "T4"
+count = 2
+memory = "8 GiB"
+virtual = ["2 GiB", "2 GiB"]
+"""
+
+
+def test_a_list_counts_devices():
+    assert machine("cpu:2,gpu:4", None, {}) == (Machine(2, 4), "devices as asked for: cpu:2,gpu:4")
+
+
+def test_without_a_list_the_default_is_said():
+    made, note = machine(None, None, {})
+    assert made.cpus == 1
+    assert note.startswith("devices")
+
+
+def test_a_file_describes_a_machine(tmp_path):
+    file = tmp_path / "machine.toml"
+    file.write_text(FILE)
+    made, note = machine(str(file), None, {})
+    assert made == Machine(2, 2, 8 * GIB, ((2 * GIB, 2 * GIB),) * 2, (1, 0))
+    assert made.logical_gpus == 4
+    assert str(file) in note
+
+
+@pytest.mark.parametrize(
+    ("environment", "visible", "numbers"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "2,0"}, None, (2, 0)),
+        ({"CUDA_VISIBLE_DEVICES": ""}, None, ()),
+        ({"CUDA_VISIBLE_DEVICES": "1,-1,0"}, None, (1,)),
+        ({"CUDA_VISIBLE_DEVICES": "2,0"}, "3", (3,)),
+    ],
+)
+def test_visible_gpus_are_renumbered(environment, visible, numbers):
+    made, note = machine("gpu:4", visible, environment)
+    assert made.visible == numbers
+    assert all(f"GPU:{i} is physical GPU {number}" in note for i, number in enumerate(numbers))
+
+
+@pytest.mark.parametrize("text", ["4", "0,0", "x", "-1", "1,"])
+def test_an_impossible_visible_list_is_refused(text):
+    with pytest.raises(DeviceSpecError, match="the numbers are 0 to 1"):
+        parse_visible(text, 2, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("gpus = 2", "'gpus', which is unknown; known are cpus, gpu, name, visible"),
+        ("cpus = 0", "must be a whole number from 1 to 64"),
+        ("cpus = true", "must be a whole number"),
+        ("gpu = 3", "write each kind of GPU as a table"),
+        ("[[gpu]]\nmemory = '4 apples'", "is not an amount of memory"),
+        ("[[gpu]]\ncount = 65", "from 0 to 64"),
+        ("[[gpu]]\nmemory = '4 GiB'\nvirtual = ['3 GiB', '2 GiB']", "need more memory than the 4096 MiB"),
+        ("[[gpu]]\nmemory = '4 GiB'\n[[gpu]]\nmemory = '8 GiB'", "the same memory"),
+        ("visible = [0]", "this machine has no GPU"),
+        ("visible = 3", "visible = 3 must be a list"),
+        ("[[gpu]]\nvirtual = 3", "virtual = 3 must be a list"),
+        ("cpus = ", "not a TOML file"),
+        ("\xff\xfe", "not a TOML file"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(text, line, tmp_path):
+    file = tmp_path / "machine.toml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DeviceSpecError, match=line) as caught:
+        read(file)
+    assert str(file) in str(caught.value)

@@ -1,0 +1,308 @@
+"""Draw a Gantt chart: lanes of bars over time, as DOT whose positions are all fixed.
+
+Graphviz lays nothing out here (its `nop2` only draws), so `viz.layout.render` makes SVG, PNG and PDF of it.
+Bars that would be narrower than a hair are drawn together. Critical bars have a black outline and a mark below, so
+that they show without colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import floor, log10
+from typing import Literal, get_args
+
+from graphviz import Digraph, escape
+
+from viz.errors import FigureError
+from viz.figure import Group
+from viz.names import elide, visible
+from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, DeviceLook, look
+
+BarKind = Literal["op", "launch", "part", "copy"]
+
+_LETTER = 5.0  # points a letter of a bar's label takes at its size
+_LANE = 20.0
+_BAR = 15.0
+_HEAD = 20.0
+_TOP = 46.0
+_RIGHT = 18.0
+_HAIR = 0.7  # points: the narrowest bar that is drawn by itself
+_MARK = "#111111"
+_STRIPE = "#f4f5f7"
+_GRID = "#d9dde2"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Describe one row: a thread, a stream, a link. Lanes with one `owner` stand together under its name."""
+
+    label: str
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Describe what a lane does from `start` to `end`, in seconds.
+
+    `group` names the device that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of
+    an op striped at its edge, a copy has a dashed outline.
+    """
+
+    lane: int
+    start: float
+    end: float
+    label: str = ""
+    group: str | None = None
+    kind: BarKind = "op"
+    is_critical: bool = False
+    tooltip: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
+    """Hold a chart; lanes are drawn in the order given. `end` is where the time axis ends at least, in seconds.
+
+    Raises:
+        FigureError: a bar names a lane or group that does not exist, ends before it starts, or has an unknown kind.
+    """
+
+    title: str = ""
+    caption: str = ""
+    lanes: tuple[Lane, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    groups: tuple[Group, ...] = ()
+    end: float = 0.0
+
+    def __post_init__(self) -> None:
+        groups = {group.id for group in self.groups}
+        for bar in self.bars:
+            what = f"the bar {visible(elide(bar.label, 80))!r}"
+            if not 0 <= bar.lane < len(self.lanes):
+                raise FigureError(f"{what} is on lane {bar.lane}; the chart has {len(self.lanes)} lanes")
+            if bar.group is not None and bar.group not in groups:
+                raise FigureError(f"{what} is of group {bar.group!r}; the chart's groups: {', '.join(sorted(groups))}")
+            if bar.end < bar.start or bar.start < 0:
+                raise FigureError(f"{what} runs from {bar.start:g} to {bar.end:g} s")
+            if bar.kind not in get_args(BarKind):
+                raise FigureError(f"{what} is of kind {bar.kind!r}; choose from: {', '.join(get_args(BarKind))}")
+
+
+def to_dot(gantt: Gantt, width: float = 960.0) -> str:
+    """Write a chart as DOT; `width` is that of the time axis in points."""
+    return _Drawing(gantt, width).dot()
+
+
+def ticks(end: float, wanted: int = 8) -> list[float]:
+    """Choose round times from 0 to `end`, about `wanted` of them.
+
+    >>> ticks(0.0021, 4)
+    [0.0, 0.0005, 0.001, 0.0015, 0.002]
+    """
+    if end <= 0:
+        return [0.0]
+    raw = end / wanted
+    size: float = 10.0 ** floor(log10(raw))
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= raw * 0.999)
+    return [round(i * step, 12) for i in range(floor(end / step * 1.000001) + 1)]
+
+
+def spell(seconds: float, end: float) -> str:
+    """Spell a time in the unit that suits an axis which ends at `end`.
+
+    >>> spell(0.0015, 0.002), spell(0.0, 3.0), spell(2e-5, 4e-5)
+    ('1.5 ms', '0', '20 us')
+    """
+    if seconds == 0:
+        return "0"
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if end * factor >= 1:
+            return f"{seconds * factor:.10g} {unit}"
+    return f"{seconds * 1e9:.10g} ns"
+
+
+def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
+    """Join neighbours on a lane that are shorter than `least` seconds and as near; the counts add up.
+
+    >>> [(b.start, b.end, b.count) for b in merged([Bar(0, 0, 1), Bar(0, 1, 2), Bar(0, 2, 90)], 5)]
+    [(0, 2, 2), (2, 90, 1)]
+    """
+    found: list[Bar] = []
+    for bar in sorted(bars, key=lambda one: (one.lane, one.start, one.end)):
+        last = found[-1] if found else None
+        is_near = last is not None and last.lane == bar.lane and bar.start - last.end < least
+        if last is None or not is_near or bar.end - bar.start >= least or last.end - last.start >= 4 * least:
+            found.append(bar)
+            continue
+        if last.end - last.start >= least and last.count == 1:
+            found.append(bar)
+            continue
+        found[-1] = replace(
+            last,
+            end=max(last.end, bar.end),
+            label="",
+            count=last.count + bar.count,
+            is_critical=last.is_critical or bar.is_critical,
+            group=last.group if last.group == bar.group else None,
+            tooltip=f"{last.count + bar.count} short ops",
+        )
+    return found
+
+
+class _Drawing:
+    def __init__(self, gantt: Gantt, width: float) -> None:
+        self.gantt = gantt
+        self.width = width
+        self.end = max([gantt.end, *(bar.end for bar in gantt.bars)], default=0.0) or 1.0
+        self.looks = {group.id: look(group) for group in gantt.groups}
+        longest = max([len(visible(lane.label)) for lane in gantt.lanes], default=4)
+        owners = max([len(visible(lane.owner)) for lane in gantt.lanes], default=4)
+        self.left = min(max(longest * 6.1 + 26, owners * 6.6 + 10, 80.0), 330.0)
+        self.rows: list[float] = []  # the top of each lane, downwards from 0
+        self.heads: list[tuple[float, str]] = []
+        self.bottom = self._place_rows()
+        self.height = self.bottom + 52
+        self.serial = 0
+        self.graph = Digraph(
+            "gantt",
+            graph_attr={
+                "layout": "nop2", "bb": f"0,0,{self.left + width + _RIGHT:.2f},{self.height:.2f}", "pad": "0",
+                "bgcolor": PAPER, "outputorder": "nodesfirst",
+            },
+            node_attr={
+                "shape": "box", "fixedsize": "true", "style": "filled", "penwidth": "0", "margin": "0",
+                "fontname": "DejaVu Sans", "fontsize": "8", "fontcolor": INK, "label": "", "tooltip": " ",
+            },
+        )  # fmt: skip
+
+    def dot(self) -> str:
+        self._box(0, 0, self.left + self.width + _RIGHT, self.height, PAPER)
+        self._titles()
+        self._stripes()
+        self._axis()
+        for bar in merged(self.gantt.bars, self.end / self.width * _HAIR):
+            self._bar(bar)
+        self._legend()
+        source: str = self.graph.source
+        return source
+
+    def _place_rows(self) -> float:
+        y, owner = _TOP, None
+        for lane in self.gantt.lanes:
+            if lane.owner != owner and lane.owner:
+                self.heads.append((y, lane.owner))
+                y += _HEAD
+            owner = lane.owner
+            self.rows.append(y)
+            y += _LANE
+        return y + 4
+
+    def _titles(self) -> None:
+        room = self.left + self.width
+        self._text(8, 13, elide(visible(self.gantt.title), int(room / 8)), room, size=13, bold=True)
+        self._text(8, 30, elide(visible(self.gantt.caption), int(room / 5.2)), room, size=9, colour=FAINT_INK)
+
+    def _stripes(self) -> None:
+        for i, y in enumerate(self.rows):
+            if i % 2 == 0:
+                self._box(0, y, self.left + self.width + _RIGHT, _LANE, _STRIPE)
+            label = elide(visible(self.gantt.lanes[i].label), 50)
+            self._text(18, y + _LANE / 2, label, self.left, size=9)
+        for y, owner in self.heads:
+            self._text(8, y + _HEAD / 2 + 2, elide(visible(owner), 48), self.left + self.width, size=9, bold=True)
+
+    def _axis(self) -> None:
+        for time in ticks(self.end):
+            x = self._x(time)
+            self._box(x - 0.3, _TOP, 0.6, self.bottom - _TOP, _GRID)
+            self._text(x - 30, self.bottom + 8, spell(time, self.end), 60, size=8, colour=FAINT_INK, centre=True)
+
+    def _bar(self, bar: Bar) -> None:
+        found = self.looks.get(bar.group or "", NO_DEVICE)
+        x, width = self._x(bar.start), max(_HAIR, (bar.end - bar.start) / self.end * self.width)
+        y = self.rows[bar.lane] + (_LANE - _BAR) / 2
+        room = int((width - 4) / _LETTER)
+        label = elide(visible(bar.label), room) if room >= 3 else ""
+        extra = {
+            "tooltip": visible(bar.tooltip or bar.label),
+            "label": escape(label),
+            **self._outline(bar, found, width),
+        }
+        self._box(x, y, width, _BAR, _fill(bar, found), **extra)
+        if bar.is_critical:
+            self._box(x, y + _BAR + 0.6, max(width, 1.2), 2.2, _MARK)
+
+    def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
+        if width < 2:
+            return {"fillcolor": found.line if bar.kind != "launch" else found.fill}
+        style = "filled,dashed" if bar.kind == "copy" else "filled"
+        if bar.is_critical:
+            return {"color": _MARK, "penwidth": "1.3", "style": style}
+        return {"color": found.line, "penwidth": "0.6", "style": style}
+
+    def _legend(self) -> None:
+        y, x = self.bottom + 30, 18.0
+        names = {bar.group for bar in self.gantt.bars}
+        for group in self.gantt.groups:
+            if group.id in names:
+                x = self._legend_entry(x, y, visible(group.title), Bar(0, 0, 1, group=group.id))
+        kinds = {bar.kind for bar in self.gantt.bars}
+        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy"}
+        for kind, text in words.items():
+            if kind in kinds:
+                x = self._legend_entry(x, y, text, Bar(0, 0, 1, kind=kind))
+        if any(bar.is_critical for bar in self.gantt.bars):
+            self._legend_entry(x, y, "on the critical path", Bar(0, 0, 1, is_critical=True))
+
+    def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> float:
+        found = self.looks.get(bar.group or "", NO_DEVICE)
+        self._box(x, y - 5, 16, 10, _fill(bar, found), **self._outline(bar, found, 16))
+        if bar.is_critical:
+            self._box(x, y + 5.6, 16, 2.2, _MARK)
+        self._text(x + 21, y, text, 200, size=8.5)
+        return x + 21 + len(text) * 5.6 + 18
+
+    def _x(self, time: float) -> float:
+        return self.left + time / self.end * self.width
+
+    def _text(
+        self, x: float, y: float, text: str, room: float, *, size: float, colour: str = INK, bold: bool = False,
+        centre: bool = False,
+    ) -> None:  # fmt: skip
+        """Write a line of text, its middle at height `y`, from `x` on (a trailing break aligns left in Graphviz)."""
+        if not text:
+            return
+        label = escape(text) if centre else escape(text) + "\\l"
+        font = "DejaVu Sans Bold" if bold else "DejaVu Sans"
+        self._box(
+            x, y - size / 2, room, size, "none", label=label, style="", fontsize=f"{size:g}", fontcolor=colour,
+            fontname=font, tooltip=text,
+        )  # fmt: skip
+
+    def _box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
+        """Draw a box; `y` counts downwards, as Graphviz does not."""
+        self.serial += 1
+        attributes = {
+            "pos": f"{x + width / 2:.2f},{self.height - y - height / 2:.2f}",
+            "width": f"{width / 72:.4f}",
+            "height": f"{height / 72:.4f}",
+            **({} if fill == "none" else {"fillcolor": fill}),
+            **extra,
+        }
+        self.graph.node(f"n{self.serial}", **attributes)
+
+
+def _fill(bar: Bar, found: DeviceLook) -> str:
+    if bar.kind == "launch":
+        return found.backdrop
+    return found.fill
+
+
+def groups_used(bars: Iterable[Bar]) -> set[str]:
+    """Name the groups that bars are of.
+
+    >>> groups_used([Bar(0, 0, 1, group="GPU:0"), Bar(0, 1, 2)])
+    {'GPU:0'}
+    """
+    return {bar.group for bar in bars if bar.group is not None}
