@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplace.errors import DrawingError, SimplaceError
+from simplace.progress import progress
 
 if TYPE_CHECKING:
     from simplace.result import Placed, Result
@@ -46,7 +47,7 @@ def add(commands: Any, add_target: Any, settings: Any) -> None:
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
-    parser.set_defaults(command=lambda options: _schedule(options, settings(options)))
+    parser.set_defaults(command=lambda options: _schedule(options, settings))
 
 
 def _whole(text: str) -> int:
@@ -56,7 +57,7 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _schedule(options: argparse.Namespace, settings: Any) -> int:
+def _schedule(options: argparse.Namespace, read_settings: Any) -> int:
     from simplace.schedule import compare_inter_op
     from simplace.targets import place
     from simplace.views import schedule_tables
@@ -64,7 +65,9 @@ def _schedule(options: argparse.Namespace, settings: Any) -> int:
 
     sizes = _sizes(options.inter_op)
     _check_figure(options)
-    result = place(options.target, settings).with_devices_note(options.devices_note)
+    with progress() as stage:
+        settings = read_settings(options, stage)
+        result = place(options.target, settings)
     placed = _chosen(result, options.program)
     schedule = _run(placed, options, sizes[0], _limits(placed, settings))
     out = sys.stderr if options.json == "-" else sys.stdout
@@ -86,6 +89,8 @@ def _sizes(text: str) -> list[int]:
 def _chosen(result: Result, name: str | None) -> Placed:
     if name:
         return result.program(name)
+    if not result.programs:
+        raise SimplaceError(f"{result.target}: nothing was placed, so there is nothing to run")
     return max(result.programs, key=lambda placed: len(placed.placement.decisions))
 
 

@@ -39,7 +39,7 @@ class Result:
 
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
     about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
-    the programs are then those seen until there.
+    the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
     """
 
     target: str
@@ -50,6 +50,7 @@ class Result:
     remarks: tuple[str, ...] = ()
     devices_note: str = ""
     failure: ProgramError | None = None
+    unchecked: str = ""
 
     @property
     def nodes(self) -> list[PlacedNode]:

@@ -65,7 +65,9 @@ class Schedule:
     @cached_property
     def longest_chain(self) -> int | None:
         """Return what no number of threads could go below; None for graphs with loops or branches."""
-        return longest_chain.longest_chain(self.priced, self.flow, self.threads.intra_op_size)
+        return longest_chain.longest_chain(
+            self.priced, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
+        )
 
     @cached_property
     def waits(self) -> tuple[waiting.Wait, ...]:

@@ -22,6 +22,7 @@ from simplace.progress import Stage, silent
 from simplace.result import Placed, Result
 from simplace.simulation import simulate
 
+_NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
 GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
 
 
@@ -94,10 +95,7 @@ def check(target: str, settings: Settings | None = None) -> Result:
     if parsed.kind == "script":
         return _place_script(target, parsed, settings)
     if parsed.kind == "keras":
-        raise TargetError(
-            f"{target}: a .keras file holds layers, not a graph, so TensorFlow has nothing to place; "
-            "check the script that loads it"
-        )
+        raise TargetError(f"{target}: {_NO_GRAPH}")
     options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
@@ -139,7 +137,8 @@ def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
     placed = tuple(
         Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
     )
-    return Result(target, table.version, table.name, devices, placed)
+    unchecked = _NO_GRAPH if parsed.kind == "keras" else f"simplace check {target} asks it"
+    return Result(target, table.version, table.name, devices, placed, unchecked=unchecked)
 
 
 def _result(target: str, observed: Observation, settings: Settings) -> Result:

@@ -15,6 +15,7 @@ from tensorflow.python.framework import ops
 
 v1 = tf.compat.v1
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+v1.experimental.output_all_intermediates(True)  # or a gradient changes a loop that the session already has
 VALUES = {"bool": True, "string": "a"}
 
 

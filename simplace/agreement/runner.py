@@ -25,13 +25,17 @@ _OWNER = re.compile(r"p\d+(?=_)")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees."""
+    """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees.
+
+    `refused` says that TensorFlow refused to place, `failed_later` that it placed all and failed at a later stage.
+    """
 
     program: str
     name: str
     nodes: int
     differences: tuple[str, ...] = ()
     refused: bool = False
+    failed_later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,17 @@ def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:
     return [_outcome(observed, devices, table, owner) for observed in observation.programs]
 
 
-def differences_of(observed: ObservedProgram, devices: DeviceSet, table: KernelTable) -> tuple[Agreement, list[str]]:
+def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, program: str = "") -> Outcome:
     """Place a program and list where TensorFlow's placement, or its refusal, is another one."""
     own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
     placement = simulate(observed.program, own, table)
     agreement = compare(placement, observed.log, observed.refused)
     lines = [f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences]
-    return agreement, lines + _refusals(placement, observed, agreement)
+    name = observed.program.function or _first_name(observed)
+    if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
+        return Outcome(program, name, agreement.total, tuple(lines), failed_later=True)
+    lines += _refusals(placement, observed, agreement)
+    return Outcome(program, name, agreement.total, tuple(lines), observed.refused is not None)
 
 
 def _outcome(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str) -> Outcome:
@@ -82,10 +90,13 @@ def _outcome(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     found = _OWNER.search(name)
     program = owner or (found[0] if found else "")
     try:
-        agreement, lines = differences_of(observed, devices, table)
+        return compared(observed, devices, table, program)
     except Exception as error:  # any exception of simplace is a difference, and the run goes on
         return Outcome(program, name, 0, (f"simplace raised {type(error).__name__}: {error}",))
-    return Outcome(program, name, agreement.total, tuple(lines), observed.refused is not None)
+
+
+def _names(observed: ObservedProgram) -> set[str]:
+    return {entry.name for entry in observed.log}
 
 
 def _first_name(observed: ObservedProgram) -> str:

@@ -44,7 +44,8 @@ class KernelCost:
     """Say what one execution costs, in seconds.
 
     `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time
-    on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads can share the work.
+    on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads would share the work
+    on a CPU; TensorFlow runs GPU kernels whole, the textbook's GPUs are pools that share it too.
     `is_guess` says that only bytes were counted, for lack of a formula.
     """
 

@@ -50,9 +50,11 @@ class Roofline:
         dtype = call.outputs[0].dtype if call.outputs else "float32"
         arithmetic = found.flops / processor.flops(dtype.removesuffix("_ref"), found.on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
-        if call.device_type == "GPU":
-            return KernelCost(processor.launch_s, seconds, is_guess=found.is_guess)
-        return KernelCost(seconds, shards=shards(seconds * processor.clock), is_guess=found.is_guess)
+        if call.device_type != "GPU":
+            return KernelCost(seconds, shards=shards(seconds * processor.clock), is_guess=found.is_guess)
+        core = self.hardware.cpu
+        on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
+        return KernelCost(processor.launch_s, seconds, shards(on_core * core.clock), found.is_guess)
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy; within host memory the buffer is shared."""

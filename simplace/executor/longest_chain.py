@@ -6,11 +6,12 @@ from simplace.costs.pricing import PricedGraph
 from simplace.executor.control_flow import ControlFlow
 
 
-def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int) -> int | None:
+def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
     """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
 
-    A kernel counts with its time over `shards` threads at most. A GPU kernel holds up what copies its result, and
-    the end of the step; ops on the same GPU wait for its launch alone. Executor overheads do not count.
+    A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
+    result, and the end of the step, while ops on the same GPU wait for its launch alone; without, a GPU's kernel runs
+    on threads too. Executor overheads do not count.
     """
     if flow.frames or flow.branches:
         return None
@@ -24,9 +25,11 @@ def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int) -> int | 
         cost = priced.kernels[node]
         if node in sender:
             start = max(start, finished[sender[node]] + round(1e9 * priced.copy_seconds[graph.nodes[node].copy]))
-        host = round(1e9 * cost.host_s)
-        launched[node] = start + host // max(1, min(cost.shards, shards))
-        done = launched[node] + round(1e9 * cost.device_s)
+        is_gpu = cost.device_s > 0
+        host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
+        splits = not (is_gpu and has_streams)
+        launched[node] = start + host // (max(1, min(cost.shards, shards)) if splits else 1)
+        done = launched[node] + (round(1e9 * cost.device_s) if has_streams else 0)
         is_send = graph.nodes[node].role == "send"
         finished[node] = max([done, *(finished[one] for one in before if is_send)])
     return max(finished, default=0)

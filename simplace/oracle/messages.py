@@ -22,7 +22,7 @@ class Options:
     (at least 50 times). `time_limit` is in seconds,
     None for none. `function` narrows the run to the functions of that Python name, "" takes all. `soft_placement`
     overrides what the program sets, None keeps it. `signature` picks a SavedModel's
-    signature, "" the only one or "serving_default". `tags` picks its graph where a SavedModel has several.
+    signature, "" takes all. `tags` picks its graph where a SavedModel has several.
     """
 
     max_calls: int = 10

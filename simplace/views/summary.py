@@ -84,7 +84,7 @@ def agreement_line(result: Result) -> str:
     """Say in one line whether TensorFlow agrees, or what it was not asked."""
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     if not asked:
-        return f"not checked against TensorFlow ({result.tensorflow} rules); simplace check {result.target} does that"
+        return f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
     more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""

@@ -32,12 +32,13 @@ def _read(data: bytes) -> Any:
 
 
 def call_saved_model(directory: str, options: Options) -> None:
-    """Load a SavedModel and call one of its signatures with zeros."""
+    """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
     loaded = tf.saved_model.load(directory, tags=list(options.tags) or None)
-    names = list(loaded.signatures)
-    wanted = options.signature or ("serving_default" if "serving_default" in names else "".join(names[:1]))
-    if wanted not in names:
-        raise ValueError(f"the SavedModel has no signature {wanted!r}, only: {', '.join(sorted(names)) or 'none'}")
-    signature = loaded.signatures[wanted]
-    arguments: dict[str, Any] = signature.structured_input_signature[1]
-    signature(**{name: tf.constant(zeros(spec.dtype, spec.shape), spec.dtype) for name, spec in arguments.items()})
+    names = sorted(loaded.signatures)
+    if options.signature and options.signature not in names:
+        listed = ", ".join(names) or "none"
+        raise ValueError(f"the SavedModel has no signature {options.signature!r}, only: {listed}")
+    for name in [options.signature] if options.signature else names:
+        signature = loaded.signatures[name]
+        arguments: dict[str, Any] = signature.structured_input_signature[1]
+        signature(**{key: tf.constant(zeros(spec.dtype, spec.shape), spec.dtype) for key, spec in arguments.items()})
