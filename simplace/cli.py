@@ -201,7 +201,7 @@ def _kernels(options: argparse.Namespace) -> int:
     from simplace.kernels.extra import load_extra
     from simplace.kernels.summary import kernel_rows
     from simplace.kernels.table import KernelTable
-    from simplace.views.tables import kernel_table
+    from simplace.views.kernel_table import kernel_table, lacking_notes
     from viz import to_text
 
     table = KernelTable.shipped()
@@ -212,9 +212,8 @@ def _kernels(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise SimplaceError(f"{error}; one is float32, int64 or string") from None
     rows = kernel_rows(table, options.op, dtype)
-    print(to_text(kernel_table(options.op, rows, table.name), _width(sys.stdout)))
-    if not rows:
-        print(f"{options.op} has no kernel" + (f" for {options.dtype}" if options.dtype else ""))
+    notes = () if dtype is None else lacking_notes(table, options.op, dtype)
+    print(to_text(kernel_table(options.op, rows, table.name, notes), _width(sys.stdout)))
     return 0
 
 

@@ -28,6 +28,7 @@ _HEAD = 20.0
 _TOP = 46.0
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
+_STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 _MARK = "#111111"
 _STRIPE = "#f4f5f7"
 _GRID = "#d9dde2"
@@ -46,7 +47,7 @@ class Bar:
     """Describe what a lane does from `start` to `end`, in seconds.
 
     `group` names the device that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of
-    an op striped at its edge, a copy has a dashed outline.
+    an op has round corners, a copy a dashed outline.
     """
 
     lane: int
@@ -236,7 +237,7 @@ class _Drawing:
     def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
         if width < 2:
             return {"fillcolor": found.line if bar.kind != "launch" else found.fill}
-        style = "filled,dashed" if bar.kind == "copy" else "filled"
+        style = _STYLES.get(bar.kind, "filled")
         if bar.is_critical:
             return {"color": _MARK, "penwidth": "1.3", "style": style}
         return {"color": found.line, "penwidth": "0.6", "style": style}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from simplace.graph.dtypes import DataType
 
@@ -40,8 +40,7 @@ class ShapeAttr:
     dims: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDef:
+class NodeDef(NamedTuple):
     """Copy one `NodeDef`: inputs are "name", "name:k" or "^name", control inputs last."""
 
     name: str

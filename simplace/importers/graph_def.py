@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from sys import intern
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +34,7 @@ from simplace.importers import protos
 _OP_NAME = re.compile(r"[A-Za-z0-9_.>][A-Za-z0-9_.>\-/]*\Z")  # node_def.proto: ops, functions and their namespaces
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
+_LARGEST_SHARED = 1024  # bytes; larger attributes are constants, each with a value of its own
 _DTYPES: Mapping[int, DataType] = {int(dtype): dtype for dtype in DataType}
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive; unpack it, or give it a name that ends in .keras if it is a Keras model"),
@@ -75,15 +77,17 @@ def parse(data: bytes) -> GraphDef:
     """
     _refuse_known_formats(data)
     graph = _decode("GraphDef", data)
-    if graph is not None and _is_plausible(graph):
-        return from_message(graph)
+    found = _plausible(graph)
+    if found is not None:
+        return found
     meta = _decode("MetaGraphDef", data)
-    if meta is not None and meta.graph_def.node and _is_plausible(meta.graph_def):
-        return from_message(meta.graph_def)
+    found = _plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
+    if found is not None:
+        return found
     saved = _decode("SavedModel", data)
-    if saved is not None and saved.meta_graphs and _is_plausible(saved.meta_graphs[0].graph_def):
+    if saved is not None and saved.meta_graphs and _plausible(saved.meta_graphs[0].graph_def) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
-    if graph is None:
+    if graph is None or _converted(graph) is None:
         raise TargetError("not a binary GraphDef: truncated, damaged, or another kind of file; write it again")
     raise TargetError("not a GraphDef: no node with a name and an op in it; write one with tf.io.write_graph")
 
@@ -103,17 +107,15 @@ def parse_text(text: str) -> GraphDef:
         if meta is None:
             raise TargetError(f"not a GraphDef in text form, line {error.GetLine() or 1}: {_reason(error)}") from error
         graph = meta.graph_def
-    if not _is_plausible(graph):
+    found = from_message(graph)
+    if not _is_plausible(found):
         raise TargetError("not a GraphDef: no node with a name and an op in it; write one with tf.io.write_graph")
-    return from_message(graph)
+    return found
 
 
 def from_message(message: Any) -> GraphDef:
     """Convert a `GraphDef` message, of our classes or of TensorFlow's own, without sharing anything with it."""
-    with paused_collector():
-        nodes = tuple(map(_node, message.node))
-        functions = [function_from_message(function) for function in message.library.function]
-    return GraphDef(nodes, {function.name: function for function in functions}, message.versions.producer)
+    return _graph(protos.sealed_class("GraphDef").FromString(message.SerializeToString()))
 
 
 def function_from_message(message: Any) -> FunctionDef:
@@ -122,6 +124,10 @@ def function_from_message(message: Any) -> FunctionDef:
     An argument whose type is an attribute gets the attribute's value where the function has one, else DT_INVALID;
     a list argument becomes one argument per element, called `<name>_<i>`.
     """
+    return _function(protos.sealed_class("FunctionDef").FromString(message.SerializeToString()), _NodeReader())
+
+
+def _function(message: Any, reader: _NodeReader) -> FunctionDef:
     signature = message.signature
     attrs = attrs_from_message(message.attr)
     control_ret = dict(message.control_ret)
@@ -129,7 +135,7 @@ def function_from_message(message: Any) -> FunctionDef:
         name=signature.name,
         inputs=_args(signature.input_arg, attrs),
         outputs=_args(signature.output_arg, attrs),
-        nodes=tuple(map(_node, message.node_def)),
+        nodes=reader.nodes(message.node_def),
         ret=dict(message.ret),
         control_ret={key: control_ret[key] for key in sorted(control_ret)},
         control_outputs=tuple(signature.control_output),
@@ -169,10 +175,39 @@ def data_type(number: int) -> DataType | int:
     return _DTYPES.get(number, number)
 
 
-def _node(message: Any) -> NodeDef:
-    attr = message.attr
-    attrs = {key: attr_value(value) for key, value in attr.items()} if attr else _NO_ATTRS
-    return NodeDef(message.name, message.op, message.device, tuple(message.input), attrs)
+def _graph(message: Any) -> GraphDef:
+    """Convert a sealed message; raise `DecodeError` where attributes in it are damaged."""
+    reader = _NodeReader()
+    with paused_collector():
+        nodes = reader.nodes(message.node)
+        functions = [_function(function, reader) for function in message.library.function]
+    return GraphDef(nodes, {function.name: function for function in functions}, message.versions.producer)
+
+
+class _NodeReader:
+    """Convert sealed nodes; nodes with equal attributes share one mapping, equal names are one string."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, ...], Mapping[str, AttrValue]] = {(): _NO_ATTRS}
+
+    def nodes(self, messages: Any) -> tuple[NodeDef, ...]:
+        known = self._known
+        nodes = []
+        for message in messages:
+            entries = tuple(message.attr)
+            attrs = known.get(entries)
+            if attrs is None:
+                attrs = self._opened(entries)
+            inputs = tuple(map(intern, message.input))
+            nodes.append(NodeDef(intern(message.name), intern(message.op), intern(message.device), inputs, attrs))
+        return tuple(nodes)
+
+    def _opened(self, entries: tuple[bytes, ...]) -> Mapping[str, AttrValue]:
+        sealed = protos.sealed_class("NodeDef")(attr=entries)
+        attrs = attrs_from_message(protos.message_class("NodeDef").FromString(sealed.SerializeToString()).attr)
+        if sum(map(len, entries)) <= _LARGEST_SHARED:
+            self._known[entries] = attrs
+        return attrs
 
 
 def _tensor(message: Any) -> TensorInfo:
@@ -268,15 +303,27 @@ def _refuse_known_formats(data: bytes) -> None:
 
 def _decode(name: str, data: bytes) -> Any:
     try:
-        return protos.message_class(name).FromString(data)
+        return protos.sealed_class(name).FromString(data)
     except (DecodeError, UnicodeDecodeError):
         return None
 
 
-def _is_plausible(graph: Any) -> bool:
-    if not graph.node:
-        return len(graph.library.function) > 0 and all(f.signature.name for f in graph.library.function)
-    return all(node.name and _OP_NAME.match(node.op) for node in graph.node)
+def _converted(message: Any) -> GraphDef | None:
+    try:
+        return _graph(message)
+    except (DecodeError, UnicodeDecodeError):  # in an attribute
+        return None
+
+
+def _plausible(message: Any) -> GraphDef | None:
+    graph = None if message is None else _converted(message)
+    return graph if graph is not None and _is_plausible(graph) else None
+
+
+def _is_plausible(graph: GraphDef) -> bool:
+    if not graph.nodes:
+        return bool(graph.library) and all(graph.library)
+    return all(node.name for node in graph.nodes) and all(map(_OP_NAME.match, {node.op for node in graph.nodes}))
 
 
 def _meta_from_text(text: str) -> Any:

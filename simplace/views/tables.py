@@ -1,16 +1,11 @@
-"""Tables of a result: devices, copies, nodes, differences, kernels."""
+"""Tables of a result: devices, copies, nodes, differences."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from simplace.devices import type_order
 from simplace.explain import sentence
 from simplace.graph import dtypes
-from simplace.graph.dtypes import DataType
-from simplace.graph.node_def import AttrValue
-from simplace.kernels.search import DEFAULT
-from simplace.kernels.summary import KernelRow
 from simplace.partition.shapes import TensorSizes
 from simplace.placement import reasons as why
 from simplace.placement.placement import Placement
@@ -97,41 +92,3 @@ def difference_table(placed: Placed, limit: int | None = None) -> Table:
     more = len(agreement.differences) - len(rows)
     columns = (Column("node"), Column("op"), Column("simplace", flexible=False), Column("TensorFlow", flexible=False))
     return Table(columns, rows, footer=f"and {more:,} more" if more else "")
-
-
-def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str) -> Table:
-    """Cross an op's data types with device types; arguments kept in host memory are named in the cell.
-
-    Data types with the same answers share a row.
-    """
-    devices = sorted({row.device_type for row in rows}, key=lambda kind: (kind == DEFAULT, type_order(kind)))
-    cells: dict[tuple[tuple[str, AttrValue], ...], dict[str, str]] = {}
-    for row in rows:
-        cells.setdefault(row.types, {})[row.device_type] = _kernel_cell(row)
-    merged: dict[tuple[tuple[tuple[str, AttrValue], ...], tuple[str, ...]], list[AttrValue]] = {}
-    for types, found in cells.items():
-        answers = tuple(found.get(kind, "-") for kind in devices)
-        merged.setdefault((types[:-1], answers), []).extend([types[-1]] if types else [])
-    table_rows = tuple((_types_text(fixed, last), *answers) for (fixed, answers), last in merged.items())
-    heads = [Column("any device" if kind == DEFAULT else kind, flexible=False) for kind in devices]
-    return Table((Column("data types"), *heads), table_rows, f"kernels of {op}", f"kernel table: TensorFlow {name}")
-
-
-def _kernel_cell(row: KernelRow) -> str:
-    notes = [f"host: {', '.join(row.host_memory)}"] if row.host_memory else []
-    notes += [f"priority {row.priority}"] if row.priority else []
-    notes += [f"label {row.label}"] if row.label else []
-    return f"yes ({'; '.join(notes)})" if notes else "yes"
-
-
-def _types_text(fixed: tuple[tuple[str, AttrValue], ...], last: list[tuple[str, AttrValue]]) -> str:
-    parts = [f"{attr}={_name(value)}" for attr, value in fixed]
-    if last:
-        parts.append(f"{last[0][0]}=" + ", ".join(_name(value) for _, value in last))
-    return " ".join(parts) or "all"
-
-
-def _name(value: AttrValue) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
-    return dtypes.name(value) if isinstance(value, DataType) else str(value)

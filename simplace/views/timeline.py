@@ -76,8 +76,13 @@ def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
     name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
+    label = name.rpartition("/")[2] or name
+    if span.kind == "copy" and graph.copies[node.copy].is_control:
+        label = f"order of {label.removeprefix('^')}"
+    if span.kind == "shard":
+        label += " (part)"
     return Bar(
-        row, span.start / 1e9, span.end / 1e9, name.rpartition("/")[2] or name, device, _KINDS[span.kind],
+        row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
         is_critical, _tooltip(schedule, span, name),
     )  # fmt: skip
 

@@ -1,0 +1,187 @@
+"""The replica of TensorFlow's executor: order, threads, streams, copies, loops."""
+
+from simplace.costs.cost_model import Overheads
+from tests.executor.worlds import Costs, order, run, ticks
+
+TWO_CHAINS = """
+    x = Placeholder() @c {dtype=float}
+    A0 = Neg(x) @c
+    B0 = Neg(x) @c
+    A1 = Neg(A0) @c
+    B1 = Neg(B0) @c
+    A2 = Neg(A1) @c
+    B2 = Neg(B1) @c
+"""
+
+
+def test_one_thread_keeps_the_last_chain() -> None:
+    assert order(run(TWO_CHAINS, inter_op=1)) == "B0 B1 B2 A0 A1 A2"
+
+
+def test_callers_thread_interleaves_chains() -> None:
+    done = run(TWO_CHAINS, inter_op=-1)
+    assert order(done) == "A0 B0 A1 B1 A2 B2"
+    assert [lane.name for lane in done.trace.lanes if lane.kind == "worker"] == ["caller"]
+
+
+def test_second_thread_steals_the_oldest() -> None:
+    done = run(TWO_CHAINS, inter_op=2, cores=2)
+    assert done.trace.makespan == 3_000_000
+    assert sorted(line.split(": ")[1] for line in ticks(done)) == [
+        "A0 0-1", "A1 1-2", "A2 2-3", "B0 0-1", "B1 1-2", "B2 2-3",
+    ]  # fmt: skip
+
+
+def test_cheap_ops_run_breadth_first() -> None:
+    cheap = Costs(default=0.001)  # 2000 cycles
+    assert order(run(TWO_CHAINS, cheap, inter_op=1)) == "A0 B0 A1 B1 A2 B2"
+    assert order(run(TWO_CHAINS, cheap, inter_op=1, warm=False)) == "B0 B1 B2 A0 A1 A2"
+
+
+def test_order_changes_when_the_average_has_settled() -> None:
+    done = run(TWO_CHAINS, Costs(default=0.0001), inter_op=1, warm=False, steps=91)
+    names = order(done).split()
+    of_step = [" ".join(names[6 * i : 6 * i + 6]) for i in range(91)]
+    assert of_step[89] == "B0 B1 B2 A0 A1 A2"
+    assert of_step[90] == "A0 B0 A1 B1 A2 B2"
+
+
+def test_more_threads_than_cores_share_them() -> None:
+    done = run(TWO_CHAINS, inter_op=2, cores=1)
+    assert done.trace.makespan == 6_000_000
+
+
+def test_split_kernel_takes_free_threads() -> None:
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c"
+    done = run(text, Costs({"A": 6.0}, shards={"A": 5}), inter_op=1, intra_op=3, cores=4)
+    assert ticks(done) == ["inter-op 0: A 0-2", "intra-op 0: A 0-2", "intra-op 1: A 0-2"]
+
+
+def test_gpu_thread_launches_and_goes_on() -> None:
+    text = """
+        x = Placeholder() @g0 {dtype=float}
+        A = Neg(x) @g0
+        B = Neg(A) @g0
+    """
+    done = run(text, Costs({"A": 5.0, "B": 5.0}, launch=1.0), inter_op=1)
+    assert ticks(done) == [
+        "inter-op 0: A 0-1",
+        "inter-op 0: B 1-2",
+        "GPU:0 compute: A 1-6",
+        "GPU:0 compute: B 6-11",
+    ]
+    assert done.trace.makespan == 11_000_000
+
+
+def test_copy_waits_for_what_both_gpus_have_enqueued() -> None:
+    text = """
+        x = Placeholder() @g0 {dtype=float}
+        y = Placeholder() @g1 {dtype=float}
+        Z = Neg(x) @g0
+        A = Neg(Z) @g0
+        L = Neg(y) @g1
+        B = Neg(A) @g1
+    """
+    done = run(text, Costs({"Z": 2.0, "A": 2.0, "L": 7.0, "B": 1.0}, copies=3.0, launch=1.0), inter_op=2)
+    assert [line for line in ticks(done) if "inter-op" not in line] == [
+        "GPU:0 compute: Z 1-3",
+        "GPU:1 compute: L 1-8",
+        "GPU:0 compute: A 3-5",
+        "GPU:0 to GPUs: A:0/_send_0 8-11",
+        "GPU:1 compute: B 12-13",
+    ]
+
+
+def test_copies_of_one_direction_queue_up() -> None:
+    text = """
+        x = Placeholder() @c {dtype=float}
+        y = Placeholder() @c {dtype=float}
+        A = Neg(x) @g0
+        B = Neg(y) @g0
+        C = AddV2(A, B) @c
+    """
+    done = run(text, Costs(copies=2.0), inter_op=1)
+    lines = ticks(done)
+    assert [line for line in lines if "from host" in line] == [
+        "GPU:0 from host: x:0/_send_0 0-2",
+        "GPU:0 from host: y:0/_send_1 2-4",
+    ]
+    assert lines[-1] == "inter-op 0: C 9-10"
+    assert done.waiting_by_cause["link"] == 3_000_000  # y for x (2), B's result for A's (1)
+
+
+def test_cpu_devices_share_memory_and_threads() -> None:
+    done = run("x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(A) @c", inter_op=2)
+    assert not done.priced.graph.copies
+    assert done.trace.makespan == 2_000_000
+
+
+def test_overheads_are_added() -> None:
+    slow = Overheads(op_s=0.001, hand_off_s=0.01, step_s=0.1)
+    done = run("x = Placeholder() @c {dtype=float}\n A = Neg(x) @c", Costs(overheads=slow), inter_op=1, steps=2)
+    assert done.trace.steps == (13_000_000, 126_000_000)  # 10 + x 1 + A 2; 100 + the same again
+
+
+def test_private_gpu_pools_have_their_threads() -> None:
+    text = "x = Placeholder() @g0 {dtype=float}\n A = Neg(x) @g0\n y = Placeholder() @c {dtype=float}\n B = Neg(y) @c"
+    done = run(text, Costs(launch=1.0), inter_op=1, gpu_thread_mode="gpu_private")
+    assert ticks(done)[:2] == ["inter-op 0: B 0-1", "GPU:0 launch 0: A 0-1"]
+
+
+IF = """
+    p = Placeholder() @c {dtype=bool}
+    x = Placeholder() @c {dtype=float}
+    s = Switch(x, p) @c
+    N = Neg(s) @c
+    A = Abs(s:1) @c
+    m = Merge(N, A) @c {N=2}
+    E = Exp(m) @c
+"""
+
+
+def test_only_the_taken_branch_runs() -> None:
+    assert order(run(IF)) == "A E"
+    assert order(run(IF, branches={"p": 0})) == "N E"
+
+
+LOOP = """
+    zero = Const() @c {dtype=float}
+    enter = Enter(zero) @c {frame_name=b"loop", is_constant=False}
+    merge = Merge(enter, next) @c {N=2}
+    limit = Const() @c {dtype=float}
+    keep = Enter(limit) @c {frame_name=b"loop", is_constant=True}
+    C = Less(merge, keep) @c
+    cond = LoopCond(C) @c
+    switch = Switch(merge, cond) @c
+    exit = Exit(switch) @c
+    B = Neg(switch:1) @c
+    next = NextIteration(B) @c
+    R = Exp(exit) @c
+"""
+
+
+def test_loop_runs_as_often_as_told() -> None:
+    done = run(LOOP, trips={"loop": 3})
+    assert order(done) == "C B C B C B C R"
+    assert [span.iteration for span in done.trace.spans if span.duration] == [
+        "loop:0", "loop:0", "loop:1", "loop:1", "loop:2", "loop:2", "loop:3", "",
+    ]  # fmt: skip
+
+
+def test_loop_across_devices_copies_each_iteration() -> None:
+    text = LOOP.replace("B = Neg(switch:1) @c", "B = Neg(switch:1) @g0")
+    done = run(text, trips={"loop": 2})
+    nodes = done.priced.graph.nodes
+    copies = [nodes[span.node].name for span in done.trace.spans if span.kind == "copy"]
+    assert copies == ["switch:1/_send_0", "B:0/_send_1"] * 2
+
+
+def test_loop_on_the_branch_not_taken_is_skipped() -> None:
+    text = """
+        p = Placeholder() @c {dtype=bool}
+        x = Placeholder() @c {dtype=float}
+        s = Switch(x, p) @c
+        other = Neg(s:1) @c
+    """ + LOOP.replace("zero = Const() @c {dtype=float}", "zero = Identity(s) @c") + "m = Merge(exit, other) @c {N=2}\n"
+    done = run(text + "E = Exp(m) @c", branches={"p": 1})
+    assert order(done) == "other E"

@@ -1,0 +1,83 @@
+"""Small placed graphs in text form, costs by name, and what the executors make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.executor.control_flow import control_flow
+from simplace.executor.settings import Threads
+from simplace.partition.partition import PartitionedGraph, partition
+from simplace.placement.placement import Placement
+from simplace.schedule import Schedule, schedule
+from simplace.simulation import simulate
+from tests.lowering.worlds import DEVICES, TABLE, session_program
+
+__all__ = ["Costs", "control_flow", "order", "parts", "placed", "run", "ticks"]
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cost each kernel what its name says, in ms; GPU kernels launch in `launch` ms, copies take `copy` ms."""
+
+    times: dict[str, float] = field(default_factory=dict)
+    default: float = 1.0
+    launch: float = 0.0
+    copies: float = 1.0
+    shards: dict[str, int] = field(default_factory=dict)
+    overheads: Overheads = field(default_factory=Overheads)
+    clock: float = 2e9
+    name: str = "by name"
+    limit: int = 0
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        if call.op in ("Placeholder", "Const", "NoOp", "Identity", "Switch", "Merge", "Enter", "Exit", "NextIteration",
+                       "LoopCond"):  # fmt: skip
+            return KernelCost(0.0)
+        time = self.times.get(call.name, self.default) / 1000
+        shards = self.shards.get(call.name, 1)
+        if call.device_type == "GPU":
+            return KernelCost(self.launch / 1000, time, shards)
+        return KernelCost(time, shards=shards)
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        return 0.0 if source == target == "CPU" else self.copies / 1000
+
+    def memory(self, device_type: str) -> int:
+        return self.limit if device_type == "GPU" else 0
+
+
+def placed(text: str) -> Placement:
+    """Place a session's graph on a CPU and two GPUs; @c, @g0 and @g1 name them."""
+    for short, full in (("@c", "@/device:CPU:0"), ("@g0", "@/device:GPU:0"), ("@g1", "@/device:GPU:1")):
+        text = text.replace(short, full)
+    placement = simulate(session_program(text), DEVICES, TABLE)
+    assert placement.refusal is None, placement.refusal
+    return placement
+
+
+def parts(text: str) -> PartitionedGraph:
+    return partition(placed(text))
+
+
+def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:
+    return schedule(placed(text), costs=costs or Costs(), **settings)  # type: ignore[arg-type]
+
+
+def ticks(done: Schedule) -> list[str]:
+    """List what took time: lane, node, start and end in ms, by start, then lane."""
+    trace, nodes = done.trace, done.priced.graph.nodes
+    spans = sorted((s for s in trace.spans if s.duration), key=lambda s: (s.start, s.lane))
+    return [f"{trace.lanes[s.lane].name}: {nodes[s.node].name} {s.start / MS:g}-{s.end / MS:g}" for s in spans]
+
+
+def order(done: Schedule) -> str:
+    """Name the ops that took time on a thread, in the order of their start."""
+    nodes = done.priced.graph.nodes
+    spans = [s for s in done.trace.spans if s.duration and s.kind in ("op", "launch")]
+    return " ".join(nodes[s.node].name for s in spans)
+
+
+def threads(**settings: int) -> Threads:
+    return Threads(**settings)  # type: ignore[arg-type]

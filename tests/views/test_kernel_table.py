@@ -1,0 +1,46 @@
+"""Data types against device types: rows join, DEFAULT kernels count everywhere, host memory is named."""
+
+from simplace.graph.dtypes import DataType
+from simplace.kernels.summary import kernel_rows
+from simplace.kernels.table import Kernel, KernelTable, OpDef
+from simplace.views.kernel_table import kernel_table, lacking_notes
+
+FLOATS = frozenset({DataType.DT_FLOAT, DataType.DT_HALF})
+INT = frozenset({DataType.DT_INT32})
+OP = OpDef("Foo", attr_types={"T": "type", "U": "type"})
+
+
+def rows(*kernels):
+    table = KernelTable.from_records("test", [OP], kernels)
+    return kernel_table("Foo", kernel_rows(table, "Foo"), "test")
+
+
+def test_data_types_with_the_same_answers_share_a_row():
+    found = rows(
+        Kernel("Foo", "CPU", constraints=(("T", FLOATS | INT),)), Kernel("Foo", "GPU", constraints=(("T", FLOATS),))
+    )
+    assert [column.title for column in found.columns] == ["data types", "GPU", "CPU"]
+    assert found.rows == (("T=float32, float16", "yes", "yes"), ("T=int32", "-", "yes"))
+
+
+def test_both_attributes_join():
+    both = (("T", FLOATS), ("U", FLOATS))
+    assert rows(Kernel("Foo", "GPU", constraints=both)).rows == (("T=float32, float16 U=float32, float16", "yes", "-"),)
+
+
+def test_a_kernel_without_constraints_counts_for_every_row():
+    found = rows(Kernel("Foo", "CPU"), Kernel("Foo", "GPU", constraints=(("T", INT),), priority=2))
+    assert found.rows == (("T=int32", "yes (priority 2)", "yes"), ("all others", "-", "yes"))
+
+
+def test_a_default_kernel_stands_in_where_a_device_has_none():
+    found = rows(Kernel("Foo", "DEFAULT", host_memory=frozenset({"x"})), Kernel("Foo", "CPU"))
+    assert found.rows == (("all", "default (host: x)", "yes"),)
+
+
+def test_the_nearest_data_type_is_named():
+    table = KernelTable.from_records(
+        "test", [OP], [Kernel("Foo", "GPU", constraints=(("T", FLOATS),)), Kernel("Foo", "CPU")]
+    )
+    assert lacking_notes(table, "Foo", DataType.DT_INT32) == ("no GPU kernel with T=int32; the nearest is float32",)
+    assert lacking_notes(table, "Foo", DataType.DT_HALF) == ()
