@@ -138,8 +138,8 @@ class _Simulation:
 
         def end() -> None:
             self.recorder.ends_at(span, self.events.now)
-            self._done(activation, outputs, activation.payloads, span)
             self.inter[device].give_back(lane, span)
+            self._done(activation, outputs, activation.payloads, span)
 
         parts = min(self.priced.kernels[activation.node].shards, self.threads.intra_op_size)
         if parts < 2:
@@ -163,10 +163,10 @@ class _Simulation:
             self.events.at(now + share, lambda: end_part(lane, span))
 
         def end_part(lane: int, span: int) -> None:
+            pool.give_back(lane, span)
             left[0] -= 1
             if left[0] == 0:
                 then()
-            pool.give_back(lane, span)
 
         for part in range(parts):
             pool.ask(lambda lane, last, part=part: start_part(part, lane, last))  # type: ignore[misc]
@@ -231,8 +231,8 @@ class _Simulation:
         made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, now, span)
 
         def end() -> None:
-            self._done(receive, [made], [payload], span)
             link.give_back(lane, span)
+            self._done(receive, [made], [payload], span)
 
         self.events.at(now + duration, end)
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simplace.errors import TargetError
-from simplace.graph.build import CONTROL, GraphBuilder, Node, Origin
+from simplace.graph.build import CONTROL, SINK, SOURCE, GraphBuilder, Origin
+from simplace.graph.model import Graph
 from simplace.graph.node_def import NodeDef
 from simplace.lowering.signatures import Signatures, Types
 
 MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
 NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+_SOURCE_ID, _SINK_ID = 0, 1
 
 
 @dataclass(slots=True)
@@ -33,67 +35,131 @@ class Draft:
     control: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Hold the nodes of a new graph in their order, without source and sink, and its edges as columns by edge id.
+
+    The ends of an edge are node ids, so `drafts[i]` is node `i + 2`.
+    """
+
+    drafts: Sequence[Draft]
+    edge_src: list[int]
+    edge_src_slot: list[int]
+    edge_dst: list[int]
+    edge_dst_slot: list[int]
+
+
 def construct(nodes: Sequence[NodeDef], signatures: Signatures) -> GraphBuilder:
     """Build the graph of a node list whose inputs are written as in a GraphDef.
 
     Raises `TargetError` for two nodes of one name, an input that is not there, a cycle; `UnknownOpError` for an op
     of which neither the kernel table nor the library knows.
     """
-    positions: dict[str, int] = {}
+    return assemble(drafts_of(nodes, signatures), signatures, "")
+
+
+def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Graph:
+    """Do the same for a graph that nothing will be done to: what `freeze` would make of it, without the builder."""
+    wiring = wire(drafts_of(nodes, signatures))
+    drafts = wiring.drafts
+    return Graph(
+        [SOURCE, SINK, *[draft.name for draft in drafts]],
+        ["NoOp", "NoOp", *[draft.op for draft in drafts]],
+        ["", "", *[draft.device for draft in drafts]],
+        [""] * (len(drafts) + 2),
+        [{}, {}, *[draft.attrs for draft in drafts]],
+        [(), (), *[draft.types[0] for draft in drafts]],
+        [(), (), *[draft.types[1] for draft in drafts]],
+        [Origin("", SOURCE), Origin("", SINK), *[Origin("", draft.name) for draft in drafts]],
+        wiring.edge_src,
+        wiring.edge_src_slot,
+        wiring.edge_dst,
+        wiring.edge_dst_slot,
+    )
+
+
+def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[Draft]:
+    """Complete the attributes of nodes and find their inputs; raise as `construct` does."""
+    positions = {node.name: i for i, node in enumerate(nodes)}
+    if len(positions) < len(nodes):
+        twice = next(node.name for i, node in enumerate(nodes) if positions[node.name] != i)
+        raise TargetError(f"two nodes are called {twice!r}; names must be unique in a graph")
     drafts = []
-    for i, node in enumerate(nodes):
-        if positions.setdefault(node.name, i) != i:
-            raise TargetError(f"two nodes are called {node.name!r}; names must be unique in a graph")
-        attrs = signatures.with_defaults(node.op, node.attrs, node.name)
-        drafts.append(Draft(node.name, node.op, node.device, attrs, signatures.types_of(node.op, attrs, node.name)))
-    for node, draft in zip(nodes, drafts, strict=True):
-        _find_inputs(node, draft, positions)
-    return assemble(drafts, signatures, "")
+    for name, op, device, inputs, attrs in nodes:
+        complete, types = signatures.complete(op, attrs, name)
+        draft = Draft(name, op, device, complete, types)
+        _find_inputs(inputs, draft, positions)
+        drafts.append(draft)
+    return drafts
 
 
 def assemble(drafts: Sequence[Draft], signatures: Signatures, function: str) -> GraphBuilder:
-    """Add drafts to a new graph, the first in the list whose inputs are all there first (Kahn's algorithm).
+    """Add drafts to a new graph, ordered and joined as `wire` says."""
+    wiring = wire(drafts)
+    builder = GraphBuilder(signatures)
+    nodes = [builder.source, builder.sink]
+    for draft in wiring.drafts:
+        origin = Origin(function, draft.name)
+        nodes.append(
+            builder.add_node(
+                draft.name, draft.op, device=draft.device, attrs=draft.attrs, types=draft.types, origin=origin
+            )
+        )
+    rows = zip(wiring.edge_src, wiring.edge_src_slot, wiring.edge_dst, wiring.edge_dst_slot, strict=True)
+    for src, src_slot, dst, dst_slot in rows:
+        builder.add_edge(nodes[src], src_slot, nodes[dst], dst_slot)
+    return builder
+
+
+def wire(drafts: Sequence[Draft]) -> Wiring:
+    """Order drafts and their edges; the first in the list whose inputs are all there comes first (Kahn's algorithm).
 
     Edges into a node: data by slot, then control by source name without duplicates. Edges that close a loop come
     after all nodes, those of source and sink last.
     """
-    builder = GraphBuilder(signatures)
-    made: list[Node | None] = [None] * len(drafts)
-    back_edges: list[tuple[int, int, Node, int]] = []
-    for i in _order(drafts):
+    order = range(len(drafts)) if _comes_in_order(drafts) else _order(drafts)
+    number = [0] * len(drafts)
+    edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+    add_src, add_src_slot, add_dst, add_dst_slot = [column.append for column in edges]
+    back_edges: list[tuple[int, int, int, int]] = []
+    for node, i in enumerate(order, 2):
         draft = drafts[i]
-        node = builder.add_node(
-            draft.name, draft.op, device=draft.device, attrs=draft.attrs, types=draft.types,
-            origin=Origin(function, draft.name),
-        )  # fmt: skip
-        made[i] = node
+        number[i] = node
         for slot, (src, src_slot) in enumerate(draft.data):
-            source = made[src]
-            if source is None:
+            if not number[src]:
                 back_edges.append((src, src_slot, node, slot))
-            else:
-                builder.add_edge(source, src_slot, node, slot)
-        for src in _in_name_order(draft.control, drafts):
-            source = made[src]
-            assert source is not None, "only the data inputs of a Merge may come later than itself"
-            builder.add_edge(source, CONTROL, node, CONTROL)
+                continue
+            add_src(number[src])
+            add_src_slot(src_slot)
+            add_dst(node)
+            add_dst_slot(slot)
+        for src in _in_name_order(draft.control, drafts) if draft.control else ():
+            assert number[src], "only the data inputs of a Merge may come later than itself"
+            _append(edges, number[src], CONTROL, node, CONTROL)
     for src, src_slot, node, slot in back_edges:
-        source = made[src]
-        assert source is not None, "all nodes have been made"
-        builder.add_edge(source, src_slot, node, slot)
-    fix_source_and_sink(builder)
-    return builder
+        _append(edges, number[src], src_slot, node, slot)
+    _tie_ends(edges, len(drafts) + 2)
+    return Wiring(drafts if isinstance(order, range) else [drafts[i] for i in order], *edges)
 
 
-def fix_source_and_sink(builder: GraphBuilder) -> None:
+def _append(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int, dst_slot: int) -> None:
+    for column, value in zip(edges, (src, src_slot, dst, dst_slot), strict=True):
+        column.append(value)
+
+
+def _tie_ends(edges: tuple[list[int], ...], count: int) -> None:
     """Tie, by id, each node without in-edges to the source and each without out-edges to the sink."""
-    for node in builder.nodes:
-        if node is None:
-            continue
-        if not node.in_edges and node is not builder.source:
-            builder.add_edge(builder.source, CONTROL, node, CONTROL)
-        if not node.out_edges and node is not builder.sink:
-            builder.add_edge(node, CONTROL, builder.sink, CONTROL)
+    feeds, fed = bytearray(count), bytearray(count)
+    for src in edges[0]:
+        feeds[src] = 1
+    for dst in edges[2]:
+        fed[dst] = 1
+    _append(edges, _SOURCE_ID, CONTROL, _SINK_ID, CONTROL)
+    for node in range(2, count):
+        if not fed[node]:
+            _append(edges, _SOURCE_ID, CONTROL, node, CONTROL)
+        if not feeds[node]:
+            _append(edges, node, CONTROL, _SINK_ID, CONTROL)
 
 
 def split_input(text: str) -> tuple[str, int]:
@@ -110,16 +176,18 @@ def split_input(text: str) -> tuple[str, int]:
     return text, 0
 
 
-def _find_inputs(node: NodeDef, draft: Draft, positions: Mapping[str, int]) -> None:
-    for text in node.inputs:
-        name, slot = split_input(text)
-        position = positions.get(name)
+def _find_inputs(inputs: Sequence[str], draft: Draft, positions: Mapping[str, int]) -> None:
+    for text in inputs:
+        position, slot = positions.get(text), 0  # no name has a colon or a caret in it
         if position is None:
-            raise TargetError(f"node {node.name!r} has the input {text!r}, but no node is called {name!r}")
+            name, slot = split_input(text)
+            position = positions.get(name)
+        if position is None:
+            raise TargetError(f"node {draft.name!r} has the input {text!r}, but no node is called {name!r}")
         if slot == CONTROL:
             draft.control.append(position)
         elif draft.control:
-            raise TargetError(f"node {node.name!r} has the data input {text!r} after a control input")
+            raise TargetError(f"node {draft.name!r} has the data input {text!r} after a control input")
         else:
             draft.data.append((position, slot))
     check_input_count(draft, "")
@@ -133,6 +201,31 @@ def check_input_count(draft: Draft, function: str) -> None:
             f"node {draft.name!r}{where} has {len(draft.data)} inputs, but its op {draft.op} takes "
             f"{len(draft.types[0])}"
         )
+
+
+def _comes_in_order(drafts: Sequence[Draft]) -> bool:
+    """Say whether every input but those that close a loop comes before its node, which leaves nothing to order.
+
+    Raise `TargetError` for an input from an output that a node does not have.
+    """
+    outputs = [len(draft.types[1]) for draft in drafts]
+    in_order = True
+    for i, draft in enumerate(drafts):
+        is_merge = draft.op in MERGES
+        is_reached = not is_merge
+        for src, slot in draft.data:
+            if slot >= outputs[src]:
+                raise TargetError(
+                    f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, which has {outputs[src]} outputs"
+                )
+            if is_merge and drafts[src].op in NEXT_ITERATIONS:
+                continue
+            is_reached = True
+            if src >= i:
+                in_order = False
+        if not is_reached or (draft.control and max(draft.control) >= i):
+            in_order = False
+    return in_order
 
 
 def _order(drafts: Sequence[Draft]) -> list[int]:
@@ -164,12 +257,7 @@ def _dependencies(drafts: Sequence[Draft]) -> tuple[list[int], list[list[int]]]:
         if draft.op in MERGES and any(drafts[src].op in NEXT_ITERATIONS for src, _ in draft.data):
             count = len(draft.control) + 1
         pending.append(count)
-        for src, slot in draft.data:
-            if slot >= len(drafts[src].types[1]):
-                raise TargetError(
-                    f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, "
-                    f"which has {len(drafts[src].types[1])} outputs"
-                )
+        for src, _ in draft.data:
             outputs[src].append(i)
         for src in draft.control:
             outputs[src].append(i)

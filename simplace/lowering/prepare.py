@@ -12,11 +12,12 @@ from simplace.graph.build import GraphBuilder
 from simplace.graph.model import Graph, freeze
 from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
+from simplace.lowering import accumulate_n, parallel_concat
 from simplace.lowering.accumulate_n import remove_accumulate_n
 from simplace.lowering.arguments import pin_arguments, pin_results
 from simplace.lowering.body import instantiate
-from simplace.lowering.construct import construct
-from simplace.lowering.functional_ops import lower_functional_ops
+from simplace.lowering.construct import construct, construct_finished
+from simplace.lowering.functional_ops import is_functional, lower_functional_ops
 from simplace.lowering.isolation import isolate_calls
 from simplace.lowering.parallel_concat import remove_parallel_concat
 from simplace.lowering.signatures import Signatures
@@ -30,6 +31,8 @@ def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: st
     `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
+    if program.function is None and not program.kept_devices and not _is_rewritten(program, signatures):
+        return construct_finished(program.graph.nodes, signatures)
     if program.function is None:
         graph = _session_graph(program, signatures)
     else:
@@ -39,6 +42,13 @@ def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: st
     remove_parallel_concat(graph)
     isolate_calls(graph, signatures)
     return freeze(graph)
+
+
+def _is_rewritten(program: Program, signatures: Signatures) -> bool:
+    """Say whether the graph has an op that any of the passes is for."""
+    ops = {node.op for node in program.graph.nodes}
+    passes = (accumulate_n.OP, parallel_concat.OP)
+    return any(op in passes or is_functional(op, signatures) for op in ops)
 
 
 def _session_graph(program: Program, signatures: Signatures) -> GraphBuilder:

@@ -30,6 +30,7 @@ class Signatures:
         self._function_types = {name: _types_of_function(function) for name, function in library.items()}
         self._type_attrs: dict[str, tuple[str, ...]] = {}
         self._known: dict[tuple[str, tuple[Any, ...]], tuple[Types, Ranges]] = {}
+        self._completed: dict[tuple[str, int], tuple[Mapping[str, Any], Types, Mapping[str, Any]]] = {}
 
     def __call__(self, op: str, attrs: Mapping[str, Any]) -> Types:
         """Return (input types, output types) of a node of this op."""
@@ -62,6 +63,19 @@ class Signatures:
                 f"but {ref.name!r} has {len(function.inputs)} and {len(function.outputs)}"
             )
         return ref
+
+    def complete(self, op: str, attrs: Mapping[str, Any], node: str) -> tuple[Mapping[str, Any], Types]:
+        """Return the attributes with their defaults, and the types; once for nodes that share one mapping.
+
+        `node` is for the error, `UnknownOpError` or `TargetError`.
+        """
+        key = (op, id(attrs))
+        found = self._completed.get(key)
+        if found is None:
+            filled = self.with_defaults(op, attrs, node)
+            # The mapping itself is kept with the answer, so that no other can come to have its id.
+            found = self._completed[key] = (filled, self.types_of(op, filled, node), attrs)
+        return found[:2]
 
     def with_defaults(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Mapping[str, Any]:
         """Add the defaults of the attributes that a node lacks."""

@@ -33,8 +33,8 @@ def _redirect(directory: Path) -> None:
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
     log = os.open(directory / messages.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    nowhere = os.open(os.devnull, os.O_WRONLY)  # file descriptor 1 gets a second copy of the placement log
-    os.dup2(nowhere, 1)
+    out = os.open(directory / messages.OUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)  # it gets a second copy of the placement log
     os.dup2(log, 2)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from simplace.oracle.machine import Machine
 
 EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so that a crash loses none of them
-LOG = "tensorflow.log"  # what TensorFlow prints to file descriptor 2
+LOG = "tensorflow.log"  # what TensorFlow, and other native code, prints to file descriptor 2
+OUT = "native.txt"  # what they print to file descriptor 1
 
 Mode = Literal["script", "graph", "saved_model"]
 

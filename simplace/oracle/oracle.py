@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from simplace.importers.program import NodeNotes, Program
 from simplace.oracle import messages, plugin
 from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Mode, Options, Request
+from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.observation import Device, Failure, LoggedNode, Observation, ObservedProgram, Refused
 
 _START = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
 _HIDE_REAL_GPUS = "NoDevFiles"
+_POLL = 0.2  # seconds
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
@@ -76,8 +79,10 @@ def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
         environment.pop(noisy, None)
     command = [sys.executable, "-c", _START, root, str(request_file)]
     child = subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+    directory, shown = Path(request.directory), sys.stdout if stdout is None else sys.stderr
+    native = NativeOutput([(directory / messages.OUT, shown), (directory / messages.LOG, sys.stderr)])
     try:
-        status = child.wait(request.options.time_limit)
+        status = _wait(child, request.options.time_limit, native)
     except subprocess.TimeoutExpired:
         return Failure("timed out", f"the program ran longer than {request.options.time_limit:g} s and was ended")
     finally:
@@ -90,6 +95,19 @@ def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
         if status
         else None
     )
+
+
+def _wait(child: subprocess.Popen[bytes], limit: float | None, native: NativeOutput) -> int:
+    """Wait for the child's exit status, passing on what native code prints meanwhile."""
+    end = None if limit is None else time.monotonic() + limit
+    while True:
+        try:
+            return child.wait(_POLL if end is None else min(_POLL, max(0.0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if end is not None and time.monotonic() >= end:
+                raise
+        finally:
+            native.pass_on()
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

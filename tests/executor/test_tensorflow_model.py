@@ -84,8 +84,8 @@ def test_copy_waits_for_what_both_gpus_have_enqueued() -> None:
     """
     done = run(text, Costs({"Z": 2.0, "A": 2.0, "L": 7.0, "B": 1.0}, copies=3.0, launch=1.0), inter_op=2)
     assert [line for line in ticks(done) if "inter-op" not in line] == [
-        "GPU:0 compute: Z 1-3",
         "GPU:1 compute: L 1-8",
+        "GPU:0 compute: Z 1-3",
         "GPU:0 compute: A 3-5",
         "GPU:0 to GPUs: A:0/_send_0 8-11",
         "GPU:1 compute: B 12-13",
@@ -106,8 +106,8 @@ def test_copies_of_one_direction_queue_up() -> None:
         "GPU:0 from host: x:0/_send_0 0-2",
         "GPU:0 from host: y:0/_send_1 2-4",
     ]
-    assert lines[-1] == "inter-op 0: C 9-10"
-    assert done.waiting_by_cause["link"] == 3_000_000  # y for x (2), B's result for A's (1)
+    assert lines[-1] == "inter-op 0: C 7-8"
+    assert done.waiting_by_cause["link"] == 3_000_000  # y for x (2), B for A on the way back (1)
 
 
 def test_cpu_devices_share_memory_and_threads() -> None:

@@ -53,7 +53,8 @@ class CallLimit:
         self._calls.clear()
         self._traces[name] += 1
         if self._traces[name] > self._most_traces:
-            self._stop(f"{name} was placed {self._most_traces} times, each time with another signature or other devices")
+            times = f"{self._most_traces} times, each time with another signature or other devices"
+            self._stop(f"{name} was placed {times}")
 
     def count(self, name: str, reads_iterator: bool = False) -> None:
         """Count a call of `name`; after the last one that is allowed, end its input or raise `Stopped`.

@@ -1,0 +1,67 @@
+"""Pass on what native code prints for the program (`tf.print`, a shell command), without TensorFlow's own log.
+
+The child's file descriptors 1 and 2 go to files, since TensorFlow writes its log there. The lines in between that
+are not TensorFlow's belong to the user's terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from simplace.oracle.placement_log import read_line
+
+# absl's log prefix, then that of TensorFlow up to 2.18.
+_LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |WARNING: All log messages")
+
+
+class NativeOutput:
+    """Follow the two files as they grow, and pass on the program's lines."""
+
+    def __init__(self, files: Iterable[tuple[Path, TextIO]]) -> None:
+        self._followed = [(path, stream, _Filter(), [0]) for path, stream in files]
+
+    def pass_on(self) -> None:
+        """Pass on the whole lines that were added since the last call."""
+        for path, stream, lines, position in self._followed:
+            if not path.exists():
+                continue
+            with path.open("rb") as file:
+                file.seek(position[0])
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            position[0] += len(whole)
+            for line in lines.own(whole.decode("utf-8", "replace").splitlines()):
+                print(line, file=stream, flush=True)
+
+
+class _Filter:
+    """Remember, over several reads, whether the last log line was one that may have further lines of its own."""
+
+    def __init__(self) -> None:
+        self._inside_message = False
+
+    def own(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines that are not TensorFlow's.
+
+        A line without a prefix belongs to the message before it, unless that is a placement or an execution line:
+        those are whole, and what follows them is the program's.
+        """
+        for line in lines:
+            if read_line(line) is not None:
+                self._inside_message = False
+            elif _LOG_LINE.match(line):
+                self._inside_message = True
+            elif not self._inside_message:
+                yield line
+
+
+def program_lines(text: str) -> list[str]:
+    """Return the lines of a log that are not TensorFlow's.
+
+    >>> program_lines("I0000 00:00:1.2 3 x.cc:1] two\\nlines\\nf: (Op): /job:a/replica:0/task:0/device:CPU:0\\nmine")
+    ['mine']
+    """
+    return list(_Filter().own(text.splitlines()))
