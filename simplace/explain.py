@@ -15,6 +15,7 @@ from simplace.kernels.search import NearestDtype
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement import reasons as why
 from simplace.placement.colocation import Join, JoinKind
+from simplace.placement.conflict import Conflict, Want, conflict
 from simplace.placement.placement import Placement
 
 
@@ -59,6 +60,48 @@ def find(placement: Placement, name: str) -> int:
 def sentence(placement: Placement, reason: why.Reason) -> str:
     """Say one reason in one sentence."""
     return _SENTENCES[type(reason)](_Words(placement), reason)
+
+
+def explain_conflict(placement: Placement) -> tuple[str, ...]:
+    """Say which wishes clash in a refused placement, what ties them, and what would mend it; () if nothing is known."""
+    found = conflict(placement)
+    if found is None:
+        return ()
+    words = _Words(placement)
+    wishes = [_wish(words, want) for want in found.wants]
+    ties = [f"They are tied because {words.join(join)}." for join in found.path]
+    return (*wishes, *ties, _remedy(words, found))
+
+
+def _wish(words: _Words, want: Want) -> str:
+    notes = words.placement.notes(want.node)
+    name = f"{words.node(want.node)}{words.at(want.node)}"
+    wishes = []
+    if want.fixed:
+        wishes.append(f"is fixed to {words.device(want.device)}")
+    elif want.device:
+        line = f" (by the line {notes.device_at})" if notes.device_at else ""
+        wishes.append(f"asks for {_spec(want.device)}{line}")
+    if set(want.types) != set(words.placement.groups.support.device_types):
+        wishes.append(f"has a kernel for {' and '.join(want.types) or 'no device type here'}{words.dtypes(want.node)}")
+    return f"{name} {' and '.join(wishes)}."
+
+
+def _remedy(words: _Words, found: Conflict) -> str:
+    """Name one way out for each wish."""
+    ways = []
+    for want in found.wants:
+        name = words.name(want.node)
+        if want.device and not want.fixed:
+            ways.append(f"request another device for {name}, or none")
+        elif want.fixed:
+            ways.append(f"put what {name} stands for elsewhere")
+        nearest = [n for kind, n in why.kernel_facts(words.placement, want.node).lacking if kind == "GPU" and n]
+        if nearest:
+            ways.append(f"give {name} {nearest[0].attr}={dtypes.name(nearest[0].instead)}, which has a GPU kernel")
+    if not words.placement.soft_placement:
+        ways.append("turn soft placement on")
+    return f"What would help: {'; or '.join(ways)}." if ways else "Each of them would have to give way."
 
 
 class _Words:
@@ -146,8 +189,8 @@ class _Teller:
         self._say_ties(node, self._own_joins(node))
         at = f" at {words.node(refusal.node)}" if refusal.node >= 0 and refusal.node != node else ""
         self._say(f"TensorFlow refuses the graph{at} ({refusal.code}): {refusal.message.splitlines()[0]}")
-        if not self._placement.soft_placement:
-            self._say("Soft placement is off here; with it on (--soft) TensorFlow would look for another device.")
+        for line in explain_conflict(self._placement):
+            self._say(line)
         headline = f"{words.node(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
         return Explanation(words.name(node), headline, tuple(self._lines))
 

@@ -1,31 +1,21 @@
-"""A placement that TensorFlow would refuse: its status, its message, what clashes."""
+"""A placement that TensorFlow would refuse: its status, its message, where it gave up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """Name the nodes whose constraints cannot hold together, and the joins that tie them.
-
-    `nodes` are ids; `wants` says per node what it insists on (a device or a list of device types);
-    `path` are the node ids from the first to the last along the edges that joined them.
-    """
-
-    nodes: tuple[int, ...] = ()
-    wants: tuple[str, ...] = ()
-    path: tuple[int, ...] = ()
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Hold TensorFlow's status code, the message it would give, and the node at which it gave up (-1: none)."""
+    """Hold TensorFlow's status code, the message it would give, and the node at which it gave up (-1: none).
+
+    `ends` are the nodes whose wishes could not be met: one, or the two ends of a join, () where no node is at fault.
+    """
 
     code: str
     message: str
     node: int = -1
-    clash: Clash = field(default_factory=Clash)
+    ends: tuple[int, ...] = ()
 
 
 class Refused(Exception):  # noqa: N818  (a result of placing that ends the run, not a fault of the program)
@@ -36,9 +26,9 @@ class Refused(Exception):  # noqa: N818  (a result of placing that ends the run,
         self.refusal = refusal
 
 
-def invalid(message: str, node: int = -1, clash: Clash | None = None) -> Refused:
+def invalid(message: str, node: int = -1, ends: tuple[int, ...] = ()) -> Refused:
     """Make an INVALID_ARGUMENT refusal."""
-    return Refused(Refusal("INVALID_ARGUMENT", message, node, clash or Clash()))
+    return Refused(Refusal("INVALID_ARGUMENT", message, node, ends))
 
 
 def internal(message: str, node: int = -1) -> Refused:

@@ -105,7 +105,7 @@ def ticks(end: float, wanted: int = 8) -> list[float]:
         return [0.0]
     raw = end / wanted
     size: float = 10.0 ** floor(log10(raw))
-    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= raw * 0.999)
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= raw * 0.9)
     return [round(i * step, 12) for i in range(floor(end / step * 1.000001) + 1)]
 
 

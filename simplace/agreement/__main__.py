@@ -49,7 +49,7 @@ def _random(options: argparse.Namespace) -> int:
             print(f"    {name} differs", flush=True)
             for outcome in part.batch.outcomes:
                 if outcome.program == name:
-                    print("".join(f"        {line[:1000]}\n" for line in outcome.differences[:5]), end="", flush=True)
+                    print("".join(f"        {line[:600]}\n" for line in outcome.differences[:2]), end="", flush=True)
             if options.keep:
                 _keep(options, name, source, part.machine)
     return 1 if count.differing else 0

@@ -33,15 +33,13 @@ class Count:
     differing: int = 0
     in_a_row: int = 0
     not_placed: int = 0
-    unreached: int = 0
     ends: list[str] = field(default_factory=list)
 
     def add(self, names: list[str], batch: Batch) -> list[str]:
         """Count a batch; return the names of the programs that differ."""
         by_program: dict[str, list[Outcome]] = {name: [] for name in names}
-        for outcome in batch.outcomes:
+        for outcome in batch.outcomes:  # one without a name of ours would be an eager op's
             by_program.setdefault(outcome.program, []).append(outcome)
-        self.unreached += len(batch.unreached)
         if batch.ended:
             self.ends.append(batch.ended)
         return [name for name, outcomes in by_program.items() if self._add_one(name, outcomes, batch)]
@@ -65,7 +63,7 @@ class Count:
             f"{self.programs} programs, {self.placements} placements ({self.refused} refused by TensorFlow), "
             f"{self.nodes} nodes: {self.differing} programs differ, {self.in_a_row} agree in a row; "
             f"{self.failed_later} placements failed after placing, {self.not_placed} programs placed nothing, "
-            f"{self.unreached} were not reached"
+            f"{len(self.ends)} ended TensorFlow's process"
         )
 
 
@@ -89,6 +87,8 @@ def rounds(seed: int, programs: int, size: int, count: Count, machine: Machine |
         chosen = machine or random.Random(first).choice(MACHINES)
         seeds = range(first, min(first + size, seed + programs))
         sources = {f"p{one}": generate(one, table, chosen.gpus, chosen.cpus) for one in seeds}
-        batch = runner.run(sources, chosen)
-        differing = count.add(list(sources), batch)
-        yield Round(first, chosen, batch, {name: sources[name] for name in differing})
+        while sources:
+            batch = runner.run(sources, chosen)
+            differing = count.add([name for name in sources if name not in batch.unreached], batch)
+            yield Round(first, chosen, batch, {name: sources[name] for name in differing})
+            sources = {name: sources[name] for name in batch.unreached[1:]}  # the first of them ended the process

@@ -13,6 +13,8 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.table import ArgSpec, KernelTable, OpDef
 
+_DEEPEST = 14  # Python allows twenty blocks inside each other
+_FRAMES = re.compile(r"(Ref)?(Enter|Exit|NextIteration|LoopCond)")  # by hand they make no valid loop
 _ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "float16", "complex64")
 _COMMON = ("float32", "int32", "int64", "bool", "string", "float64", "float16", "complex64", "uint8", "bfloat16", "int8")
 _HOLE = re.compile(r"\{(\w+)\}")
@@ -317,7 +319,7 @@ class _Program:
     def around(self, env: _Values) -> Iterator[None]:
         """Write what a statement is put in: device scopes, control inputs, colocation."""
         outer = self.indent
-        while self.random.random() < self.scope_rate:
+        while self.random.random() < self.scope_rate and self.indent < min(outer + 3, _DEEPEST):
             self.put(f"with {self.surrounding(env)}:")
             self.indent += 1
         before = len(self.lines)
@@ -449,6 +451,8 @@ def _usable(table: KernelTable) -> tuple[str, ...]:
 
 
 def _is_usable(op: OpDef) -> bool:
+    if _FRAMES.fullmatch(op.name):
+        return False
     return all(kind in templates.KINDS or name in op.defaults for name, kind in op.attr_types.items())
 
 

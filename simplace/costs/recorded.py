@@ -1,6 +1,8 @@
 """Costs recorded in a file: seconds of a node's CPU kernel on one thread, another model for the rest.
 
-The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds.
+The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds. With
+`"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
+`"includes_overheads": true` they hold the executor's bookkeeping, and none is added.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ class RecordedCosts:
     file: str
     seconds: Mapping[str, float]
     rest: CostModel
+    intra_op: int = 1
+    includes_overheads: bool = False
 
     @property
     def name(self) -> str:
@@ -33,7 +37,7 @@ class RecordedCosts:
     @property
     def overheads(self) -> Overheads:
         """Return the executor's fixed times."""
-        return self.rest.overheads
+        return Overheads() if self.includes_overheads else self.rest.overheads
 
     @property
     def clock(self) -> float:
@@ -45,7 +49,7 @@ class RecordedCosts:
         if call.device_type != "CPU" or call.name not in self.seconds:
             return self.rest.kernel(call)
         seconds = self.seconds[call.name]
-        return KernelCost(seconds, shards=shards(seconds * self.clock))
+        return KernelCost(seconds, shards=shards(seconds * self.clock) if self.intra_op == 1 else 1)
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy."""
@@ -81,4 +85,8 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     for name, seconds in nodes.items():
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e6:
             raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
-    return RecordedCosts(file, {name: float(seconds) for name, seconds in nodes.items()}, rest)
+    times = {name: float(seconds) for name, seconds in nodes.items()}
+    intra_op = values.get("intra_op", 1)
+    if not isinstance(intra_op, int) or intra_op < 1:
+        raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it is a whole number above 0")
+    return RecordedCosts(file, times, rest, intra_op, values.get("includes_overheads") is True)

@@ -7,10 +7,11 @@ from enum import Enum
 from typing import Any
 
 from simplace.comparison import Agreement
-from simplace.explain import sentence
+from simplace.explain import explain_conflict, sentence
 from simplace.partition.transfers import Copy
 from simplace.placement import reasons as why
 from simplace.placement.colocation import Join, Notice
+from simplace.placement.conflict import Conflict, conflict
 from simplace.placement.placement import Placement
 from simplace.refusal import Refusal
 from simplace.result import Placed, Result
@@ -115,16 +116,25 @@ def _error(placement: Placement, refusal: Refusal) -> dict[str, Any]:
         "code": refusal.code,
         "message": refusal.message,
         "node": names[refusal.node] if refusal.node >= 0 else None,
-        "conflict": {
-            "nodes": [
-                {
-                    "name": names[i],
-                    "op": placement.graph.ops[i],
-                    "wants": wants,
-                    "source": placement.notes(i).at,
-                }
-                for i, wants in zip(refusal.clash.nodes, refusal.clash.wants, strict=True)
-            ],
-            "path": [names[i] for i in refusal.clash.path],
-        },
+        "conflict": _conflict(placement, conflict(placement)),
+    }
+
+
+def _conflict(placement: Placement, found: Conflict | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    graph = placement.graph
+    return {
+        "nodes": [
+            {
+                "name": graph.names[want.node],
+                "op": graph.ops[want.node],
+                "device": want.device,
+                "kernels": list(want.types),
+                "source": placement.notes(want.node).at,
+            }
+            for want in found.wants
+        ],
+        "path": [_value(placement, "path", join) for join in found.path],
+        "text": list(explain_conflict(placement)),
     }

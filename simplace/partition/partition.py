@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from simplace.errors import SimplaceError, choices
+from simplace.errors import SimplaceError
 from simplace.graph.build import CONTROL, SOURCE
 from simplace.partition.transfers import Copy, MemoryTypes, copies
 from simplace.placement.placement import Placement
 
 Role = Literal["op", "source", "send", "recv"]
-
-
-class CycleError(SimplaceError):
-    """Report ops that wait for each other outside a loop, so that none could ever run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ class PartitionedGraph:
 
 
 def partition(placement: Placement) -> PartitionedGraph:
-    """Cut a placement; raise `SimplaceError` where it was refused, `CycleError` for a cycle outside a loop."""
+    """Cut a placement; raise `SimplaceError` where it was refused."""
     if placement.refusal is not None:
         raise SimplaceError(f"{placement.program.name} cannot run: {placement.refusal.message}")
     work = _Partitioner(placement)
@@ -220,8 +216,8 @@ def _construction_order(
 ) -> list[int]:
     """Order nodes as a GraphConstructor makes them: of those whose inputs exist, the one written first.
 
-    The edge from a NextIteration counts as made already. Sends hold their receives back here, which finds cycles
-    across devices and changes nothing in the order within one.
+    The edge from a NextIteration counts as made already. Sends hold their receives back here, which changes
+    nothing in the order within one device.
     """
     waiting = [sum(nodes[edge.src].op not in _BACK for edge in into) for into in edges]
     following: list[list[int]] = [[] for _ in nodes]
@@ -241,11 +237,7 @@ def _construction_order(
             waiting[after] -= 1
             if waiting[after] == 0:
                 heapq.heappush(ready, after)
-    if len(order) < len(nodes):
-        raise CycleError(
-            "these ops wait for each other in a cycle outside a loop, so none of them can ever run: "
-            + choices(nodes[i].name for i in _cycle(following, waiting))
-        )
+    assert len(order) == len(nodes), "a placed graph has no cycle outside its loops"
     return order
 
 
@@ -269,17 +261,6 @@ def _in_loops(nodes: Sequence[PartNode], outs: Sequence[Sequence[PartEdge]], rec
                 depth[node] = min(wanted, len(nodes))
                 work.append(node)
     return {i for i, level in depth.items() if level - (nodes[i].op in _ENTERS) > 0}
-
-
-def _cycle(following: Sequence[Sequence[int]], waiting: Sequence[int]) -> list[int]:
-    """Walk forward among the nodes that never became ready, until one comes twice."""
-    stuck = {i for i, count in enumerate(waiting) if count}
-    back: dict[int, int] = {after: i for i in sorted(stuck) for after in following[i]}
-    at, seen = min(stuck), []
-    while at not in seen:
-        seen.append(at)
-        at = back[at]
-    return seen[seen.index(at) :]
 
 
 def _inputs_first(edge: PartEdge) -> tuple[bool, int]:

@@ -48,23 +48,24 @@ class MemoryTypes:
     """Say which inputs and outputs of placed nodes live in host memory though their node runs on a device."""
 
     def __init__(self, placement: Placement) -> None:
+        self._graph = placement.graph
+        self._table = placement.groups.support.table
+        self._devices = placement.devices.by_name
         self._placement = placement
-        self._known: dict[tuple[int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
+        self._known: dict[tuple[str, int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
 
     def of(self, node: int) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
         """Return (inputs in host memory, outputs in host memory)."""
-        device = self._placement.device(node)
-        key = (node, device)
-        if key not in self._known:
-            self._known[key] = self._look_up(node, device)
-        return self._known[key]
-
-    def _look_up(self, node: int, device: str) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-        graph, table = self._placement.graph, self._placement.groups.support.table
-        found = self._placement.devices.by_name.get(device)
-        if found is None or table.op(graph.ops[node]) is None:
-            return _by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])
-        return memory_types(table, graph.ops[node], found.type, graph.attrs[node])
+        graph = self._graph
+        op, attrs, device = graph.ops[node], graph.attrs[node], self._placement.device(node)
+        key = (op, id(attrs), device)  # the graph keeps its attributes, and nodes share them
+        found = self._known.get(key)
+        if found is None:
+            on = self._devices.get(device)
+            if on is None or self._table.op(op) is None:
+                return _by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])
+            found = self._known[key] = memory_types(self._table, op, on.type, attrs)
+        return found
 
 
 def copies(placement: Placement) -> list[Copy]:

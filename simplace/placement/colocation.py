@@ -17,9 +17,10 @@ from simplace.placement import messages
 from simplace.placement.candidates import CandidateFinder, Candidates
 from simplace.placement.exemptions import EXEMPT_FROM_INPUT_COLOCATION, is_dataset_op
 from simplace.placement.kernel_support import KernelSupport, Types
-from simplace.refusal import Clash, Refused, internal, invalid
+from simplace.refusal import Refused, internal, invalid
 
 _NOWHERE = DeviceName()
+_TYING = frozenset({DataType.DT_RESOURCE, DataType.DT_VARIANT})
 _XLA = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "XLA_CPU", "XLA_GPU", "TPU"})
 
 
@@ -72,6 +73,7 @@ class ColocationGroups:
         self.soft = soft
         self.chosen: list[str] = list(graph.assigned)  # full device names, filled in as the placer decides
         self.joins: list[Join] = []
+        self.failed: Join | None = None  # the last join that could not be made
         self.notices: list[Notice] = []
         self.own_types: list[Types] = [()] * count
         self.host_only: set[int] = set()
@@ -134,6 +136,10 @@ class ColocationGroups:
         root = self.root(node)
         if self._settled[root] == device:
             return
+        self._settled[root] = device
+        if self._assigned[root] is self._resource[root] is self._requested[root] is _NOWHERE:
+            self._assigned[root] = self._resource[root] = self._requested[root] = device
+            return
         try:
             assigned = self._assigned[root].merged(device, "strict")
             resource = self._resource[root].merged(device, "override")
@@ -141,21 +147,23 @@ class ColocationGroups:
         except DeviceConflict as conflict:
             raise internal(messages.constraining_failed(str(conflict)), node) from None
         self._assigned[root], self._resource[root], self._requested[root] = assigned, resource, requested
-        self._settled[root] = device
 
     # -- steps of Initialize ------------------------------------------------------------------------------------
 
     def add_members(self) -> None:
         """Read the types and devices of every node (InitializeMember)."""
         graph, types_of = self.graph, self.support.types
-        for node in range(2, len(graph)):
-            types = types_of(graph.ops[node], graph.attrs[node], graph.requested[node])
+        rows = zip(graph.ops, graph.attrs, graph.requested, graph.assigned, strict=True)
+        for node, (op, attrs, requested, assigned) in enumerate(rows):
+            if node < 2:
+                continue
+            types = types_of(op, attrs, requested)
             self.own_types[node] = self._types[node] = types
-            if graph.assigned[node]:
+            if assigned:
                 self._add_assigned(node, types)
             elif not types:
-                raise invalid(messages.no_kernel_registered(graph, node, self.support), node)
-            elif graph.requested[node]:
+                raise invalid(messages.no_kernel_registered(graph, node, self.support), node, (node,))
+            elif requested:
                 self._add_requested(node)
 
     def join_resource_edges(self, inspected: frozenset[int]) -> None:
@@ -164,12 +172,13 @@ class ColocationGroups:
         Edges at nodes in `inspected` are left to the inspection of the called function.
         """
         graph = self.graph
+        in_types = graph.in_types
         rows = zip(graph.edge_src, graph.edge_dst, graph.edge_dst_slot, strict=True)
         for src, dst, slot in rows:
             if slot == CONTROL:
                 continue
-            dtype = graph.in_types[dst][slot]
-            if dtype != DataType.DT_RESOURCE and dtype != DataType.DT_VARIANT and dtype <= REF_OFFSET:
+            dtype = in_types[dst][slot]
+            if dtype not in _TYING and dtype <= REF_OFFSET:
                 continue
             if src in inspected or dst in inspected:
                 continue
@@ -182,10 +191,15 @@ class ColocationGroups:
 
     def join_classes(self) -> None:
         """Tie the nodes that name each other in `_class` together, by id (ColocateAllNodes)."""
-        names = self.graph.names
+        graph = self.graph
+        named = {node: class_groups(attrs) for node, attrs in enumerate(graph.attrs) if "_class" in attrs}
+        groups = {group for own in named.values() for group in own}
+        if not groups:
+            return
         anchors: dict[str, int] = {}
-        for node in range(2, len(self.graph)):
-            for group in (*class_groups(self.graph.attrs[node]), names[node]):
+        for node, name in enumerate(graph.names):
+            own_name = (name,) if name in groups and node > 1 else ()
+            for group in (*named.get(node, ()), *own_name):
                 anchor = anchors.setdefault(group, node)
                 if anchor != node:
                     self._join_class(node, anchor, group)
@@ -195,7 +209,7 @@ class ColocationGroups:
         source, target = self.root(src), self.root(dst)
         if self._leaves_composite(source, target):
             return
-        self._require_compatible(src, dst, source, target)
+        self._require_compatible(src, dst, source, target, kind)
         if not self._requested[source].compatible_with(self._requested[target]):
             kept = self._requested[source]
             self.notices.append(Notice(dst, src, str(self._requested[target]), str(kept)))
@@ -204,7 +218,7 @@ class ColocationGroups:
             self.join(Join(kind, src, dst))
         except Refused as refused:
             message = messages.joined_by_resource(self.graph, refused.refusal.message, dst)
-            raise invalid(message, dst, refused.refusal.clash) from None
+            raise invalid(message, dst, refused.refusal.ends) from None
 
     def join(self, join: Join) -> None:
         """Put two nodes in one group or raise `Refused` (ColocateNodes).
@@ -219,7 +233,9 @@ class ColocationGroups:
         self._merge_devices(new, old, join)
         types = self._common(self._types[new], self._types[old])
         if not types:
-            raise invalid(messages.no_common_type(self, join.first, join.second, x, y), join.first, self._clash(join))
+            self.failed = join
+            message = messages.no_common_type(self, join.first, join.second, x, y)
+            raise invalid(message, join.first, (join.first, join.second))
         self._types[new] = types
         self._parent[old] = new
         self._rank[new] += self._rank[new] == self._rank[old]
@@ -286,20 +302,20 @@ class ColocationGroups:
         return is_dataset_op(self.graph.ops[node], self.graph.out_types[node])
 
     def _leaves_composite(self, source: int, target: int) -> bool:
-        return any(
-            specs[source].type == COMPOSITE and specs[target].type not in (None, COMPOSITE)
-            for specs in (self._assigned, self._resource, self._requested)
-        )
+        for specs in (self._assigned, self._resource, self._requested):
+            if specs[source].type == COMPOSITE and specs[target].type not in (None, COMPOSITE):
+                return True
+        return False
 
     def _common(self, new: Types, old: Types) -> Types:
         return intersect(new, old, self.devices.type_order)
 
-    def _require_compatible(self, src: int, dst: int, source: int, target: int) -> None:
+    def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: JoinKind) -> None:
         for what, specs in (("assigned", self._assigned), ("resource", self._resource)):
-            if not specs[source].compatible_with(specs[target]):
-                clash = Clash((src, dst), (str(specs[source]), str(specs[target])), (src, dst))
+            if specs[source] is not specs[target] and not specs[source].compatible_with(specs[target]):
+                self.failed = Join(kind, src, dst)
                 message = messages.incompatible_edge(self.graph, what, specs[source], specs[target], src, dst)
-                raise invalid(message, dst, clash)
+                raise invalid(message, dst, (src, dst))
 
     def _join_class(self, node: int, anchor: int, group: str) -> None:
         try:
@@ -307,7 +323,8 @@ class ColocationGroups:
         except Refused as refused:
             message = refused.refusal.message
             if not self.soft:
-                raise invalid(messages.attach(self.graph, message, node), node, refused.refusal.clash) from None
+                raise invalid(messages.attach(self.graph, message, node), node, refused.refusal.ends) from None
+            self.failed = None  # soft placement does without this join
             self.notices.append(Notice(node, anchor, group=group, why=message))
 
     def _merge_devices(self, new: int, old: int, join: Join) -> None:
@@ -317,23 +334,15 @@ class ColocationGroups:
             requested = self._requested[new].merged(self._requested[old], "soft" if self.soft else "strict")
         except DeviceConflict as conflict:
             message = messages.cannot_colocate(self.graph, join.first, join.second, str(conflict))
-            raise invalid(message, join.first, self._clash(join)) from None
+            self.failed = join
+            raise invalid(message, join.first, (join.first, join.second)) from None
         self._assigned[new] = assigned
         self._resource[new] = resource
         self._requested[new] = requested.overwritten_by(assigned).overwritten_by(resource)
 
     def _no_candidates(self, node: int, root: int) -> Refused:
         message = messages.no_candidates(self, node, root)
-        clash = Clash((node,), (self.graph.requested[node] or str(self._requested[root]),))
-        return invalid(messages.cannot_assign(self.graph, node, message), node, clash)
-
-    def _clash(self, join: Join) -> Clash:
-        wants = tuple(self._wants(self.root(node)) for node in (join.first, join.second))
-        return Clash((join.first, join.second), wants, (join.first, join.second))
-
-    def _wants(self, root: int) -> str:
-        spec = str(self._requested[root])
-        return spec or "a device of type " + " or ".join(kind for kind, _ in self._types[root])
+        return invalid(messages.cannot_assign(self.graph, node, message), node, (node,))
 
 
 def class_groups(attrs: Mapping[str, object]) -> list[str]:

@@ -9,9 +9,9 @@ from simplace.graph.build import CONTROL
 from simplace.graph.dtypes import DataType, base
 from simplace.graph.model import Graph
 from simplace.kernels.full_type import FullType, is_host
-from simplace.kernels.full_types import FORWARDS_INPUT, full_type_of
 from simplace.kernels.table import KernelTable
 from simplace.placement.colocation import ColocationGroups
+from simplace.placement.type_inference import infer_types
 
 _PASS_THROUGH = frozenset(
     """
@@ -32,9 +32,12 @@ _ALWAYS_ON_HOST = frozenset({DataType.DT_STRING, DataType.DT_RESOURCE})
 def keep_host_only_variants(groups: ColocationGroups) -> None:
     """Narrow the groups of nodes with such a variant input to the CPU, nodes by id."""
     graph = groups.graph
+    with_variant = {types for types in set(graph.in_types) if DataType.DT_VARIANT in types}
+    if not with_variant:
+        return
     types = _FullTypes(graph, groups.support.table)
     for node in range(2, len(graph)):
-        if DataType.DT_VARIANT not in graph.in_types[node]:
+        if graph.in_types[node] not in with_variant:
             continue
         if all(kind == "CPU" for kind, _ in groups.types(node)):
             continue
@@ -43,43 +46,18 @@ def keep_host_only_variants(groups: ColocationGroups) -> None:
 
 
 class _FullTypes:
-    """Know the full types of a node's outputs, passed on by identities and control flow (WeakTypeInferencePass)."""
+    """Know the full types of a graph, inferred when the first of them is asked for."""
 
     def __init__(self, graph: Graph, table: KernelTable) -> None:
         self._graph = graph
         self._table = table
-        self._known: dict[int, tuple[FullType | None, ...]] = {}
+        self._types: list[FullType] | None = None
 
     def has_host_output(self, node: int) -> bool:
         """Say whether any output holds what must stay in host memory."""
-        return any(full is not None and is_host(full) for full in self.outputs(node))
-
-    def outputs(self, node: int) -> tuple[FullType | None, ...]:
-        """Return the full type of each output, None where nothing is known."""
-        chain: list[int] = []
-        while node not in self._known:
-            self._known[node] = own = self._declared(node)
-            inputs = FORWARDS_INPUT.get(self._graph.ops[node])
-            if inputs is None or any(own):
-                break
-            edges = [e for e in self._graph.in_edges[node] if self._graph.edge_dst_slot[e] == inputs[0]]
-            if not edges:
-                break
-            chain.append(node)
-            edge = edges[0]
-            node = self._graph.edge_src[edge]
-        made = self._known[node]
-        for passed in reversed(chain):
-            edge = next(e for e in self._graph.in_edges[passed] if self._graph.edge_dst_slot[e] == 0)
-            slot = self._graph.edge_src_slot[edge]
-            made = self._known[passed] = (made[slot] if slot < len(made) else None,) * len(
-                FORWARDS_INPUT[self._graph.ops[passed]]
-            )
-        return made
-
-    def _declared(self, node: int) -> tuple[FullType | None, ...]:
-        made = full_type_of(self._graph.ops[node], self._graph.attrs[node], self._table)
-        return made.args if made is not None else ()
+        if self._types is None:
+            self._types = infer_types(self._graph, self._table)
+        return any(map(is_host, self._types[node].args))
 
 
 def _must_stay(groups: ColocationGroups, node: int, types: _FullTypes) -> bool:

@@ -19,7 +19,7 @@ from simplace.placement.colocation import ColocationGroups, Join, JoinKind
 from simplace.placement.host_only import keep_host_only_variants
 from simplace.refusal import Refusal, Refused
 
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,23 @@ class KernelSupport:
         self._local = local
         self._constrained: dict[str, tuple[str, ...] | None] = {}
         self._known: dict[tuple[Any, ...], Types] = {}
+        self._shared: dict[tuple[str, int, str], tuple[Types, Mapping[str, Any]]] = {}
 
     def types(self, op: str, attrs: Mapping[str, Any], requested: str) -> Types:
         """Return the device types that can run the op, empty if none can."""
+        key = (op, id(attrs), requested)
+        found = self._shared.get(key)
+        if found is None:
+            # The mapping itself is kept with the answer, so that no other can come to have its id.
+            found = self._shared[key] = (self._look_up(op, attrs, requested), attrs)
+        return found[0]
+
+    def registered(self, op: str) -> str:
+        """List the op's registrations a line each, as TensorFlow's messages do (KernelsRegisteredForOp)."""
+        lines = [registration_text(kernel) for kernel in self.table.kernels(op)]
+        return "".join(lines) or "  <no registered kernels>\n"
+
+    def _look_up(self, op: str, attrs: Mapping[str, Any], requested: str) -> Types:
         if op not in self._constrained:
             self._constrained[op] = self._constrained_attrs(op)
         names = self._constrained[op]
@@ -47,11 +61,6 @@ class KernelSupport:
                 local=self._local,
             )
         return found
-
-    def registered(self, op: str) -> str:
-        """List the op's registrations a line each, as TensorFlow's messages do (KernelsRegisteredForOp)."""
-        lines = [registration_text(kernel) for kernel in self.table.kernels(op)]
-        return "".join(lines) or "  <no registered kernels>\n"
 
     def _constrained_attrs(self, op: str) -> tuple[str, ...] | None:
         if self.table.op(op) is None:

@@ -14,7 +14,7 @@ from simplace.placement.colocation import ColocationGroups
 from simplace.placement.inspection import CalledBodies, CallStack, colocate
 from simplace.placement.kernel_support import KernelSupport
 from simplace.placement.placement import Decision, Placement
-from simplace.placement.rules import ALL_RULES, Rule, View, is_generator
+from simplace.placement.rules import ALL_RULES, FOLLOWING_OPS, Rule, View, is_generator
 from simplace.refusal import Refusal, Refused
 
 IDENTITY_RULE_SINCE = (2, 17)
@@ -47,7 +47,7 @@ def place(
     refusal = None
     try:
         colocate(groups, bodies, CallStack(program.function or ""))
-        _decide(groups, decisions, View(graph, groups.chosen, _has_identity_rule(table)))
+        _Decider(groups, decisions, View(graph, groups.chosen, _has_identity_rule(table))).run()
     except Refused as refused:
         refusal = refused.refusal
     return Placement(program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal)
@@ -63,36 +63,53 @@ def refused_placement(
     return Placement(program, graph, devices, default, program.soft_placement, groups, {}, [], refusal)
 
 
-def _decide(groups: ColocationGroups, decisions: dict[int, Decision], view: View) -> None:
-    graph = groups.graph
-    postponed: list[int] = []
-    for node in range(2, len(graph)):
-        if graph.assigned[node]:
-            _settle(groups, decisions, node, Decision(graph.assigned[node], Rule.ASSIGNED))
-        elif is_generator(graph, node):
-            postponed.append(node)
-        else:
-            _settle(groups, decisions, node, _choose(groups, view, node))
-    for node in postponed:
-        _settle(groups, decisions, node, _choose(groups, view, node))
+class _Decider:
+    """Decide node by node; nodes that take the first of the same candidates share one decision."""
 
+    def __init__(self, groups: ColocationGroups, decisions: dict[int, Decision], view: View) -> None:
+        self._groups = groups
+        self._graph = groups.graph
+        self._view = view
+        self._decisions = decisions
+        self._first: dict[int, Decision] = {}  # by id of the candidates, of which the finder keeps one each
 
-def _choose(groups: ColocationGroups, view: View, node: int) -> Decision:
-    candidates = groups.candidates(node)
-    for rule in ALL_RULES:
-        answer = rule(view, node, candidates)
-        if answer is not None:
-            name, device, follows = answer
-            return Decision(device, name, follows, candidates)
-    raise AssertionError("the last rule always answers")
+    def run(self) -> None:
+        graph = self._graph
+        postponed: list[int] = []
+        for node in range(2, len(graph)):
+            if graph.assigned[node]:
+                self._settle(node, Decision(graph.assigned[node], Rule.ASSIGNED))
+            elif is_generator(graph, node):
+                postponed.append(node)
+            elif graph.ops[node] in FOLLOWING_OPS:
+                self._settle(node, self._choose(node))
+            else:
+                self._settle(node, self._first_choice(node))
+        for node in postponed:
+            self._settle(node, self._choose(node))
 
+    def _choose(self, node: int) -> Decision:
+        candidates = self._groups.candidates(node)
+        for rule in ALL_RULES:
+            answer = rule(self._view, node, candidates)
+            if answer is not None:
+                name, device, follows = answer
+                return Decision(device, name, follows, candidates)
+        raise AssertionError("the last rule always answers")
 
-def _settle(groups: ColocationGroups, decisions: dict[int, Decision], node: int, decision: Decision) -> None:
-    groups.chosen[node] = decision.device
-    spec = DeviceName.parse(decision.device)
-    assert spec is not None, f"{decision.device} is the name of a device in the set"
-    groups.limit_to_assigned(node, spec)
-    decisions[node] = decision
+    def _first_choice(self, node: int) -> Decision:
+        candidates = self._groups.candidates(node)
+        known = self._first.get(id(candidates))
+        if known is None:
+            known = self._first[id(candidates)] = self._choose(node)
+        return known
+
+    def _settle(self, node: int, decision: Decision) -> None:
+        self._groups.chosen[node] = decision.device
+        spec = DeviceName.parse(decision.device)
+        assert spec is not None, f"{decision.device} is the name of a device in the set"
+        self._groups.limit_to_assigned(node, spec)
+        self._decisions[node] = decision
 
 
 def _has_identity_rule(table: KernelTable) -> bool:

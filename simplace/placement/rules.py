@@ -14,6 +14,10 @@ from simplace.graph.dtypes import REF_OFFSET
 from simplace.graph.model import Graph
 from simplace.placement.candidates import Candidates
 
+METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
+IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
+FOLLOWING_OPS = METADATA_OPS | IDENTITY_OPS  # only for these and for generators has any rule but the last an answer
+
 
 class Rule(Enum):
     """Name the rule that decided, in the order in which TensorFlow asks them."""
@@ -45,7 +49,7 @@ RuleFunction = Callable[[View, int, Candidates], Answer]
 
 def metadata(view: View, node: int, candidates: Candidates) -> Answer:
     """Put Shape, Size and Rank where their first in-edge comes from: they read no data."""
-    if view.graph.ops[node] not in ("Shape", "Size", "Rank") or not view.graph.in_edges[node]:
+    if view.graph.ops[node] not in METADATA_OPS or not view.graph.in_edges[node]:
         return None
     source = view.graph.edge_src[view.graph.in_edges[node][0]]
     device = view.follows(source, candidates)
@@ -55,7 +59,7 @@ def metadata(view: View, node: int, candidates: Candidates) -> Answer:
 def identity(view: View, node: int, candidates: Candidates) -> Answer:
     """Put an Identity with one input and one consumer, both asking for the same device, where its input is."""
     graph = view.graph
-    if graph.ops[node] not in ("Identity", "RefIdentity") or not view.identity_rule or graph.requested[node]:
+    if graph.ops[node] not in IDENTITY_OPS or not view.identity_rule or graph.requested[node]:
         return None
     if len(graph.in_edges[node]) != 1 or len(graph.out_edges[node]) != 1:
         return None
@@ -88,5 +92,7 @@ ALL_RULES: tuple[RuleFunction, ...] = (metadata, identity, generator, first_cand
 
 def is_generator(graph: Graph, node: int) -> bool:
     """Say whether a node waits for the second pass: no data input and one output that is no reference."""
+    if graph.in_types[node]:
+        return False
     out = graph.out_types[node]
-    return not graph.in_types[node] and len(out) == 1 and out[0] <= REF_OFFSET
+    return len(out) == 1 and out[0] <= REF_OFFSET

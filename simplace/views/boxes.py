@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simplace.graph.dtypes import DataType
+from simplace.placement.conflict import conflict
 from simplace.placement.placement import Placement
 from simplace.views.folding import LEFT_OUT, fold
 from simplace.views.scopes import OTHERS, Path, open_scopes, stem, steps
@@ -77,7 +78,9 @@ def tidy_path(name: str) -> Path:
 def _drawn(placement: Placement) -> list[int]:
     """List the decided nodes, with those over which a refused placement failed."""
     refusal = placement.refusal
-    clash = () if refusal is None else (refusal.node, *refusal.clash.nodes, *refusal.clash.path)
+    found = conflict(placement)
+    ties = () if found is None else [node for join in found.path for node in (join.first, join.second)]
+    clash = () if refusal is None else (refusal.node, *refusal.ends, *ties)
     return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
 
 

@@ -171,10 +171,8 @@ def _asked(placement: Placement, box: Box, members: list[int]) -> str:
 
 def _wanted(placement: Placement, node: int) -> str:
     """Spell what a node that could not be placed insists on."""
-    refusal = placement.refusal
-    assert refusal is not None, "only a refused placement leaves nodes without a device"
-    wants = dict(zip(refusal.clash.nodes, refusal.clash.wants, strict=False))
-    return _short(placement, wants[node]) if node in wants else _request(placement, node)
+    assert placement.refusal is not None, "only a refused placement leaves nodes without a device"
+    return _request(placement, node)
 
 
 def _was_granted(placement: Placement, node: int) -> bool:

@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 
 from simplace.comparison import Agreement
-from simplace.explain import sentence
+from simplace.explain import explain_conflict, sentence
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.surprises import Surprise, find_surprises
@@ -143,9 +143,7 @@ def _refusal(placement: Placement) -> str:
     assert refusal is not None, "asked only for a refused placement"
     lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
-    for node, wants in zip(refusal.clash.nodes, refusal.clash.wants, strict=True):
-        view = placement.node(node)
-        lines.append(f"  {view.name} ({view.op}) wants {wants}" + (f", {view.source}" if view.source else ""))
+    lines += [f"  {line}" for line in explain_conflict(placement)]
     return "\n".join(lines)
 
 

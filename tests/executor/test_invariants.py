@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -68,7 +69,7 @@ def test_lanes_do_one_thing_at_a_time(executor: str, world: tuple[str, Costs], i
     done = simulated(world, executor, inter_op=inter, intra_op=intra, cores=2)
     for own in done.trace.by_lane:
         spans = [done.trace.spans[i] for i in own]
-        assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+        assert all(a.end <= b.start for a, b in pairwise(spans))
     workers = [lane for lane in done.trace.lanes if lane.kind == "worker"]
     assert len(workers) == inter * (1 if executor == "tensorflow" else len(done.priced.graph.devices))
 
@@ -119,7 +120,7 @@ def test_critical_path_reaches_from_start_to_end(executor: str, world: tuple[str
         return
     assert path[0].start == 0
     assert path[-1].end == done.trace.makespan
-    assert all(a.end == b.start for a, b in zip(path, path[1:], strict=False) if "shard" not in (a.kind, b.kind))
+    assert all(a.end == b.start for a, b in pairwise(path) if "shard" not in (a.kind, b.kind))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -136,7 +137,9 @@ def test_memory_returns_to_what_is_resident(executor: str, world: tuple[str, Cos
 def test_same_input_gives_same_bytes(executor: str) -> None:
     text = "x = Placeholder() @c {dtype=float}\n" + "\n".join(f"a{i} = Neg(x) {DEVICES[i % 3]}" for i in range(30))
     texts = {
-        json.dumps([schedule(placed(text), costs=Costs(), executor=executor, inter_op=3).to_json() for _ in range(2)][k])
+        json.dumps(
+            [schedule(placed(text), costs=Costs(), executor=executor, inter_op=3).to_json() for _ in range(2)][k]
+        )
         for k in range(2)
     }
     assert len(texts) == 1
@@ -144,5 +147,5 @@ def test_same_input_gives_same_bytes(executor: str) -> None:
 
 def test_threads_refuse_what_is_impossible() -> None:
     for bad in ({"inter_op": -2}, {"intra_op": -1}, {"cores": 0}, {"steps": 0}, {"gpu_thread_mode": "many"}):
-        with pytest.raises(Exception, match="not possible|not a TF_GPU_THREAD_MODE"):
+        with pytest.raises(Exception, match=r"not possible|not a TF_GPU_THREAD_MODE"):
             Threads(**bad)  # type: ignore[arg-type]

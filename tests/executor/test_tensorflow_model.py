@@ -177,11 +177,15 @@ def test_loop_across_devices_copies_each_iteration() -> None:
 
 
 def test_loop_on_the_branch_not_taken_is_skipped() -> None:
-    text = """
+    text = (
+        """
         p = Placeholder() @c {dtype=bool}
         x = Placeholder() @c {dtype=float}
         s = Switch(x, p) @c
         other = Neg(s:1) @c
-    """ + LOOP.replace("zero = Const() @c {dtype=float}", "zero = Identity(s) @c") + "m = Merge(exit, other) @c {N=2}\n"
+    """
+        + LOOP.replace("zero = Const() @c {dtype=float}", "zero = Identity(s) @c")
+        + "m = Merge(exit, other) @c {N=2}\n"
+    )
     done = run(text + "E = Exp(m) @c", branches={"p": 1})
     assert order(done) == "other E"

@@ -4,9 +4,9 @@ import pytest
 
 from simplace.placement.candidates import Fallback
 from simplace.placement.colocation import JoinKind, Notice, class_groups, intersect
+from simplace.placement.conflict import conflict
 from simplace.placement.kernel_support import Types
 from simplace.placement.placement import Placement
-from simplace.refusal import Clash
 from tests.placement.real import CPU0, GPU1, WORLD
 from tests.placement.worlds import answer, answers
 
@@ -106,8 +106,10 @@ def test_clash_names_both_ends_and_their_wishes() -> None:
     ids = placement.graph.ids
     assert placement.refusal is not None
     assert (placement.refusal.code, placement.refusal.node) == ("INVALID_ARGUMENT", ids["c"])
-    ends = (ids["b"], ids["c"])
-    assert placement.refusal.clash == Clash(ends, ("/device:GPU:1", "/device:CPU:0"), ends)
+    found = conflict(placement)
+    assert found is not None
+    assert [(want.node, want.device) for want in found.wants] == [(ids["b"], "/GPU:1"), (ids["a"], "/CPU:0")]
+    assert [(join.first, join.second) for join in found.path] == [(ids["b"], ids["c"]), (ids["a"], ids["c"])]
 
 
 def test_group_is_fixed_where_its_first_node_is_put() -> None:

@@ -96,6 +96,7 @@ class FunctionCalls:
         self._gpus = gpus
         self._machine = request.machine
         self._narrow = request.options.function
+        self._has_told_devices = False
         self._made_up: dict[tuple[Any, ...], dict[str, str]] = {}
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
@@ -143,7 +144,8 @@ class FunctionCalls:
     ) -> None:
         if self._narrow and shown.split(" ")[0] != self._narrow:
             return
-        if not self._recorder.programs:  # now, in case the program crashes later
+        if not self._has_told_devices:  # now, in case the program crashes later
+            self._has_told_devices = True
             self._recorder.event("devices", devices=of_context(self._machine))
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)

@@ -1,0 +1,36 @@
+"""Memory alive: peaks, holders, running out."""
+
+from simplace.graph.node_def import ShapeAttr
+from tests.executor.worlds import Costs, run
+
+assert ShapeAttr  # the worlds' `shape` is a vector of two floats
+CHAIN = """
+    x = Placeholder() @g0 {dtype=float, shape=shape}
+    A = Neg(x) @g0
+    B = Neg(A) @g0
+    C = Neg(B) @g0
+"""
+
+
+def test_chain_holds_two_tensors_at_a_time() -> None:
+    gpu = run(CHAIN).memory[1]
+    # Each takes the least that a GPU's allocator gives out; the placeholder's is dropped with A.
+    assert (gpu.peak, gpu.resident) == (512, 0)
+
+
+def test_identity_shares_its_input() -> None:
+    text = CHAIN.replace("B = Neg(A)", "B = Identity(A)")
+    assert run(text).memory[1].peak == 512
+
+
+def test_memory_that_runs_out_names_the_op_and_the_tensors() -> None:
+    gpu = run(CHAIN + "D = AddV2(A, C) @g0", Costs(limit=600)).memory[1]
+    done = run(CHAIN + "D = AddV2(A, C) @g0", Costs(limit=600))
+    names = done.priced.graph.nodes
+    assert names[gpu.runs_out].name == "C"
+    assert sorted(names[held.node].name for held in gpu.alive_then) == ["A", "B", "C"]
+
+
+def test_given_limit_wins_over_the_hardware() -> None:
+    gpu = "/job:localhost/replica:0/task:0/device:GPU:0"
+    assert run(CHAIN, Costs(limit=10**9), limits={gpu: 256}).memory[1].runs_out >= 0
