@@ -12,12 +12,10 @@ from simplace.devices import DeviceSet, device, local_devices
 from simplace.errors import ProgramError, TargetError, choices
 from simplace.importers import graph_def
 from simplace.importers.program import Program
-from simplace.kernels.extra import load_extra
 from simplace.kernels.table import KernelTable
 from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Options
 from simplace.oracle.observation import LoggedNode, Observation, ObservedProgram
-from simplace.oracle.oracle import observe, observe_file
 from simplace.progress import Stage, silent
 from simplace.result import Placed, Result
 from simplace.simulation import simulate
@@ -97,6 +95,8 @@ def check(target: str, settings: Settings | None = None) -> Result:
     if parsed.kind == "keras":
         raise TargetError(f"{target}: {_NO_GRAPH}")
     options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
+    from simplace.oracle.oracle import observe_file
+
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -122,6 +122,8 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
         soft_placement=settings.soft_placement,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...")
+    from simplace.oracle.oracle import observe
+
     observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
     if not observed.programs:
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
@@ -184,7 +186,11 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
 
 
 def _table(table: KernelTable, settings: Settings) -> KernelTable:
-    return table.with_extra(load_extra(Path(settings.kernels))) if settings.kernels else table
+    if not settings.kernels:
+        return table
+    from simplace.kernels.extra import load_extra
+
+    return table.with_extra(load_extra(Path(settings.kernels)))
 
 
 def _devices_of(machine: Machine) -> DeviceSet:

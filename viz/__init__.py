@@ -5,18 +5,32 @@ Describe what to draw with `Figure` (of `Group`, `Node`, `Edge`) or `Table` (of 
 a `dot` on PATH, otherwise the Graphviz in pygraphviz's wheels. A wrong record raises `FigureError`,
 a drawing that fails raises `LayoutError`.
 
+>>> from viz import Edge, Figure, Node, draw
 >>> figure = Figure("Two ops", nodes=(Node("x", "x"), Node("y", "y")), edges=(Edge("x", "y"),))
 >>> draw(figure, "png")[1:4]
 b'PNG'
 """
 
-from viz.dot import to_dot
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from viz.errors import FigureError, LayoutError
-from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
-from viz.html import NotebookFigure, inline_svg, to_html
-from viz.layout import Format, draw, render
 from viz.table import Align, Column, Table
 from viz.text import print_table, to_text
+
+if TYPE_CHECKING:
+    from viz.dot import to_dot
+    from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
+    from viz.html import NotebookFigure, inline_svg, to_html
+    from viz.layout import Format, draw, render
+
+# Imported when first asked for: a program that only writes tables does without Graphviz.
+_LATER = {
+    "viz.dot": ("to_dot",),
+    "viz.figure": ("Direction", "Edge", "EdgeKind", "Figure", "Group", "Node", "NodeKind"),
+    "viz.html": ("NotebookFigure", "inline_svg", "to_html"),
+    "viz.layout": ("Format", "draw", "render"),
+}
 
 __all__ = [
     "Align",
@@ -41,3 +55,10 @@ __all__ = [
     "to_html",
     "to_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds. With
 `"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
-`"includes_overheads": true` they hold the executor's bookkeeping, and none is added.
+`"includes_overheads": true` they hold the executor's bookkeeping, and only hand-offs between threads are added.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class RecordedCosts:
     @property
     def overheads(self) -> Overheads:
         """Return the executor's fixed times."""
-        return Overheads() if self.includes_overheads else self.rest.overheads
+        found = self.rest.overheads
+        return Overheads(hand_off_s=found.hand_off_s) if self.includes_overheads else found
 
     @property
     def clock(self) -> float:

@@ -59,8 +59,9 @@ class TensorSizes:
             return shapes[slot]
         attrs = graph.attrs[node]
         stated = attrs.get("_output_shapes")
-        if isinstance(stated, tuple) and slot < len(stated) and isinstance(stated[slot], ShapeAttr):
-            return stated[slot].dims
+        if isinstance(stated, tuple) and slot < len(stated):
+            value = stated[slot]
+            return value.dims if isinstance(value, ShapeAttr) else None
         value = attrs.get("value") if graph.ops[node] == "Const" else attrs.get("shape")
         if isinstance(value, TensorInfo):
             return value.shape
