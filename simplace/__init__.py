@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simplace._version import __version__
 
 if TYPE_CHECKING:
-    from simplace.oracle.machine import Machine
-    from simplace.result import Result
+    from simplace.library import Placements
 
 __all__ = ["__version__", "check", "place"]
+
+# The functions import what they need when they are called, so that `simplace --help` is instant.
 
 
 def place(
@@ -25,18 +25,17 @@ def place(
     max_calls: int = 10,
     timeout: float | None = 300.0,
     kernels: str = "",
-) -> Result:
+) -> Placements:
     """Place every program of a target and return the result, which explains, draws and exports itself.
 
     `target` is what `simplace show` takes: a script (`model.py`, `model.py:function`), a SavedModel directory, or a
     .pb, .pbtxt or .keras file. `devices` is a list such as "cpu:1,gpu:2" or a TOML file. `soft_placement` None keeps
     what the program sets. `timeout` is in seconds. Raises `simplace.errors.SimplaceError` for what the user can mend.
     """
-    from simplace import targets
+    from simplace import library, targets
 
-    machine, note = _machine(devices, visible)
-    settings = targets.Settings(machine, soft_placement, tuple(arguments), max_calls, timeout, kernels)
-    return targets.place(target, settings).with_devices_note(note)
+    chosen = {"max_calls": max_calls, "time_limit": timeout, "kernels": kernels, "arguments": tuple(arguments)}
+    return library.run(targets.place, target, devices, visible, soft_placement=soft_placement, **chosen)
 
 
 def check(
@@ -49,16 +48,9 @@ def check(
     max_calls: int = 10,
     timeout: float | None = 300.0,
     kernels: str = "",
-) -> Result:
+) -> Placements:
     """Do what `place` does, and let TensorFlow place files too; `result.agrees` says whether it does the same."""
-    from simplace import targets
+    from simplace import library, targets
 
-    machine, note = _machine(devices, visible)
-    settings = targets.Settings(machine, soft_placement, tuple(arguments), max_calls, timeout, kernels)
-    return targets.check(target, settings).with_devices_note(note)
-
-
-def _machine(devices: str | None, visible: str | None) -> tuple[Machine, str]:
-    from simplace.machine_file import machine
-
-    return machine(devices, visible, os.environ)
+    chosen = {"max_calls": max_calls, "time_limit": timeout, "kernels": kernels, "arguments": tuple(arguments)}
+    return library.run(targets.check, target, devices, visible, soft_placement=soft_placement, **chosen)

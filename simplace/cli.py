@@ -276,7 +276,9 @@ def _check_writable(name: str) -> None:
 
 
 def _write_json(result: Result, name: str) -> None:
-    text = json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n"
+    from simplace.exports.json_report import report
+
+    text = json.dumps(report(result), indent=1, ensure_ascii=False) + "\n"
     if name == "-":
         sys.stdout.write(text)
     else:

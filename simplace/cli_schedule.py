@@ -1,4 +1,4 @@
-"""The subcommand `schedule`: simulate when the ops of a placed program run."""
+"""The subcommands about time: `schedule`, `measure`, and `check --schedule`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _FIGURES = (".svg", ".png", ".pdf", ".dot")
 
 
 def add(commands: Any, add_target: Any, settings: Any) -> None:
-    """Add the subcommand; `add_target` adds a target's options, `settings` reads them."""
+    """Add the subcommands; `add_target` adds a target's options, `settings` reads them."""
+    _add_schedule(commands, add_target, settings)
+    _add_measure(commands)
+    _extend_check(commands.choices["check"], settings)
+
+
+def _add_schedule(commands: Any, add_target: Any, settings: Any) -> None:
     parser = commands.add_parser("schedule", help="simulate when what runs: threads, streams, copies, memory")
     add_target(parser)
     parser.add_argument("--inter-op", metavar="N[,N...]", default="0", help="threads that run ops; several compare; "
@@ -50,6 +56,29 @@ def add(commands: Any, add_target: Any, settings: Any) -> None:
     parser.set_defaults(command=lambda options: _schedule(options, settings))
 
 
+def _add_measure(commands: Any) -> None:
+    parser = commands.add_parser("measure", help="record how long a graph file's ops take on this computer's CPU")
+    parser.add_argument("target", metavar="GRAPH", help="a .pb or .pbtxt graph without placeholders")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the cost file to write, for --costs")
+    parser.add_argument("--intra-op", metavar="N", type=_whole, default=1, help="threads that share one op "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", type=_whole, default=10, help="steps to trace (default: %(default)s)")
+    parser.set_defaults(command=_measure)
+
+
+def _extend_check(parser: argparse.ArgumentParser, settings: Any) -> None:
+    parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps of a graph file, "
+                        "on this computer's CPU")  # fmt: skip
+    parser.add_argument("--inter-op", metavar="N[,N...]", default="1,2", help="with --schedule: the settings to run "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", type=_whole, default=12, help="with --schedule: steps to trace "
+                        "(default: %(default)s)")  # fmt: skip
+    usual = parser.get_default("command")
+    parser.set_defaults(
+        command=lambda options: _check_schedule(options, settings) if options.schedule else usual(options)
+    )
+
+
 def _whole(text: str) -> int:
     try:
         return int(text)
@@ -76,6 +105,34 @@ def _schedule(options: argparse.Namespace, read_settings: Any) -> int:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
         print(f"\n{to_text(table)}", file=out)
     _write_files(schedule, options)
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from simplace.oracle.measure.measure import measure
+
+    found = measure(Path(options.target), intra_op=options.intra_op, steps=max(1, options.steps))
+    _write(options.output, (json.dumps(found.costs(), indent=1) + "\n").encode())
+    return 0
+
+
+def _check_schedule(options: argparse.Namespace, read_settings: Any) -> int:
+    from simplace.schedule_check import check_schedule
+    from simplace.targets import place
+    from simplace.views.schedule_tables import agreement_table
+    from viz import to_text
+
+    options.devices = options.devices or "cpu:1,gpu:0"
+    with progress() as stage:
+        result = place(options.target, read_settings(options, stage))
+        stage("running real steps")
+        rows = check_schedule(
+            Path(options.target),
+            _chosen(result, None).placement,
+            inter_op=_sizes(options.inter_op),
+            steps=max(1, options.steps),
+        )
+    print(to_text(agreement_table(rows)))
     return 0
 
 

@@ -11,6 +11,7 @@ from simplace.comparison import Agreement
 from simplace.devices import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, choices
 from simplace.explain import Explanation, explain, find
+from simplace.graph.interchange import to_networkx
 from simplace.partition.transfers import Copy, copies
 from simplace.placement.placement import PlacedNode, Placement
 
@@ -105,17 +106,4 @@ class Result:
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""
-        from simplace.graph.interchange import to_networkx
-
         return to_networkx((self.program(program) if program else self.programs[0]).placement)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON-ready data (schema simplace/placement/1)."""
-        from simplace.exports.json_report import report
-
-        return report(self)
-
-    def _repr_html_(self) -> str:
-        from simplace.views.notebook import html
-
-        return html(self)

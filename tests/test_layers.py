@@ -10,16 +10,17 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 
 # Who may import whom inside simplace, besides errors; a name stands for a package or a top-level module.
 ALLOWED = {
-    "__init__": {"_version", "result", "targets", "machine_file", "oracle"},
+    "__init__": {"_version", "library", "targets"},
+    "library": {"targets", "exports", "machine_file", "result", "views"},
     "__main__": {"cli"},
     "cli": {
         "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph",
-        "cli_schedule",
+        "cli_schedule", "exports",
     },
     "targets": {
         "call_device", "comparison", "devices", "progress", "importers", "kernels", "oracle", "result", "simulation",
     },
-    "result": {"comparison", "devices", "exports", "explain", "graph", "partition", "placement", "views"},
+    "result": {"comparison", "devices", "explain", "graph", "partition", "placement"},
     "simulation": {"call_device", "devices", "graph", "importers", "kernels", "lowering", "placement", "refusal"},
     "comparison": {"devices", "oracle", "placement"},
     "explain": {"devices", "graph", "kernels", "partition", "placement"},

@@ -18,11 +18,15 @@ MACHINES = (
 )  # fmt: skip
 
 
+_TIMES = 16
+
+
 @dataclass(slots=True)
 class Count:
     """Count what random programs came to; `in_a_row` counts the programs since the last one that differed.
 
-    A program counts once TensorFlow has placed, or refused, one of its graphs at least.
+    A program counts once TensorFlow has placed, or refused, one of its graphs at least. `by_chance` counts those that
+    TensorFlow does not place alike itself when it is asked again: it walks a hash set of addresses.
     """
 
     programs: int = 0
@@ -33,18 +37,22 @@ class Count:
     differing: int = 0
     in_a_row: int = 0
     not_placed: int = 0
+    by_chance: int = 0
     ends: list[str] = field(default_factory=list)
 
-    def add(self, names: list[str], batch: Batch) -> list[str]:
-        """Count a batch; return the names of the programs that differ."""
+    def add(self, names: list[str], batch: Batch, chance: frozenset[str] = frozenset()) -> list[str]:
+        """Count a batch; return the names of the programs that differ, without those that differ by `chance`."""
         by_program: dict[str, list[Outcome]] = {name: [] for name in names}
         for outcome in batch.outcomes:  # one without a name of ours would be an eager op's
             by_program.setdefault(outcome.program, []).append(outcome)
         if batch.ended:
             self.ends.append(batch.ended)
-        return [name for name, outcomes in by_program.items() if self._add_one(name, outcomes, batch)]
+        return [name for name, outcomes in by_program.items() if self._add_one(name, outcomes, batch, chance)]
 
-    def _add_one(self, name: str, outcomes: list[Outcome], batch: Batch) -> bool:
+    def _add_one(self, name: str, outcomes: list[Outcome], batch: Batch, chance: frozenset[str]) -> bool:
+        if name in chance:
+            self.by_chance += 1
+            return False
         if not outcomes:
             self.not_placed += name not in batch.unreached
             return False
@@ -63,7 +71,7 @@ class Count:
             f"{self.programs} programs, {self.placements} placements ({self.refused} refused by TensorFlow), "
             f"{self.nodes} nodes: {self.differing} programs differ, {self.in_a_row} agree in a row; "
             f"{self.failed_later} placements failed after placing, {self.not_placed} programs placed nothing, "
-            f"{len(self.ends)} ended TensorFlow's process"
+            f"{self.by_chance} are placed otherwise by TensorFlow itself each time, {len(self.ends)} ended its process"
         )
 
 
@@ -89,6 +97,19 @@ def rounds(seed: int, programs: int, size: int, count: Count, machine: Machine |
         sources = {f"p{one}": generate(one, table, chosen.gpus, chosen.cpus) for one in seeds}
         while sources:
             batch = runner.run(sources, chosen)
-            differing = count.add([name for name in sources if name not in batch.unreached], batch)
+            chance = _by_chance(sources, batch, chosen)
+            differing = count.add([name for name in sources if name not in batch.unreached], batch, chance)
             yield Round(first, chosen, batch, {name: sources[name] for name in differing})
             sources = {name: sources[name] for name in batch.unreached[1:]}  # the first of them ended the process
+
+
+def _by_chance(sources: dict[str, str], batch: Batch, machine: Machine) -> frozenset[str]:
+    """Name the differing programs that TensorFlow places as simplace does when it is asked again."""
+    suspects = dict.fromkeys(outcome.program for outcome in batch.outcomes if outcome.differences)
+    return frozenset(name for name in suspects if name in sources and _changes_its_mind(sources[name], machine))
+
+
+def _changes_its_mind(source: str, machine: Machine) -> bool:
+    again = runner.run({f"p{i}": source for i in range(_TIMES)}, machine)
+    differing = {outcome.program for outcome in again.outcomes if outcome.differences}
+    return len(differing) < len({outcome.program for outcome in again.outcomes})

@@ -42,6 +42,7 @@ class _Program:
         self.real: list[str | None] = [f"/GPU:{i}" for i in range(min(gpus, 3))] + [f"/CPU:{i}" for i in range(cpus)]
         self.devices = self.real * 4 + _odd_devices(gpus, self.soft, self.random)
         self.scope_rate = self.random.choice((0.05, 0.1, 0.35, 0.6))
+        self.parts = self.random.choice((1, 1, 1, 2, 3)) if self.in_session else 1
         self.colocations = self.random.choice((0.0, 0.3, 1.0))
         self.variables: dict[str, list[str]] = {}
         self.ref_variables: dict[str, list[str]] = {}
@@ -81,7 +82,7 @@ class _Program:
             for dtype in self.random.choices(("float32", "float32", "int32", "int64", "string", "bool"), k=2):
                 with self.scope():
                     self._session_variable(dtype)
-            for part in range(self.random.choice((1, 1, 1, 2, 3))):
+            for part in range(self.parts):
                 if part:
                     self.put("yield")
                 self.body(env, self.random.randint(1, 2), self.random.randint(2, 8))
@@ -128,7 +129,7 @@ class _Program:
             )
         elif chance < 0.35 and self.functions:
             self.call_again(env)
-        elif chance < 0.42:
+        elif chance < 0.42 and self.parts == 1:  # a gradient changes calls that the session already has
             self.put_value(env, "float32", f"tf.gradients({env.pick('float32', self)}, [{env.pick('float32', self)}])")
         elif self.random.random() < self.wildness:
             self.wild(env)
@@ -147,7 +148,8 @@ class _Program:
             self.put_value(env, dtype, self.fill(text, env).replace("$", name))
             return
         dtype, text = self.random.choice(choices)
-        self.put_value(env, dtype, self.fill(text, env))
+        if self.parts == 1 or "gradients" not in text:
+            self.put_value(env, dtype, self.fill(text, env))
 
     def fill(self, text: str, env: _Values) -> str:
         """Put values into the holes of a template."""

@@ -2,7 +2,8 @@
 
 The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds. With
 `"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
-`"includes_overheads": true` they hold the executor's bookkeeping, and only hand-offs between threads are added.
+`"includes_overheads": true` they hold the executor's bookkeeping; what is added is `"gap"`, the seconds between two
+nodes on one thread, and hand-offs between threads.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class RecordedCosts:
     rest: CostModel
     intra_op: int = 1
     includes_overheads: bool = False
+    gap_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -38,7 +40,7 @@ class RecordedCosts:
     def overheads(self) -> Overheads:
         """Return the executor's fixed times."""
         found = self.rest.overheads
-        return Overheads(hand_off_s=found.hand_off_s) if self.includes_overheads else found
+        return Overheads(self.gap_s, hand_off_s=found.hand_off_s) if self.includes_overheads else found
 
     @property
     def clock(self) -> float:
@@ -83,11 +85,12 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     nodes = values.get("nodes") if isinstance(values, dict) and values.get("schema") == SCHEMA else None
     if not isinstance(nodes, dict):
         raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
-    for name, seconds in nodes.items():
+    for name, seconds in (*nodes.items(), ("gap", values.get("gap", 0.0))):
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e6:
             raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
     times = {name: float(seconds) for name, seconds in nodes.items()}
     intra_op = values.get("intra_op", 1)
     if not isinstance(intra_op, int) or intra_op < 1:
         raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it is a whole number above 0")
-    return RecordedCosts(file, times, rest, intra_op, values.get("includes_overheads") is True)
+    is_whole = values.get("includes_overheads") is True
+    return RecordedCosts(file, times, rest, intra_op, is_whole, float(values.get("gap", 0.0)))

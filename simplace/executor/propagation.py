@@ -85,7 +85,8 @@ class Propagator:
     @property
     def is_done(self) -> bool:
         """Say whether nothing runs any more."""
-        return not self._root.iterations or self._root.iterations[0].running == 0
+        root = self._root.iterations[0]
+        return root.running == 0 and root.open_frames == 0
 
     def done(self, activation: Activation, outputs: list[Payload]) -> list[Activation]:
         """Finish a node; return the nodes that became ready, in the executor's order.

@@ -86,6 +86,7 @@ class _Simulation:
         self.in_caller = threads.inter_op == -1 and len(self.graph.devices) == 1
         self.propagator = self._new_propagator()
         self.meetings: dict[tuple[int, Iteration], _Meeting] = {}
+        self.sender = {receive: send for send, receive in self.graph.receiver.items()}
         self.is_over = False
 
     # set-up
@@ -332,14 +333,13 @@ class _Simulation:
             meeting.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)
             activation.iteration.running += 1
         if meeting.receive is not None:
-            self._transfer(activation.node, meeting, worker)
+            self._transfer(activation.node, meeting, worker, span)
 
     def _post_receive(self, activation: Activation, worker: Worker, span: int) -> None:
         meeting = self._meeting(activation.node, activation.iteration)
         meeting.receive = activation
         if meeting.sent_by >= 0:
-            send = next(s for s, r in self.graph.receiver.items() if r == activation.node)
-            self._transfer(send, meeting, worker)
+            self._transfer(self.sender[activation.node], meeting, worker, span)
 
     def _meeting(self, receive: int, iteration: Iteration) -> _Meeting:
         return self.meetings.setdefault((receive, iteration), _Meeting())
@@ -347,8 +347,8 @@ class _Simulation:
     def _is_posted_by_source(self, receive: int) -> bool:
         return bool(self.graph.ins[receive])
 
-    def _transfer(self, send: int, meeting: _Meeting, worker: Worker) -> None:
-        """Both ends are there: copy, or share the buffer where both are host memory."""
+    def _transfer(self, send: int, meeting: _Meeting, worker: Worker, last: int) -> None:
+        """Both ends are there, `last` came later: copy, or share the buffer where both are host memory."""
         receive = meeting.receive
         assert receive is not None, "a transfer needs both ends"
         receive.is_dead = meeting.is_dead
@@ -357,9 +357,9 @@ class _Simulation:
         stream, waits_for = self._way(send, number)
         if stream is None or meeting.is_dead:
             outputs = [meeting.payload]
-            self._received(receive, outputs, worker, meeting.sent_by)
+            self._received(receive, outputs, worker, last)
             return
-        span = self._enqueue(stream, send, "copy", duration, meeting.sent_by, waits_for, receive)
+        span = self._enqueue(stream, send, "copy", duration, last, waits_for, receive)
         copy = self.graph.copies[number]
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
         start = self.recorder.spans[span].start

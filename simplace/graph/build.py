@@ -8,8 +8,7 @@ the sink. Beyond eight edges TensorFlow's own order depends on addresses; here i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from simplace.graph.node_def import NodeDef
 
@@ -18,8 +17,7 @@ SOURCE = "_SOURCE"
 SINK = "_SINK"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Say where a node was written: in which library function ("" for the graph itself), under which name.
 
     `via` is the call, If, Case or While that brought it into the graph, "" for a node that was there from the start.

@@ -188,26 +188,34 @@ class _NodeReader:
     """Convert sealed nodes; nodes with equal attributes share one mapping, equal names are one string."""
 
     def __init__(self) -> None:
+        self._entry = protos.message_class("NodeDef.AttrEntry")
         self._known: dict[tuple[bytes, ...], Mapping[str, AttrValue]] = {(): _NO_ATTRS}
+        self._entries: dict[bytes, tuple[str, AttrValue]] = {}
 
     def nodes(self, messages: Any) -> tuple[NodeDef, ...]:
         known = self._known
         nodes = []
         for message in messages:
-            entries = tuple(message.attr)
-            attrs = known.get(entries)
+            sealed = tuple(message.attr)
+            attrs = known.get(sealed)
             if attrs is None:
-                attrs = self._opened(entries)
+                attrs = self._opened(sealed)
             inputs = tuple(map(intern, message.input))
             nodes.append(NodeDef(intern(message.name), intern(message.op), intern(message.device), inputs, attrs))
         return tuple(nodes)
 
-    def _opened(self, entries: tuple[bytes, ...]) -> Mapping[str, AttrValue]:
-        sealed = protos.sealed_class("NodeDef")(attr=entries)
-        attrs = attrs_from_message(protos.message_class("NodeDef").FromString(sealed.SerializeToString()).attr)
-        if sum(map(len, entries)) <= _LARGEST_SHARED:
-            self._known[entries] = attrs
+    def _opened(self, sealed: tuple[bytes, ...]) -> Mapping[str, AttrValue]:
+        attrs = dict([self._entries.get(entry) or self._opened_entry(entry) for entry in sealed])
+        if sum(map(len, sealed)) <= _LARGEST_SHARED:
+            self._known[sealed] = attrs
         return attrs
+
+    def _opened_entry(self, entry: bytes) -> tuple[str, AttrValue]:
+        message = self._entry.FromString(entry)
+        pair = intern(message.key), attr_value(message.value)
+        if len(entry) <= _LARGEST_SHARED:
+            self._entries[entry] = pair
+        return pair
 
 
 def _tensor(message: Any) -> TensorInfo:

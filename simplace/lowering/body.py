@@ -14,7 +14,7 @@ from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, GraphBuilder, Node
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.lowering.construct import Draft, assemble, check_input_count
+from simplace.lowering.construct import Draft, assemble, wrong_input_count
 from simplace.lowering.signatures import Signatures
 
 ARGUMENTS = frozenset({"_Arg", "_DeviceArg"})
@@ -150,7 +150,8 @@ def _find_inputs(
         if found is None:
             raise _missing(text, f"node {node.name!r}", function)
         draft.data += found
-    check_input_count(draft, function.name)
+    if len(draft.data) != len(draft.types[0]):
+        raise wrong_input_count(draft.name, draft.op, len(draft.data), len(draft.types[0]), function.name)
 
 
 def _result_drafts(function: FunctionDef, tensors: Mapping[str, Tensors], on_device: bool) -> list[Draft]:

@@ -87,9 +87,10 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[Draft]:
     drafts = []
     for name, op, device, inputs, attrs in nodes:
         complete, types = signatures.complete(op, attrs, name)
-        draft = Draft(name, op, device, complete, types)
-        _find_inputs(inputs, draft, positions)
-        drafts.append(draft)
+        data, control = _find_inputs(inputs, name, positions)
+        if len(data) != len(types[0]):
+            raise wrong_input_count(name, op, len(data), len(types[0]))
+        drafts.append(Draft(name, op, device, complete, types, data, control))
     return drafts
 
 
@@ -176,31 +177,31 @@ def split_input(text: str) -> tuple[str, int]:
     return text, 0
 
 
-def _find_inputs(inputs: Sequence[str], draft: Draft, positions: Mapping[str, int]) -> None:
+def _find_inputs(
+    inputs: Sequence[str], node: str, positions: Mapping[str, int]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    data: list[tuple[int, int]] = []
+    control: list[int] = []
     for text in inputs:
         position, slot = positions.get(text), 0  # no name has a colon or a caret in it
         if position is None:
             name, slot = split_input(text)
             position = positions.get(name)
         if position is None:
-            raise TargetError(f"node {draft.name!r} has the input {text!r}, but no node is called {name!r}")
+            raise TargetError(f"node {node!r} has the input {text!r}, but no node is called {name!r}")
         if slot == CONTROL:
-            draft.control.append(position)
-        elif draft.control:
-            raise TargetError(f"node {draft.name!r} has the data input {text!r} after a control input")
+            control.append(position)
+        elif control:
+            raise TargetError(f"node {node!r} has the data input {text!r} after a control input")
         else:
-            draft.data.append((position, slot))
-    check_input_count(draft, "")
+            data.append((position, slot))
+    return data, control
 
 
-def check_input_count(draft: Draft, function: str) -> None:
-    """Raise `TargetError` unless a node has as many data inputs as its op takes."""
-    if len(draft.data) != len(draft.types[0]):
-        where = f" of function {function!r}" if function else ""
-        raise TargetError(
-            f"node {draft.name!r}{where} has {len(draft.data)} inputs, but its op {draft.op} takes "
-            f"{len(draft.types[0])}"
-        )
+def wrong_input_count(node: str, op: str, found: int, wanted: int, function: str = "") -> TargetError:
+    """Word the refusal of a node that has another number of data inputs than its op takes."""
+    where = f" of function {function!r}" if function else ""
+    return TargetError(f"node {node!r}{where} has {found} inputs, but its op {op} takes {wanted}")
 
 
 def _comes_in_order(drafts: Sequence[Draft]) -> bool:

@@ -30,7 +30,8 @@ class Signatures:
         self._function_types = {name: _types_of_function(function) for name, function in library.items()}
         self._type_attrs: dict[str, tuple[str, ...]] = {}
         self._known: dict[tuple[str, tuple[Any, ...]], tuple[Types, Ranges]] = {}
-        self._completed: dict[tuple[str, int], tuple[Mapping[str, Any], Types, Mapping[str, Any]]] = {}
+        self._completed: dict[tuple[str, int], tuple[Mapping[str, Any], Types]] = {}
+        self._alive: list[Mapping[str, Any]] = []  # what `_completed` knows by id, so that no other can come to have it
 
     def __call__(self, op: str, attrs: Mapping[str, Any]) -> Types:
         """Return (input types, output types) of a node of this op."""
@@ -73,9 +74,9 @@ class Signatures:
         found = self._completed.get(key)
         if found is None:
             filled = self.with_defaults(op, attrs, node)
-            # The mapping itself is kept with the answer, so that no other can come to have its id.
-            found = self._completed[key] = (filled, self.types_of(op, filled, node), attrs)
-        return found[:2]
+            found = self._completed[key] = (filled, self.types_of(op, filled, node))
+            self._alive.append(attrs)
+        return found
 
     def with_defaults(self, op: str, attrs: Mapping[str, Any], node: str = "") -> Mapping[str, Any]:
         """Add the defaults of the attributes that a node lacks."""

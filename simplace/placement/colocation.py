@@ -197,9 +197,8 @@ class ColocationGroups:
         if not groups:
             return
         anchors: dict[str, int] = {}
-        for node, name in enumerate(graph.names):
-            own_name = (name,) if name in groups and node > 1 else ()
-            for group in (*named.get(node, ()), *own_name):
+        for node in [i for i, name in enumerate(graph.names) if i in named or (name in groups and i > 1)]:
+            for group in (*named.get(node, ()), graph.names[node]):
                 anchor = anchors.setdefault(group, node)
                 if anchor != node:
                     self._join_class(node, anchor, group)

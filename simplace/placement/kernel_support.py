@@ -26,16 +26,17 @@ class KernelSupport:
         self._local = local
         self._constrained: dict[str, tuple[str, ...] | None] = {}
         self._known: dict[tuple[Any, ...], Types] = {}
-        self._shared: dict[tuple[str, int, str], tuple[Types, Mapping[str, Any]]] = {}
+        self._shared: dict[tuple[str, int, str], Types] = {}
+        self._alive: list[Mapping[str, Any]] = []  # what `_shared` knows by id, so that no other can come to have it
 
     def types(self, op: str, attrs: Mapping[str, Any], requested: str) -> Types:
         """Return the device types that can run the op, empty if none can."""
         key = (op, id(attrs), requested)
         found = self._shared.get(key)
         if found is None:
-            # The mapping itself is kept with the answer, so that no other can come to have its id.
-            found = self._shared[key] = (self._look_up(op, attrs, requested), attrs)
-        return found[0]
+            found = self._shared[key] = self._look_up(op, attrs, requested)
+            self._alive.append(attrs)
+        return found
 
     def registered(self, op: str) -> str:
         """List the op's registrations a line each, as TensorFlow's messages do (KernelsRegisteredForOp)."""

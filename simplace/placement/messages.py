@@ -7,17 +7,48 @@ map, the order here is by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from simplace.devices import DeviceName
+from simplace.devices import DeviceName, DeviceSet
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.model import Graph
 from simplace.graph.node_def import FuncRef, ShapeAttr, TensorInfo
+from simplace.placement.kernel_support import KernelSupport, Types
 
-if TYPE_CHECKING:
-    from simplace.placement.colocation import ColocationGroups
-    from simplace.placement.kernel_support import KernelSupport
+
+class Groups(Protocol):
+    """Offer what the messages tell of colocation groups: see `simplace.placement.colocation`."""
+
+    graph: Graph
+    devices: DeviceSet
+    support: KernelSupport
+    chosen: list[str]
+    own_types: list[Types]
+
+    def root(self, node: int) -> int:
+        """Return the node that stands for the whole group."""
+        ...
+
+    def members(self) -> dict[int, list[int]]:
+        """List the groups by root."""
+        ...
+
+    def requested(self, node: int) -> DeviceName:
+        """Return what the node's group asks for."""
+        ...
+
+    def assigned(self, node: int) -> DeviceName:
+        """Return the device to which the node's group is fixed."""
+        ...
+
+    def resource(self, node: int) -> DeviceName:
+        """Return the device of the resource in the node's group."""
+        ...
+
+    def types(self, node: int) -> Types:
+        """Return the device types that every member can run on."""
+        ...
 
 
 def attach(graph: Graph, message: str, node: int) -> str:
@@ -45,7 +76,7 @@ def cannot_colocate(graph: Graph, first: int, second: int, why: str) -> str:
     return f"Cannot colocate nodes {_colocated(graph, first)} and {_colocated(graph, second)}: {why}"
 
 
-def no_common_type(groups: ColocationGroups, first: int, second: int, x: int, y: int) -> str:
+def no_common_type(groups: Groups, first: int, second: int, x: int, y: int) -> str:
     """Say that no device type runs both nodes of a join."""
     graph = groups.graph
     return (
@@ -116,7 +147,7 @@ def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str
     return attach(graph, message, node)
 
 
-def no_candidates(groups: ColocationGroups, node: int, root: int) -> str:
+def no_candidates(groups: Groups, node: int, root: int) -> str:
     """Say why no device fits a node (GetDevicesForNode)."""
     graph = groups.graph
     wanted = groups.requested(root)
@@ -137,7 +168,7 @@ def no_candidates(groups: ColocationGroups, node: int, root: int) -> str:
     )
 
 
-def _own_request_fails(groups: ColocationGroups, node: int, root: int, wanted: DeviceName) -> str:
+def _own_request_fails(groups: Groups, node: int, root: int, wanted: DeviceName) -> str:
     graph = groups.graph
     requested = graph.requested[node]
     if not groups.devices.matching(wanted):
@@ -156,7 +187,7 @@ def _own_request_fails(groups: ColocationGroups, node: int, root: int, wanted: D
     )
 
 
-def debug_info(groups: ColocationGroups, root: int) -> str:
+def debug_info(groups: Groups, root: int) -> str:
     """Describe a colocation group as TensorFlow's "Colocation Debug Info" does."""
     graph = groups.graph
     root = groups.root(root)
@@ -210,7 +241,7 @@ def _value_text(value: Any) -> str:
     return str(value)
 
 
-def _device_index(groups: ColocationGroups, members: list[int]) -> int:
+def _device_index(groups: Groups, members: list[int]) -> int:
     """Number the device a group is fixed to in the order the graph came to know device names; -1 for none."""
     fixed = next((groups.chosen[i] for i in members if groups.chosen[i]), "")
     names = list(dict.fromkeys(name for name in groups.chosen if name))

@@ -9,6 +9,7 @@ from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.memory import Held, MemoryUse
 from simplace.executor.trace import Why
 from simplace.schedule import Schedule
+from simplace.schedule_check import Agreement
 from simplace.views.quantities import plural, size
 from viz import Column, Table, to_text
 
@@ -149,6 +150,24 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         before = span
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "largest peak of memory")
     return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
+
+
+def agreement_table(rows: Sequence[Agreement]) -> Table:
+    """Compare simulated and measured steps, a thread setting a row."""
+    cells = tuple(
+        (
+            str(one.inter_op),
+            str(one.intra_op),
+            duration(one.measured),
+            duration(one.simulated),
+            f"{one.ratio:.3f}",
+            f"{one.same_order}/{one.steps}",
+        )
+        for one in rows
+    )
+    heads = ("inter-op", "intra-op", "measured", "simulated", "simulated/measured", "steps in the same order")
+    footer = "medians of traced steps; steps much longer than the fastest are left out"
+    return Table(tuple(Column(head, "right") for head in heads), cells, footer=footer)
 
 
 def warnings(schedule: Schedule) -> list[str]:

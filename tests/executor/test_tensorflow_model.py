@@ -163,6 +163,7 @@ LOOP = """
 def test_loop_runs_as_often_as_told() -> None:
     done = run(LOOP, trips={"loop": 3})
     assert order(done) == "C B C B C B C R"
+    assert done.trace.steps == (8_000_000,)
     assert [span.iteration for span in done.trace.spans if span.duration] == [
         "loop:0", "loop:0", "loop:1", "loop:1", "loop:2", "loop:2", "loop:3", "",
     ]  # fmt: skip

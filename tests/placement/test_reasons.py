@@ -246,7 +246,7 @@ def placed(case: Case) -> Placement:
 
 
 def _made_by(graph: Graph, rewrite: str) -> Graph:
-    origins = [replace(origin, made_by=rewrite) if origin.name == "n" else origin for origin in graph.origins]
+    origins = [origin._replace(made_by=rewrite) if origin.name == "n" else origin for origin in graph.origins]
     return replace(graph, origins=origins)
 
 

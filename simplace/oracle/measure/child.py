@@ -57,7 +57,7 @@ def _config(v1: Any, request: dict[str, Any]) -> Any:
 
 
 def _run(v1: Any, session: Any, graph: Any, request: dict[str, Any]) -> list[dict[str, Any]]:
-    last = [op for op in graph.get_operations() if not any(out.consumers() for out in op.outputs) and not op._control_outputs]
+    last = [op for op in graph.get_operations() if _is_last(op)]
     options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE)
     for _ in range(request["warm_up"]):
         session.run(last)
@@ -67,6 +67,11 @@ def _run(v1: Any, session: Any, graph: Any, request: dict[str, Any]) -> list[dic
         session.run(last, options=options, run_metadata=metadata)
         steps.append(_events(metadata))
     return steps
+
+
+def _is_last(op: Any) -> bool:
+    is_used = any(out.consumers() for out in op.outputs) or bool(op._control_outputs)
+    return not is_used and not op.type.startswith("Placeholder")
 
 
 def _events(metadata: Any) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from simplace.costs.recorded import SCHEMA
 from simplace.errors import ProgramError, TargetError
@@ -38,8 +39,17 @@ class MeasuredStep:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Map each node to the time it held its thread, bookkeeping included."""
-        return {run.name: (run.end - run.start) / 1e9 for run in self.runs}
+        """Map each node to the time it held its thread, bookkeeping included; the mean over iterations of a loop."""
+        times: dict[str, list[int]] = {}
+        for run in self.runs:
+            times.setdefault(run.name, []).append(run.end - run.start)
+        return {name: fmean(found) / 1e9 for name, found in times.items()}
+
+    @property
+    def gap(self) -> float:
+        """Return the median time between two nodes, in seconds; with one inter-op thread that is bookkeeping."""
+        gaps = [after.start - before.end for before, after in pairwise(self.runs)]
+        return max(0.0, median(gaps) / 1e9) if gaps else 0.0
 
     @property
     def order(self) -> list[str]:
@@ -60,8 +70,9 @@ class Measurement:
         """Return a cost file's content: each node's median over the steps."""
         names = sorted({run.name for step in self.steps for run in step.runs})
         nodes = {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
+        gap = median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
         return {"schema": SCHEMA, "tensorflow": self.tensorflow, "intra_op": self.intra_op,
-                "includes_overheads": True, "nodes": nodes}  # fmt: skip
+                "includes_overheads": True, "gap": gap, "nodes": nodes}  # fmt: skip
 
 
 def measure(
@@ -106,4 +117,6 @@ def _run_child(graph: Path, request: Path, time_limit: float) -> None:
         raise ProgramError(f"{graph}: TensorFlow did not finish within {time_limit:g} s; measure fewer steps") from None
     if done.returncode:
         last = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        raise ProgramError(f"{graph}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr)
+        raise ProgramError(
+            f"{graph}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr
+        )
