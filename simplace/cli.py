@@ -190,7 +190,7 @@ def _check(options: argparse.Namespace) -> int:
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             print(f"{placed.name}\n{to_text(tables.difference_table(placed), _width(sys.stdout))}\n")
-    print(summary.agreement_line(result))
+    print(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if result.failure:
         return _complain(result.failure)
     return 0 if result.agrees else 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from simplace.devices import DeviceName
@@ -64,9 +63,19 @@ def compare(placement: Placement, log: Iterable[LoggedNode], refused: Refused | 
     return Agreement(total - len(differences), total, tuple(differences), codes)
 
 
-def duplicates(log: Iterable[LoggedNode]) -> list[str]:
-    """List the names that a log holds more than once, so several graphs are in it."""
-    return [name for name, count in Counter(entry.name for entry in log).items() if count > 1]
+def own_lines(placement: Placement, log: Sequence[LoggedNode]) -> list[LoggedNode]:
+    """Pick the lines of one graph out of the log of a whole program, where eager ops and other graphs are logged too.
+
+    TensorFlow logs a graph in one go and in the order of its decisions, so the last run of lines with our names in our
+    order is the graph's. Where there is no such run, every line with a name of ours is taken.
+    """
+    names = [placement.graph.names[node] for node in placement.order]
+    logged = [entry.name for entry in log]
+    for start in range(len(logged) - len(names), -1, -1):
+        if names and logged[start] == names[0] and logged[start : start + len(names)] == names:
+            return list(log[start : start + len(names)])
+    known = set(placement.graph.names[2:])
+    return [entry for entry in log if entry.name in known]
 
 
 def _canonical(name: str) -> str:

@@ -43,7 +43,7 @@ def check_schedule(
     cores: int = 2,
     steps: int = 12,
     warm_up: int = 100,
-    onednn: bool = True,
+    onednn: bool = False,
 ) -> tuple[Agreement, ...]:
     """Run a graph file for each inter-op size, and simulate each traced step with its own kernel times.
 

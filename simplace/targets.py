@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from simplace.call_device import call_device
-from simplace.comparison import Agreement, compare
+from simplace.comparison import compare, own_lines
 from simplace.devices import DeviceSet, device, local_devices
 from simplace.errors import ProgramError, TargetError, choices
 from simplace.importers import graph_def
@@ -108,7 +108,7 @@ def check(target: str, settings: Settings | None = None) -> Result:
 def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
     """Compare the placements with a log from elsewhere instead; each program with the lines of its own nodes."""
     programs = tuple(
-        replace(placed, agreement=_agreement_with_log(placed, log, len(result.programs) == 1))
+        replace(placed, agreement=compare(placed.placement, own_lines(placed.placement, log)))
         for placed in result.programs
     )
     return replace(result, programs=programs)
@@ -157,11 +157,6 @@ def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, s
     own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
     placement = simulate(observed.program, own, table, soft_placement=settings.soft_placement)
     return Placed(placement, compare(placement, observed.log, observed.refused))
-
-
-def _agreement_with_log(placed: Placed, log: Sequence[LoggedNode], whole: bool) -> Agreement:
-    names = {node.name for node in placed.placement.nodes}
-    return compare(placed.placement, log if whole else [entry for entry in log if entry.name in names])
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:

@@ -1,6 +1,6 @@
 """Agreement with TensorFlow's log: same names, same devices, same refusal."""
 
-from simplace.comparison import Difference, compare
+from simplace.comparison import Difference, compare, own_lines
 from simplace.oracle.observation import LoggedNode, Refused
 from tests.worlds import CPU, GPU0, constant, node, place
 
@@ -35,3 +35,15 @@ def test_refusals_must_have_the_same_code():
     assert not compare(hard, [], Refused("INTERNAL", "...")).holds
     assert not compare(hard, [LoggedNode("a", "Const", CPU)]).holds
     assert not compare(world(), [], Refused("INVALID_ARGUMENT", "...")).holds
+
+
+def test_a_graph_is_found_in_the_log_of_a_whole_program():
+    placement = world()
+    own = [LoggedNode("x", "Neg", GPU0), LoggedNode("a", "Const", CPU)]
+    eager = [LoggedNode("a", "_Arg", CPU), LoggedNode("x", "Neg", CPU), LoggedNode("x_RetVal", "_Retval", CPU)]
+    assert own_lines(placement, [*eager, *own, *eager]) == own
+
+
+def test_another_order_is_matched_by_name():
+    log = [LoggedNode("a", "Const", CPU), LoggedNode("other", "Neg", CPU), LoggedNode("x", "Neg", GPU0)]
+    assert own_lines(world(), log) == [log[0], log[2]]

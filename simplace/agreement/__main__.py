@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import random
 import sys
 from collections.abc import Sequence
@@ -33,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     chance.add_argument("--programs", type=int, default=1000, metavar="N", help="how many (default: %(default)s)")
     chance.add_argument("--batch", type=int, default=150, metavar="N", help="so many a process (default: %(default)s)")
     chance.add_argument("--keep", type=Path, metavar="DIR", help="write the programs that differ there")
+    chance.add_argument("--record", action="store_true", help="add the counts to docs/agreement-random.json")
     chance.add_argument("--shrink", action="store_true", help="shrink the programs that differ first")
     return parser
 
@@ -52,7 +55,21 @@ def _random(options: argparse.Namespace) -> int:
                     print("".join(f"        {line[:600]}\n" for line in outcome.differences[:2]), end="", flush=True)
             if options.keep:
                 _keep(options, name, source, part.machine)
+    if options.record:
+        _record(seed, count)
     return 1 if count.differing else 0
+
+
+def _record(seed: int, count: Count) -> None:
+    from simplace.agreement.table import RANDOM
+
+    known = json.loads(RANDOM.read_text(encoding="utf-8")) if RANDOM.exists() else []
+    known.append({
+        "date": datetime.date.today().isoformat(), "seed": seed, "programs": count.programs,
+        "placements": count.placements, "refused": count.refused, "nodes": count.nodes,
+        "differing": count.differing, "by_chance": count.by_chance, "ended": len(count.ends),
+    })  # fmt: skip
+    RANDOM.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 def _keep(options: argparse.Namespace, name: str, source: str, machine: object) -> None:

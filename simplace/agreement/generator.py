@@ -16,7 +16,19 @@ from simplace.kernels.table import ArgSpec, KernelTable, OpDef
 _DEEPEST = 14  # Python allows twenty blocks inside each other
 _FRAMES = re.compile(r"(Ref)?(Enter|Exit|NextIteration|LoopCond)")  # by hand they make no valid loop
 _ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "float16", "complex64")
-_COMMON = ("float32", "int32", "int64", "bool", "string", "float64", "float16", "complex64", "uint8", "bfloat16", "int8")
+_COMMON = (
+    "float32",
+    "int32",
+    "int64",
+    "bool",
+    "string",
+    "float64",
+    "float16",
+    "complex64",
+    "uint8",
+    "bfloat16",
+    "int8",
+)
 _HOLE = re.compile(r"\{(\w+)\}")
 _LETTERS = {"f": "float32", "i": "int32", "l": "int64", "b": "bool", "s": "string", "d": "float64", "h": "float16"}
 _LETTERS |= {"c": "complex64", "v": "variant", "r": "resource"}
@@ -252,7 +264,9 @@ class _Program:
         words = [f"{arg.name}={self.operand(op, arg, attrs, env)}" for arg in op.inputs]
         inferred = {name for arg in op.inputs for name in (arg.type_attr, arg.number_attr, arg.type_list_attr) if name}
         for name, kind in op.attr_types.items():
-            if name in inferred or (name in op.defaults and (kind not in templates.KINDS or self.random.random() < 0.7)):
+            if name in inferred or (
+                name in op.defaults and (kind not in templates.KINDS or self.random.random() < 0.7)
+            ):
                 continue
             attrs[name], text = self.attr(op, name, kind)
             words.append(f"{name}={text}")

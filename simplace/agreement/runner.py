@@ -27,12 +27,14 @@ _OWNER = re.compile(r"p\d+(?=_)")
 class Outcome:
     """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees.
 
+    `same` of the `nodes` that either places are placed alike.
     `refused` says that TensorFlow refused to place, `failed_later` that it placed all and failed at a later stage.
     """
 
     program: str
     name: str
     nodes: int
+    same: int = 0
     differences: tuple[str, ...] = ()
     refused: bool = False
     failed_later: bool = False
@@ -52,7 +54,7 @@ class Batch:
     unreached: tuple[str, ...] = ()
 
 
-def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 300.0) -> Batch:
+def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 120.0) -> Batch:
     """Place programs, given by names like "p12", with TensorFlow and with simplace."""
     with tempfile.TemporaryDirectory(prefix="agreement-") as folder:
         path = Path(folder, "programs.py")
@@ -69,7 +71,7 @@ def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:
     """Compare every placement of an observation with simplace's."""
     table = KernelTable.load(observation.registry)
     devices = DeviceSet(device(each.name) for each in observation.devices)
-    return [_outcome(observed, devices, table, owner) for observed in observation.programs]
+    return [outcome_of(observed, devices, table, owner) for observed in observation.programs]
 
 
 def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, program: str = "") -> Outcome:
@@ -80,19 +82,20 @@ def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     lines = [f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences]
     name = observed.program.function or _first_name(observed)
     if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
-        return Outcome(program, name, agreement.total, tuple(lines), failed_later=True)
+        return Outcome(program, name, agreement.total, agreement.same, tuple(lines), failed_later=True)
     lines += _refusals(placement, observed, agreement)
-    return Outcome(program, name, agreement.total, tuple(lines), observed.refused is not None)
+    return Outcome(program, name, agreement.total, agreement.same, tuple(lines), observed.refused is not None)
 
 
-def _outcome(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str) -> Outcome:
+def outcome_of(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str = "") -> Outcome:
+    """Compare one placement; an exception of simplace is a difference too."""
     name = observed.program.function or _first_name(observed)
     found = _OWNER.search(name)
     program = owner or (found[0] if found else "")
     try:
         return compared(observed, devices, table, program)
-    except Exception as error:  # any exception of simplace is a difference, and the run goes on
-        return Outcome(program, name, 0, (f"simplace raised {type(error).__name__}: {error}",))
+    except Exception as error:  # the run goes on, and the report names it
+        return Outcome(program, name, 0, 0, (f"simplace raised {type(error).__name__}: {error}",))
 
 
 def _names(observed: ObservedProgram) -> set[str]:
@@ -116,7 +119,7 @@ def _refusals(placement: Placement, observed: ObservedProgram, agreement: Agreem
 
 
 _DETAILS = re.compile(
-    r"( with these attrs: \[.*?\]\n|\n?\s*Node attrs: [^\n]*|\nRegistered kernels:\n(?:  [^\n]*\n)*"
+    r"((?<=[A-Za-z0-9])\[[^\n]*?\](?=\()| with these attrs: \[.*?\]\n|\n?\s*Node attrs: [^\n]*|\nRegistered kernels:\n(?:  [^\n]*\n)*"
     r"|possible_devices_=\[[^\]]*\]|assigned_device_name_index_=-?\d+"
     r"|(?<=possible_devices_=\[\])\n.*?\n\nColocation members)",
     re.DOTALL,

@@ -228,7 +228,12 @@ OBJECTS: tuple[Template, ...] = (
     ("generator", "tf.random.Generator.from_seed(1)"),
 )
 USES: dict[str, tuple[Template, ...]] = {
-    "table": (("int64", "$.lookup({s})"), ("int64", "$.size()"), ("string", "$.export()[0]"), ("", "$.insert({s}, {l})")),
+    "table": (
+        ("int64", "$.lookup({s})"),
+        ("int64", "$.size()"),
+        ("string", "$.export()[0]"),
+        ("", "$.insert({s}, {l})"),
+    ),
     "static": (("float32", "$.lookup({s})"), ("int64", "$.size()")),
     "queue": (("float32", "$.dequeue()"), ("int32", "$.size()"), ("", "$.enqueue({f})")),
     "iterator": (("int64", "next($)"), ("int64", "$.get_next_as_optional().get_value()")),

@@ -7,12 +7,33 @@ before the placer).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from simplace.graph.build import CONTROL, GraphBuilder, Origin
+
+
+class OwnOrigins(Sequence[Origin]):
+    """List the origins of nodes that the graph itself holds under these names; each is made when it is asked for."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, index: int) -> Origin: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Origin]: ...
+
+    def __getitem__(self, index: int | slice) -> Origin | list[Origin]:
+        if isinstance(index, slice):
+            return [Origin("", name) for name in self._names[index]]
+        return Origin("", self._names[index])
 
 
 @dataclass(frozen=True)
@@ -30,7 +51,7 @@ class Graph:
     attrs: list[Mapping[str, Any]]
     in_types: list[tuple[int, ...]]
     out_types: list[tuple[int, ...]]
-    origins: list[Origin]
+    origins: Sequence[Origin]
     edge_src: list[int]
     edge_src_slot: list[int]
     edge_dst: list[int]
@@ -50,18 +71,21 @@ class Graph:
     @cached_property
     def in_edges(self) -> list[list[int]]:
         """List the edge numbers into each node, oldest first."""
-        lists: list[list[int]] = [[] for _ in self.names]
-        for edge, dst in enumerate(self.edge_dst):
-            lists[dst].append(edge)
-        return lists
+        return self._edges_of_nodes[0]
 
     @cached_property
     def out_edges(self) -> list[list[int]]:
         """List the edge numbers out of each node, oldest first."""
-        lists: list[list[int]] = [[] for _ in self.names]
-        for edge, src in enumerate(self.edge_src):
-            lists[src].append(edge)
-        return lists
+        return self._edges_of_nodes[1]
+
+    @cached_property
+    def _edges_of_nodes(self) -> tuple[list[list[int]], list[list[int]]]:
+        into: list[list[int]] = [[] for _ in self.names]
+        out: list[list[int]] = [[] for _ in self.names]
+        for edge, (src, dst) in enumerate(zip(self.edge_src, self.edge_dst, strict=True)):
+            out[src].append(edge)
+            into[dst].append(edge)
+        return into, out
 
     @cached_property
     def ids(self) -> dict[str, int]:

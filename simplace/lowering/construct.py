@@ -13,7 +13,7 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, SINK, SOURCE, GraphBuilder, Origin
-from simplace.graph.model import Graph
+from simplace.graph.model import Graph, OwnOrigins
 from simplace.graph.node_def import NodeDef
 from simplace.lowering.signatures import Signatures, Types
 
@@ -62,15 +62,16 @@ def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Grap
     """Do the same for a graph that nothing will be done to: what `freeze` would make of it, without the builder."""
     wiring = wire(drafts_of(nodes, signatures))
     drafts = wiring.drafts
+    names = [SOURCE, SINK, *[draft.name for draft in drafts]]
     return Graph(
-        [SOURCE, SINK, *[draft.name for draft in drafts]],
+        names,
         ["NoOp", "NoOp", *[draft.op for draft in drafts]],
         ["", "", *[draft.device for draft in drafts]],
         [""] * (len(drafts) + 2),
         [{}, {}, *[draft.attrs for draft in drafts]],
         [(), (), *[draft.types[0] for draft in drafts]],
         [(), (), *[draft.types[1] for draft in drafts]],
-        [Origin("", SOURCE), Origin("", SINK), *[Origin("", draft.name) for draft in drafts]],
+        OwnOrigins(names),
         wiring.edge_src,
         wiring.edge_src_slot,
         wiring.edge_dst,

@@ -52,18 +52,9 @@ class Groups(Protocol):
 
 
 def attach(graph: Graph, message: str, node: int) -> str:
-    """Append the node's name the way AttachDef does.
-
-    A node that inlining brought is named by its function and its name there (FormatNodeDefForError, node_def_util.cc;
-    PropagateDebugInfoToNode, inline_function_utils.cc).
-    """
-    if "{{node " in message:
-        return f"{message}\n\t [[{graph.names[node]}]]"
-    origin = graph.origins[node]
-    own = next((each.function for each in graph.origins[2:] if not each.via), "")
-    if origin.function == own:
-        return f"{message}\n\t [[{{{{node {graph.names[node]}}}}}]]"
-    return f"{message}\n\t [[{{{{function_node {origin.function}}}}}{{{{node {origin.name}}}}}]]"
+    """Append the node's name the way AttachDef does."""
+    tag = graph.names[node] if "{{node " in message else _tag(graph, node)
+    return f"{message}\n\t [[{tag}]]"
 
 
 def cannot_assign(graph: Graph, node: int, message: str) -> str:
@@ -106,7 +97,7 @@ def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceNam
 
 def malformed_device(graph: Graph, node: int) -> str:
     """Say that a requested device does not parse."""
-    text = f"Malformed device specification '{graph.requested[node]}' in node: {node_text(graph, node)}"
+    text = f"Malformed device specification '{graph.requested[node]}' in node: {_debug_string(graph, node)}"
     return attach(graph, text, node)
 
 
@@ -212,10 +203,31 @@ def debug_info(groups: Groups, root: int) -> str:
 
 
 def node_text(graph: Graph, node: int) -> str:
-    """Print a node the way FormatNodeDefForError does."""
-    attrs = _attrs_text(graph.attrs[node])
-    inputs = ", ".join(graph.input_names(node))
-    return f"{{{{node {graph.names[node]}}}}} = {graph.ops[node]}[{attrs}]({inputs})"
+    """Print a node the way SummarizeNodeDef does."""
+    device = graph.requested[node]
+    attrs = ", ".join(filter(None, (_attrs_text(graph.attrs[node]), f'_device="{device}"' if device else "")))
+    return f"{_tag(graph, node)} = {graph.ops[node]}[{attrs}]({', '.join(graph.input_names(node))})"
+
+
+def _debug_string(graph: Graph, node: int) -> str:
+    """Print a node the way Node::DebugString does (tensorflow/core/graph/graph.cc)."""
+    return (
+        f"{{name:'{graph.names[node]}' id:{node} op device:{{requested: '{graph.requested[node]}', assigned: "
+        f"'{graph.assigned[node]}'}} def:{{{node_text(graph, node)}}}}}"
+    )
+
+
+def _tag(graph: Graph, node: int) -> str:
+    """Name a node as FormatNodeDefForError does (node_def_util.cc).
+
+    One that inlining brought is named by its function and its name there (PropagateDebugInfoToNode,
+    inline_function_utils.cc).
+    """
+    origin = graph.origins[node]
+    own = next((each.function for each in graph.origins[2:] if not each.via), "")
+    if origin.function == own or origin.made_by == "inline":
+        return f"{{{{node {graph.names[node]}}}}}"
+    return f"{{{{function_node {origin.function}}}}}{{{{node {origin.name}}}}}"
 
 
 def _attrs_text(attrs: Mapping[str, Any]) -> str:

@@ -80,8 +80,9 @@ def surprise_text(placement: Placement, surprise: Surprise) -> str:
     return f"{what}{at}: {because}"
 
 
-def agreement_line(result: Result) -> str:
-    """Say in one line whether TensorFlow agrees, or what it was not asked."""
+def agreement_line(result: Result, whom: str = "") -> str:
+    """Say in one line whether TensorFlow agrees, or why it was not asked; `whom` names another log than its own."""
+    whom = whom or f"TensorFlow {result.tensorflow}"
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     if not asked:
         return f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
@@ -89,8 +90,8 @@ def agreement_line(result: Result) -> str:
     refused = sum(1 for a in asked if a.refusals[1])
     more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
     if all(a.holds for a in asked):
-        return f"agrees with TensorFlow {result.tensorflow}: {same}/{total} nodes{more}"
-    return f"DISAGREES with TensorFlow {result.tensorflow}: {same}/{total} nodes the same; {_first_difference(result)}"
+        return f"agrees with {whom}: {same}/{total} nodes{more}"
+    return f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}"
 
 
 def _wrapped(text: str, width: int | None) -> str:

@@ -1,0 +1,198 @@
+"""Time simplace and TensorFlow at placing the same graphs, in turns, and print one table.
+
+Run `python -m benchmarks.placement` in the repository; benchmarks/README.md says what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.mixed_graph import mixed_graph
+from simplace.devices import DeviceSet, local_devices
+from simplace.importers import graph_def
+from simplace.importers.program import Program
+from simplace.kernels.table import KernelTable
+from simplace.oracle import plugin
+from simplace.simulation import simulate
+from viz import Column, Table, to_text
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+GPUS = {"cpu": 0, "gpu": 2}
+REPEATS = 5
+_GPU_MEMORY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Hold the best times for one graph on one device set, in seconds; TensorFlow's in its two steps."""
+
+    devices: str
+    nodes: int
+    simplace: float
+    tensorflow_import: float
+    tensorflow_place: float
+
+    @property
+    def tensorflow(self) -> float:
+        """Return TensorFlow's time for both steps."""
+        return self.tensorflow_import + self.tensorflow_place
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the graphs, measure each device set in a process of its own, print the table."""
+    options = _parser().parse_args(arguments)
+    if options.measure:
+        _measure(options.measure, Path(options.graph), options.repeats)
+        return
+    rows: list[tuple[str, ...]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in options.sizes:
+            path = Path(folder, f"{size}.pb")
+            path.write_bytes(mixed_graph(size))
+            memory = json.loads(_child("memory", path, options.repeats))
+            for devices in GPUS:
+                timing = Timing(**json.loads(_child(devices, path, options.repeats)))
+                rows.append(_row(timing, memory))
+                print(f"measured {timing.nodes:,} nodes on {devices}", file=sys.stderr)
+    print(to_text(Table(_COLUMNS, tuple(rows))))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.placement", description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="nodes of each graph")
+    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N", help="turns, of which the best counts")
+    parser.add_argument("--measure", choices=(*GPUS, "memory"), help=argparse.SUPPRESS)
+    parser.add_argument("--graph", help=argparse.SUPPRESS)
+    return parser
+
+
+_COLUMNS = (
+    Column("nodes", "right"),
+    Column("devices"),
+    Column("simplace", "right"),
+    Column("µs/node", "right"),
+    Column("TensorFlow", "right"),
+    Column("µs/node", "right"),
+    Column("of it import", "right"),
+    Column("ratio", "right"),
+    Column("bytes/node", "right"),
+    Column("at the peak", "right"),
+)
+
+
+def _row(timing: Timing, memory: dict[str, int]) -> tuple[str, ...]:
+    def per_node(seconds: float) -> str:
+        return f"{seconds / timing.nodes * 1e6:.1f}"
+
+    return (
+        f"{timing.nodes:,}", timing.devices,
+        f"{timing.simplace:.3f} s", per_node(timing.simplace),
+        f"{timing.tensorflow:.3f} s", per_node(timing.tensorflow), per_node(timing.tensorflow_import),
+        f"{timing.simplace / timing.tensorflow:.2f}",
+        f"{memory['kept'] / timing.nodes:.0f}", f"{memory['peak'] / timing.nodes:.0f}",
+    )  # fmt: skip
+
+
+def _child(measure: str, graph: Path, repeats: int) -> str:
+    """Run this file anew: TensorFlow's devices can be set up once a process, and memory wants a clean start."""
+    command = [sys.executable, "-m", "benchmarks.placement", "--measure", measure, "--graph", str(graph)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [*command, "--repeats", str(repeats)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    if done.returncode:
+        raise SystemExit(f"measuring {graph.name} on {measure} failed:\n{done.stderr}")
+    return done.stdout.splitlines()[-1]
+
+
+def _measure(what: str, graph: Path, repeats: int) -> None:
+    data = graph.read_bytes()
+    if what == "memory":
+        print(json.dumps(_memory(data)))
+    else:
+        print(json.dumps(asdict(_timing(what, data, repeats))))
+
+
+def _memory(data: bytes) -> dict[str, int]:
+    """Count Python's bytes for a placement with all it rests on; the parsed protobuf is not among them."""
+    table, devices = KernelTable.shipped(), _devices(GPUS["gpu"])
+    tracemalloc.start()
+    placed = _replay(data, table, devices)
+    kept, peak = tracemalloc.get_traced_memory()
+    del placed
+    return {"kept": kept, "peak": peak}
+
+
+def _timing(name: str, data: bytes, repeats: int) -> Timing:
+    table, devices = KernelTable.shipped(), _devices(GPUS[name])
+    in_tensorflow = _tensorflow(GPUS[name])
+    nodes = len(graph_def.parse(data).nodes)
+    ours, imports, places = [], [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        placed = _replay(data, table, devices)
+        ours.append(time.perf_counter() - start)
+        del placed  # outside of the time, as TensorFlow's session is
+        seconds = in_tensorflow(data)
+        imports.append(seconds[0])
+        places.append(seconds[1])
+    return Timing(name, nodes, min(ours), min(imports), min(places))
+
+
+def _replay(data: bytes, table: KernelTable, devices: DeviceSet) -> object:
+    program = Program("benchmark", "graph", graph_def.parse(data), soft_placement=True)
+    placement = simulate(program, devices, table)
+    assert placement.refusal is None, f"the benchmark's graph can be placed: {placement.refusal}"
+    return placement
+
+
+def _devices(gpus: int) -> DeviceSet:
+    return local_devices([("CPU", 1), ("GPU", gpus)])
+
+
+def _tensorflow(gpus: int) -> Callable[[bytes], tuple[float, float]]:
+    """Load TensorFlow with so many emulated GPUs; return what imports a graph, then places it by a first run.
+
+    The graph is imported by the C API, without the Python object for each op that `tf.import_graph_def` makes. The
+    first run extends the session, places the whole graph, and runs a NoOp.
+    """
+    import tensorflow as tf
+    from tensorflow.python.client import pywrap_tf_session as c_api
+    from tensorflow.python.framework import load_library
+
+    if gpus:
+        os.environ["SIMPLACE_GPU_COUNT"], os.environ["SIMPLACE_GPU_MEMORY"] = str(gpus), str(_GPU_MEMORY)
+        load_library.load_pluggable_device_library(str(plugin.build(tf.__version__)))
+
+    def measured(data: bytes) -> tuple[float, float]:
+        graph = tf.Graph()
+        with graph.as_default():
+            nothing = tf.no_op(name="benchmark_starts_here")
+        config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+        with tf.compat.v1.Session(graph=graph, config=config) as session:
+            seen = len([device for device in session.list_devices() if device.device_type == "GPU"])
+            assert seen == gpus, f"TensorFlow sees {seen} GPUs instead of {gpus}"
+            start = time.perf_counter()
+            buffer = c_api.TF_NewBufferFromString(data)
+            with graph._c_graph.get() as inner:
+                c_api.TF_GraphImportGraphDefWithResults(inner, buffer, c_api.TF_NewImportGraphDefOptions())
+            c_api.TF_DeleteBuffer(buffer)
+            imported = time.perf_counter()
+            session.run(nothing)
+            return imported - start, time.perf_counter() - imported
+
+    return measured
+
+
+if __name__ == "__main__":
+    main()

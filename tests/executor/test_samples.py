@@ -1,0 +1,57 @@
+"""The samples about time, under TensorFlow's extraction: what each is there to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simplace import place
+from simplace.placement.placement import Placement
+from simplace.schedule import Schedule, schedule
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+GPU0 = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+def programs(name: str) -> dict[str, Placement]:
+    result = place(str(SAMPLES / f"{name}.py"), "cpu:1,gpu:2")
+    return {one.name: one.placement for one in result.programs}
+
+
+def busy(done: Schedule, lane: str) -> dict[str, int]:
+    names = {name: i for i, name in enumerate(lane.name for lane in done.trace.lanes)}
+    spans = [done.trace.spans[i] for i in done.trace.by_lane[names[lane]]]
+    return {done.priced.graph.nodes[span.node].name: span.start for span in spans}
+
+
+@pytest.mark.tf
+def test_textbook_picture_of_ops_a_to_e() -> None:
+    done = schedule(programs("ops_a_to_e")["five_ops"], executor="textbook", inter_op=2, intra_op=3, gpu="t4")
+    nodes = done.priced.graph.nodes
+    spans = [span for span in done.trace.spans if span.kind in ("op", "shard")]
+    starts = {nodes[span.node].name: span.start for span in spans if span.kind == "op"}
+    ends = {nodes[span.node].name: span.end for span in spans if span.kind == "op"}
+    parts = [nodes[span.node].name for span in spans if span.kind == "shard"]
+    assert (starts["A"], starts["B"], starts["C"]) == (0, 0, 0)
+    assert parts == ["A", "A", "A"]
+    assert starts["D"] == starts["E"] == ends["C"]
+
+
+@pytest.mark.tf
+def test_control_edges_lower_the_peak_of_memory() -> None:
+    peaks = {}
+    for name, placement in programs("memory_order").items():
+        peaks[name] = next(use.peak for use in schedule(placement, inter_op=2).memory if use.device == GPU0)
+    assert peaks["one_by_one"] < peaks["all_at_once"] / 4
+
+
+@pytest.mark.tf
+def test_control_edges_spread_the_copies() -> None:
+    waited, last = {}, {}
+    for name, placement in programs("copy_order").items():
+        done = schedule(placement, inter_op=2, gpu="t4")
+        waited[name] = done.waiting_by_cause["link"]
+        last[name] = max(busy(done, "GPU:0 from host").values()) / done.trace.makespan
+    assert waited["when_needed"] < waited["all_at_once"] / 4
+    assert last["all_at_once"] < 0.3 < 0.7 < last["when_needed"]
