@@ -30,7 +30,8 @@ def machine(spec: str | None, visible: str | None, environment: Mapping[str, str
     if chosen is None:
         return found, where
     numbers = parse_visible(chosen, found.gpus, strict=visible is not None)
-    shown = ", ".join(f"GPU:{i} is physical GPU {number}" for i, number in enumerate(numbers)) or "no GPU is visible"
+    logical = [number for number in numbers for _ in found.split_of(number) or (0,)]
+    shown = ", ".join(f"GPU:{i} is physical GPU {number}" for i, number in enumerate(logical)) or "no GPU is visible"
     return replace(found, visible=numbers), f"{where}; {why}={chosen!r}: {shown}"
 
 
@@ -60,7 +61,8 @@ def _from_spec(spec: str | None) -> tuple[Machine, str]:
     if spec is None:
         return _here()
     if spec.endswith(".toml") or "/" in spec:
-        return read(Path(spec)), f"devices as {spec} describes them"
+        made, described = read(Path(spec))
+        return made, f"devices as {spec} describes them: {described}"
     counts = dict(parse_counts(spec))
     return Machine(counts["CPU"], counts.get("GPU", 0)), f"devices as asked for: {spec}"
 
@@ -72,8 +74,8 @@ def _here() -> tuple[Machine, str]:
     return Machine(1, 1), "devices cpu:1,gpu:1, since this computer has no GPU; --devices chooses others"
 
 
-def read(path: Path) -> Machine:
-    """Read a machine from a TOML file; raise `DeviceSpecError` for anything it does not know.
+def read(path: Path) -> tuple[Machine, str]:
+    """Read a machine from a TOML file, and describe it in a few words; raise `DeviceSpecError` for what is unknown.
 
     The file holds `cpus = 1`, `visible = [0, 1]`, and a table `[[gpu]]` per kind of GPU with `count`, `memory`
     ("16 GiB") and `virtual`, the memory of each logical GPU that a physical one is split into. `name` is free text.
@@ -95,13 +97,23 @@ def read(path: Path) -> Machine:
         memories.pop() if memories else Machine().gpu_memory,
         tuple(split for _, split in gpus),
     )
+    described = _described(values)
     if "visible" not in values:
-        return made
+        return made, described
     text = ",".join(str(number) for number in _list(path, "visible", values["visible"]))
     try:
-        return replace(made, visible=parse_visible(text, len(gpus), strict=True))
+        return replace(made, visible=parse_visible(text, len(gpus), strict=True)), described
     except DeviceSpecError as error:
         raise DeviceSpecError(f"{path}: {error}") from None
+
+
+def _described(values: Mapping[str, Any]) -> str:
+    """Spell a machine with the names that its file gives, such as "a workstation with 2 x T4, 16 GiB"."""
+    gpus = [
+        f"{gpu.get('count', 1)} x {gpu.get('name', 'GPU')}, {gpu.get('memory', '16 GiB')}"
+        for gpu in values.get("gpu", [])
+    ]
+    return f"{values.get('name', 'a machine')} with {' and '.join(gpus) or 'no GPU'}"
 
 
 def _list(path: Path, name: str, value: Any) -> list[Any]:

@@ -35,7 +35,7 @@ def test_a_file_describes_a_machine(tmp_path):
     made, note = machine(str(file), None, {})
     assert made == Machine(2, 2, 8 * GIB, ((2 * GIB, 2 * GIB),) * 2, (1, 0))
     assert made.logical_gpus == 4
-    assert str(file) in note
+    assert note == f"devices as {file} describes them: a workstation with 2 x T4, 8 GiB"
 
 
 @pytest.mark.parametrize(
