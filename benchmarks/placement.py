@@ -107,9 +107,8 @@ def _child(measure: str, graph: Path, repeats: int) -> str:
     """Run this file anew: TensorFlow's devices can be set up once a process, and memory wants a clean start."""
     command = [sys.executable, "-m", "benchmarks.placement", "--measure", measure, "--graph", str(graph)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(
-        [*command, "--repeats", str(repeats)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    command += ["--repeats", str(repeats)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"measuring {graph.name} on {measure} failed:\n{done.stderr}")
     return done.stdout.splitlines()[-1]

@@ -25,7 +25,7 @@ from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
 from simplace.partition.partition import partition
 from simplace.placement.placement import Placement
-from simplace.schedule import EXECUTORS
+from simplace.scheduling import EXECUTORS
 from simplace.simulation import simulate
 
 WIDTH, SIDE, ROUNDS = 20, 256, 3

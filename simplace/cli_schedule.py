@@ -13,7 +13,7 @@ from simplace.progress import progress
 
 if TYPE_CHECKING:
     from simplace.result import Placed, Result
-    from simplace.schedule import Schedule
+    from simplace.scheduling import Schedule
 
 _FIGURES = (".svg", ".png", ".pdf", ".dot")
 
@@ -40,6 +40,8 @@ def _add_schedule(commands: Any, add_target: Any, settings: Any) -> None:
                         "(default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are: t4, a100, a100-pcie, h100, "
                         "h200 (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
+                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
                         "gpu_private or gpu_shared (default: %(default)s)")  # fmt: skip
     parser.add_argument("--steps", metavar="N", type=_whole, default=1, help="steps to run (default: %(default)s)")
@@ -87,7 +89,7 @@ def _whole(text: str) -> int:
 
 
 def _schedule(options: argparse.Namespace, read_settings: Any) -> int:
-    from simplace.schedule import compare_inter_op
+    from simplace.scheduling import compare_inter_op
     from simplace.targets import place
     from simplace.views import schedule_tables
     from viz import to_text
@@ -109,10 +111,12 @@ def _schedule(options: argparse.Namespace, read_settings: Any) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
+    from simplace.costs.recorded import cost_file
     from simplace.oracle.measure.measure import measure
 
     found = measure(Path(options.target), intra_op=options.intra_op, steps=max(1, options.steps))
-    _write(options.output, (json.dumps(found.costs(), indent=1) + "\n").encode())
+    content = cost_file(found.seconds, intra_op=found.intra_op, gap_s=found.gap, tensorflow=found.tensorflow)
+    _write(options.output, (json.dumps(content, indent=1) + "\n").encode())
     return 0
 
 
@@ -152,7 +156,7 @@ def _chosen(result: Result, name: str | None) -> Placed:
 
 
 def _run(placed: Placed, options: argparse.Namespace, inter_op: int, limits: dict[str, int]) -> Schedule:
-    from simplace.schedule import schedule
+    from simplace.scheduling import schedule
 
     return schedule(
         placed.placement,
@@ -162,6 +166,7 @@ def _run(placed: Placed, options: argparse.Namespace, inter_op: int, limits: dic
         executor=options.executor,
         costs=options.costs,
         gpu=options.gpu,
+        gpu_memory_fraction=options.gpu_memory_fraction,
         gpu_thread_mode=options.gpu_threads,
         batch=options.batch,
         steps=options.steps,
@@ -198,14 +203,17 @@ def _check_figure(options: argparse.Namespace) -> None:
 
 
 def _write_files(schedule: Schedule, options: argparse.Namespace) -> None:
+    from simplace.exports.chrome_trace import chrome_trace
+    from simplace.exports.schedule_report import report
+
     if options.output:
         _write(options.output, _drawn(schedule, options.output))
     if options.trace:
-        _write(options.trace, (json.dumps(schedule.to_chrome_trace()) + "\n").encode())
+        _write(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
     if options.json == "-":
-        print(json.dumps(schedule.to_json(), indent=1, ensure_ascii=False))
+        print(json.dumps(report(schedule), indent=1, ensure_ascii=False))
     elif options.json:
-        _write(options.json, (json.dumps(schedule.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
+        _write(options.json, (json.dumps(report(schedule), indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _drawn(schedule: Schedule, name: str) -> bytes:

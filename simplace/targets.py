@@ -94,9 +94,9 @@ def check(target: str, settings: Settings | None = None) -> Result:
         return _place_script(target, parsed, settings)
     if parsed.kind == "keras":
         raise TargetError(f"{target}: {_NO_GRAPH}")
-    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
-    from simplace.oracle.oracle import observe_file
+    from simplace.oracle.oracle import observe_file  # here, so that reading a file does not wait for what runs children
 
+    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -115,6 +115,8 @@ def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
 
 
 def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
+    from simplace.oracle.oracle import observe
+
     options = Options(
         max_calls=settings.max_calls,
         time_limit=settings.time_limit,
@@ -122,8 +124,6 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
         soft_placement=settings.soft_placement,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...")
-    from simplace.oracle.oracle import observe
-
     observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
     if not observed.programs:
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))

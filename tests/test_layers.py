@@ -17,6 +17,7 @@ ALLOWED = {
         "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph",
         "cli_schedule", "exports",
     },
+    "agreement": {"comparison", "devices", "graph", "kernels", "oracle", "placement", "simulation"},
     "targets": {
         "call_device", "comparison", "devices", "progress", "importers", "kernels", "oracle", "result", "simulation",
     },
@@ -39,32 +40,27 @@ ALLOWED = {
     "placement": {"devices", "graph", "importers", "kernels", "refusal"},
     "partition": {"graph", "kernels", "placement", "devices"},
     "oracle": {"graph", "importers", "kernels", "devices"},
-    "exports": {"comparison", "explain", "partition", "placement", "refusal", "result", "graph", "surprises"},
+    "exports": {"devices", "executor", "scheduling", "comparison", "explain", "partition", "placement", "refusal", "result", "graph", "surprises"},
     "agreement": {
         "comparison", "devices", "explain", "importers", "kernels", "oracle", "placement", "result", "simulation",
         "targets", "machine_file", "graph",
     },
     "views": {
-        "comparison", "devices", "explain", "graph", "kernels", "partition", "placement", "result", "surprises",
+        "comparison", "costs", "devices", "executor", "explain", "graph", "kernels", "partition", "placement", "result",
+        "schedule_check", "scheduling", "surprises",
     },
 }  # fmt: skip
 SCHEDULE = {
     "costs": {"devices", "graph", "importers", "kernels", "partition", "placement"},
     "executor": {"costs", "devices", "graph", "kernels", "partition", "placement"},
-    "schedule": {"costs", "devices", "executor", "graph", "partition", "placement", "result"},
+    "scheduling": {"costs", "devices", "executor", "graph", "partition", "placement"},
+    "schedule_check": {"costs", "oracle", "placement", "scheduling"},
     "cli_schedule": {
-        "costs",
-        "executor",
-        "exports",
-        "result",
-        "schedule",
-        "targets",
-        "views",
-        "machine_file",
-        "oracle",
+        "costs", "executor", "exports", "machine_file", "oracle", "progress", "result", "schedule_check", "scheduling",
+        "targets", "views",
     },
-}
-TENSORFLOW = ("simplace/oracle/child.py", "simplace/oracle/inside/", "simplace/kernels/capture.py")
+}  # fmt: skip
+TENSORFLOW = ("simplace/oracle/inside/", "simplace/oracle/measure/child.py", "simplace/kernels/capture.py")
 
 
 def imported(path: Path) -> set[str]:

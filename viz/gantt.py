@@ -1,16 +1,17 @@
 """Draw a Gantt chart: lanes of bars over time, as DOT whose positions are all fixed.
 
 Graphviz lays nothing out here (its `nop2` only draws), so `viz.layout.render` makes SVG, PNG and PDF of it.
-Bars that would be narrower than a hair are drawn together. Critical bars have a black outline and a mark below, so
-that they show without colour.
+Bars that would be narrower than a hair are drawn together. Critical bars have a mark below, wide ones a black outline
+too, so that they show without colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, get_args
+from xml.sax.saxutils import escape as html_escape
 
 from graphviz import Digraph, escape
 
@@ -28,6 +29,7 @@ _HEAD = 20.0
 _TOP = 46.0
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
+_OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
 _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 _MARK = "#111111"
 _STRIPE = "#f4f5f7"
@@ -236,9 +238,9 @@ class _Drawing:
 
     def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
         if width < 2:
-            return {"fillcolor": found.line if bar.kind != "launch" else found.fill}
+            return {"fillcolor": found.line}
         style = _STYLES.get(bar.kind, "filled")
-        if bar.is_critical:
+        if bar.is_critical and width >= _OUTLINED:
             return {"color": _MARK, "penwidth": "1.3", "style": style}
         return {"color": found.line, "penwidth": "0.6", "style": style}
 
@@ -275,11 +277,11 @@ class _Drawing:
         if not text:
             return
         label = escape(text) if centre else escape(text) + "\\l"
-        font = "DejaVu Sans Bold" if bold else "DejaVu Sans"
-        self._box(
-            x, y - size / 2, room, size, "none", label=label, style="", fontsize=f"{size:g}", fontcolor=colour,
-            fontname=font, tooltip=text,
-        )  # fmt: skip
+        if bold:
+            cell = f'<td align="left" width="{room:.0f}"><b>{html_escape(text)}</b></td>'
+            label = f'<<table border="0" cellpadding="0" cellspacing="0"><tr>{cell}</tr></table>>'
+        look_of = {"style": "", "fontsize": f"{size:g}", "fontcolor": colour}
+        self._box(x, y - size / 2, room, size, "none", label=label, tooltip=text, **look_of)
 
     def _box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
         """Draw a box; `y` counts downwards, as Graphviz does not."""
@@ -298,12 +300,3 @@ def _fill(bar: Bar, found: DeviceLook) -> str:
     if bar.kind == "launch":
         return found.backdrop
     return found.fill
-
-
-def groups_used(bars: Iterable[Bar]) -> set[str]:
-    """Name the groups that bars are of.
-
-    >>> groups_used([Bar(0, 0, 1, group="GPU:0"), Bar(0, 1, 2)])
-    {'GPU:0'}
-    """
-    return {bar.group for bar in bars if bar.group is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ MACHINES = (
 
 
 _TIMES = 16
+_COPY = re.compile(r"\bp\d+(?=[_/])")
 
 
 @dataclass(slots=True)
@@ -104,12 +106,14 @@ def rounds(seed: int, programs: int, size: int, count: Count, machine: Machine |
 
 
 def _by_chance(sources: dict[str, str], batch: Batch, machine: Machine) -> frozenset[str]:
-    """Name the differing programs that TensorFlow places as simplace does when it is asked again."""
+    """Name the programs each of whose differences goes away when TensorFlow is asked again."""
     suspects = dict.fromkeys(outcome.program for outcome in batch.outcomes if outcome.differences)
     return frozenset(name for name in suspects if name in sources and _changes_its_mind(sources[name], machine))
 
 
 def _changes_its_mind(source: str, machine: Machine) -> bool:
     again = runner.run({f"p{i}": source for i in range(_TIMES)}, machine)
-    differing = {outcome.program for outcome in again.outcomes if outcome.differences}
-    return len(differing) < len({outcome.program for outcome in again.outcomes})
+    by_copy: dict[str, set[str]] = {outcome.program: set() for outcome in again.outcomes}
+    for outcome in again.outcomes:
+        by_copy[outcome.program].update(_COPY.sub("", line) for line in outcome.differences)
+    return bool(by_copy) and not set.intersection(*by_copy.values())

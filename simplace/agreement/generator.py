@@ -13,6 +13,7 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.table import ArgSpec, KernelTable, OpDef
 
+_KNOWN_KERNELS = 0.98  # an op without any kernel makes TensorFlow refuse the whole program
 _DEEPEST = 14  # Python allows twenty blocks inside each other
 _FRAMES = re.compile(r"(Ref)?(Enter|Exit|NextIteration|LoopCond)")  # by hand they make no valid loop
 _ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "float16", "complex64")
@@ -51,7 +52,7 @@ class _Program:
         self.in_session = self.random.random() < 0.45
         self.soft = self.random.random() < 0.8
         self.wildness = self.random.choice((0.0, 0.2, 0.5, 0.9))
-        self.real: list[str | None] = [f"/GPU:{i}" for i in range(min(gpus, 3))] + [f"/CPU:{i}" for i in range(cpus)]
+        self.real: list[str | None] = [*(f"/GPU:{i}" for i in range(min(gpus, 3))), *(f"/CPU:{i}" for i in range(cpus))]
         self.devices = self.real * 4 + _odd_devices(gpus, self.soft, self.random)
         self.scope_rate = self.random.choice((0.05, 0.1, 0.35, 0.6))
         self.parts = self.random.choice((1, 1, 1, 2, 3)) if self.in_session else 1
@@ -100,7 +101,9 @@ class _Program:
                 self.body(env, self.random.randint(1, 2), self.random.randint(2, 8))
             self.put("yield")
         v2 = self.random.random() < 0.5
-        self.put(f"session(name, steps, soft={self.soft}, control_flow_v2={v2})")
+        self.put(
+            f"session(name, steps, soft={self.soft}, control_flow_v2={v2}{self.maybe(0.1, ', intermediates=True')})"
+        )
 
     def _session_variable(self, dtype: str) -> None:
         name = self.new("w")
@@ -259,6 +262,8 @@ class _Program:
     def wild(self, env: _Values) -> None:
         names = _usable(self.table)
         op = self.table.op(self.random.choice(names))
+        while op is not None and not self.table.kernels(op.name) and self.random.random() < _KNOWN_KERNELS:
+            op = self.table.op(self.random.choice(names))
         assert op is not None, "the table lists its own ops"
         attrs: dict[str, object] = {}
         words = [f"{arg.name}={self.operand(op, arg, attrs, env)}" for arg in op.inputs]

@@ -15,13 +15,13 @@ from tensorflow.python.framework import ops
 
 v1 = tf.compat.v1
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-v1.experimental.output_all_intermediates(True)  # or a gradient changes a loop that the session already has
 VALUES = {"bool": True, "string": "a"}
 
 
 def attempt(name, program):
     """Run one program; say how it ended."""
     tf.config.set_soft_device_placement(True)
+    v1.experimental.output_all_intermediates(False)
     v1.enable_control_flow_v2()
     print("begin", name, flush=True)
     try:
@@ -93,8 +93,9 @@ def call(function, *arguments):
         function(*arguments)
 
 
-def session(name, steps, soft=True, control_flow_v2=True):
+def session(name, steps, soft=True, control_flow_v2=True, intermediates=False):
     """Let TensorFlow place a graph after each step of its making."""
+    v1.experimental.output_all_intermediates(intermediates)
     (v1.enable_control_flow_v2 if control_flow_v2 else v1.disable_control_flow_v2)()
     with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=soft)) as running:
         with tf.name_scope(name):

@@ -14,7 +14,9 @@ _DEVICES = re.compile(r"^# devices: cpu:(\d+),gpu:(\d+)$", re.MULTILINE)
 
 def write(path: Path, source: str, machine: Machine, why: str = "") -> None:
     """Write a program as a script; its first lines say what it shows and which devices it needs."""
-    head = f'"""{why or "A generated program."}"""\n\n# devices: cpu:{machine.cpus},gpu:{machine.gpus}\n\n'
+    head = (
+        f'"""{why or "A generated program."}"""\n\n# ruff: noqa\n# devices: cpu:{machine.cpus},gpu:{machine.gpus}\n\n'
+    )
     path.write_text(head + script({"p0": source}), encoding="utf-8")
 
 

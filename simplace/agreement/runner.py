@@ -119,8 +119,8 @@ def _refusals(placement: Placement, observed: ObservedProgram, agreement: Agreem
 
 
 _DETAILS = re.compile(
-    r"((?<=[A-Za-z0-9])\[[^\n]*?\](?=\()| with these attrs: \[.*?\]\n|\n?\s*Node attrs: [^\n]*|\nRegistered kernels:\n(?:  [^\n]*\n)*"
-    r"|possible_devices_=\[[^\]]*\]|assigned_device_name_index_=-?\d+"
+    r"((?<=[A-Za-z0-9])\[[^\n]*?\](?=\()| with these attrs: \[.*?\]\n|\n?\s*Node attrs: [^\n]*"
+    r"|\nRegistered kernels:\n(?:  [^\n]*\n)*|possible_devices_=\[[^\]]*\]|assigned_device_name_index_=-?\d+"
     r"|(?<=possible_devices_=\[\])\n.*?\n\nColocation members)",
     re.DOTALL,
 )

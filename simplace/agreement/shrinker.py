@@ -90,8 +90,11 @@ def _edits(lines: Sequence[str]) -> list[Edit]:
 def _simpler(text: str) -> list[str]:
     """Give simpler statements that define the same names.
 
-    >>> _simpler("t3 = made(tf.int32, lambda: t1 + t2)")
-    ['t3 = made(tf.int32, lambda: unknown(tf.int32))', 't3 = made(tf.int32, lambda: t1)', 't3 = made(tf.int32, lambda: t2)']
+    >>> for simpler in _simpler("t3 = made(tf.int32, lambda: t1 + t2)"):
+    ...     print(simpler)
+    t3 = made(tf.int32, lambda: unknown(tf.int32))
+    t3 = made(tf.int32, lambda: t1)
+    t3 = made(tf.int32, lambda: t2)
     >>> _simpler("return [t1, t2]")
     ['return []', 'return [t1]', 'return [t2]']
     """

@@ -114,8 +114,8 @@ def render(table: Table, date: datetime.date) -> str:
     lines = [
         "# Agreement with TensorFlow",
         "",
-        f"simplace and TensorFlow {table.tensorflow} place every program below on emulated machines; {date.isoformat()}, "
-        f"{placements} placements, {nodes} nodes, {table.differing()} cells with a difference.",
+        f"simplace and TensorFlow {table.tensorflow} place every program below on emulated machines; "
+        f"{date.isoformat()}, {placements} placements, {nodes} nodes, {table.differing()} cells with a difference.",
         "Written by `python -m simplace.agreement`.",
         "",
         "A cell counts the nodes that both place alike, out of all that either places. **Bold**: something differs. "
@@ -141,7 +141,7 @@ _CAUSES = (
     'A node with more than eight edges, where TensorFlow takes "the first" of them: it keeps them in a hash set of '
     "addresses, so its own choice changes from run to run (graph/edgeset.h). Seen for the IdentityN that stays behind "
     "for a lowered loop or branch, where lists of strings and of numbers meet. A random program counts as such only if "
-    "TensorFlow, asked 16 times, places it as simplace does at least once.",
+    "TensorFlow, asked 16 times, places each of its nodes as simplace does at least once.",
     "What the runtime places later, when it runs: the functions of tf.data pipelines, calls that are not inlined in a "
     "session, and what XLA compiles.",
     "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function): there is no "

@@ -35,7 +35,7 @@ class Processor:
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
-    `launch_s` what a launch takes on the host.
+    `launch_s` what a launch takes on the host. `capability` is a GPU's major compute capability.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Processor:
     clock: float
     least_s: float
     launch_s: float
+    capability: int = 0
 
     def flops(self, dtype: str, on_matrix_units: bool) -> float:
         """Return the peak for a data type; types that the processor does not name run at its float32 rate."""
@@ -99,6 +100,7 @@ T4 = Processor(
     1.59e9,
     least_s=2e-6,
     launch_s=5e-6,
+    capability=7,
 )
 A100 = Processor(
     "A100",
@@ -112,6 +114,7 @@ A100 = Processor(
     1.41e9,
     least_s=2e-6,
     launch_s=5e-6,
+    capability=8,
 )  # fmt: skip
 H100 = Processor(
     "H100",
@@ -125,6 +128,7 @@ H100 = Processor(
     1.98e9,
     least_s=2e-6,
     launch_s=5e-6,
+    capability=9,
 )  # fmt: skip
 H200 = replace(H100, name="H200", bandwidth=4800 * GB, memory=141 * GB)
 

@@ -7,6 +7,7 @@ from math import prod
 
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import tensor
+from simplace.costs.shape_rules import infer
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.build import CONTROL
@@ -99,11 +100,12 @@ class _Pricer:
         if shape is None:
             if graph.ops[node] == "LoopCond":
                 return ()
-            if has_bytes:
-                self.assumed.setdefault("rank", []).append(name)
             self.shapes[node, slot] = ()  # for a loop that leads back here
             inputs = [self._shape(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
-            return max(inputs, key=prod, default=())
+            inferred = infer(graph.ops[node], graph.attrs[node], inputs) if slot == 0 else None
+            if has_bytes and inferred is None:
+                self.assumed.setdefault("rank", []).append(name)
+            return max(inputs, key=prod, default=()) if inferred is None else inferred
         for place, dim in enumerate(shape):
             if dim < 0 and has_bytes:
                 self.assumed.setdefault("dimension" if place else "batch", []).append(name)

@@ -72,6 +72,22 @@ class RecordedCosts:
             )
 
 
+def cost_file(seconds: Mapping[str, float], *, intra_op: int, gap_s: float, tensorflow: str) -> dict[str, object]:
+    """Return the content of a cost file of times that include the executor's bookkeeping.
+
+    >>> cost_file({"a": 0.5}, intra_op=1, gap_s=0.0, tensorflow="2.21.0")["nodes"]
+    {'a': 0.5}
+    """
+    return {
+        "schema": SCHEMA,
+        "tensorflow": tensorflow,
+        "intra_op": intra_op,
+        "includes_overheads": True,
+        "gap": gap_s,
+        "nodes": dict(seconds),
+    }
+
+
 def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     """Read a cost file; raise `SimplaceError` for what is not one."""
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.costs.gpu_memory import usable
 from simplace.costs.hardware import Hardware
 from simplace.costs.hardware import machine as find_machine
 from simplace.costs.op_work import is_free, work
@@ -25,10 +26,11 @@ MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, hand_off_s=12e-6, fork_s=0.1e-3, pol
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Price for a machine of the library."""
+    """Price for a machine of the library; `memory_fraction` is per_process_gpu_memory_fraction, 0 for unset."""
 
     hardware: Hardware
     overheads: Overheads = MEASURED_OVERHEADS
+    memory_fraction: float = 0.0
 
     @property
     def name(self) -> str:
@@ -66,8 +68,9 @@ class Roofline:
         return link.seconds(size)
 
     def memory(self, device_type: str) -> int:
-        """Return the GPU's memory; the host's is not limited."""
-        return self.hardware.gpu.memory if device_type == "GPU" else 0
+        """Return what TensorFlow takes of the GPU's memory; the host's is not limited."""
+        gpu = self.hardware.gpu
+        return usable(gpu.memory, gpu.capability, self.memory_fraction) if device_type == "GPU" else 0
 
 
 def shards(cycles: float) -> int:
@@ -79,6 +82,6 @@ def shards(cycles: float) -> int:
     return max(1, min(_MOST_SHARDS, int((cycles - _STARTUP_CYCLES) / _CYCLES_A_THREAD + 0.9)))
 
 
-def analytic(machine: str = "a100") -> Roofline:
+def analytic(machine: str = "a100", memory_fraction: float = 0.0) -> Roofline:
     """Return the roofline of a machine of the library, by the name of its GPUs."""
-    return Roofline(find_machine(machine))
+    return Roofline(find_machine(machine), memory_fraction=memory_fraction)

@@ -24,11 +24,6 @@ class Cores:
         self._serial = 0
         self._alarm = 0
 
-    @property
-    def running(self) -> int:
-        """Count the running jobs."""
-        return len(self._jobs)
-
     def run(self, work: int, then: Callable[[], None]) -> None:
         """Start `work` nanoseconds on a core; call `then` at the end."""
         self._advance()

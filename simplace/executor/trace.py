@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link"]
 SpanKind = Literal["op", "launch", "kernel", "shard", "copy"]
 Why = Literal["start", "dependency", "thread", "stream", "link"]
+
+_KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,17 @@ class Trace:
         for i, span in enumerate(self.spans):
             lists[span.lane].append(i)
         return tuple(tuple(sorted(one, key=lambda i: (self.spans[i].start, i))) for one in lists)
+
+    @cached_property
+    def lane_order(self) -> tuple[int, ...]:
+        """Order the lanes for people: threads of processes, then each device's threads and streams, then links."""
+
+        def key(i: int) -> tuple[int, str, int, int]:
+            lane = self.lanes[i]
+            place = 2 if lane.kind == "link" else 1 if "/device:" in lane.owner else 0
+            return place, lane.owner, _KINDS.index(lane.kind), i
+
+        return tuple(sorted(range(len(self.lanes)), key=key))
 
     def __str__(self) -> str:
         return "\n".join(

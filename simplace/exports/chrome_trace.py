@@ -10,7 +10,7 @@ from typing import Any
 
 from simplace.devices import LOCAL_TASK
 from simplace.executor.trace import Span
-from simplace.schedule import Schedule
+from simplace.scheduling import Schedule
 
 
 def chrome_trace(schedule: Schedule) -> dict[str, Any]:
@@ -30,10 +30,13 @@ def _names(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _owner(owner)}}
         for pid, owner in enumerate(owners)
     ]
+    place = {lane: i for i, lane in enumerate(schedule.trace.lane_order)}
     for tid, lane in enumerate(schedule.trace.lanes):
         pid = owners.index(lane.owner)
         events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": lane.name}})
-        events.append({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
+        events.append(
+            {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place[tid]}}
+        )
     return events
 
 

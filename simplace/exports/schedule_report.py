@@ -6,7 +6,7 @@ from typing import Any
 
 from simplace.executor.memory import Held, MemoryUse
 from simplace.executor.trace import Span
-from simplace.schedule import Schedule
+from simplace.scheduling import Schedule
 
 SCHEMA = "simplace/schedule/1"
 

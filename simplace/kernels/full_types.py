@@ -1,8 +1,8 @@
-"""The full types of ops' outputs: what the registrations construct, what the inference pass hands on.
+"""The full types of ops' outputs that the registrations construct.
 
-Mirrors the SetTypeConstructor and SetForwardTypeFn calls in tensorflow/core/ops/*.cc. The constructors are part of
-each `OpDef` (`experimental_full_type` of an output), so they come with the captured kernel table; the inference
-functions are code, so those that matter to placement are listed here.
+Mirrors the SetTypeConstructor calls in tensorflow/core/ops/*.cc. The constructors are part of each `OpDef`
+(`experimental_full_type` of an output), so they come with the captured kernel table; the inference functions are code
+and stand in `simplace.placement.type_inference`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,7 @@ from simplace.graph.node_def import AttrValue
 from simplace.kernels.full_type import UNSET, FullType, is_host, of_dtype, specialize
 from simplace.kernels.table import KernelTable, with_defaults
 
-__all__ = ["FORWARDS_INPUT", "UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize"]
-
-# For each output the input whose full type it gets, where that has one. A Merge takes the most special of the types
-# that its inputs have. The inference functions of all other ops only refine what the op declares already.
-FORWARDS_INPUT: Mapping[str, tuple[int, ...]] = {
-    "Enter": (0,),
-    "Exit": (0,),
-    "Identity": (0,),
-    "Merge": (0,),
-    "NextIteration": (0,),
-    "Switch": (0, 0),
-}
-
+__all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize"]
 
 def full_type_of(op: str, attrs: Mapping[str, AttrValue], table: KernelTable | None = None) -> FullType | None:
     """Give the TFT_PRODUCT of the full types of a node's outputs, None for an op without a type constructor.

@@ -161,8 +161,7 @@ class _Partitioner:
         if here == there and (here in self.cpus or slot == CONTROL):
             return -1
         if slot == CONTROL:
-            memory = "host" if here in self.cpus else "device"
-            return self.copy_at.get((source, slot, here, memory), self.copy_at.get((source, slot, here, "device"), -1))
+            return self.copy_at[source, slot, here, "device"]
         to_host = here in self.cpus or self.memory.of(node)[0][graph.edge_dst_slot[edge]]
         if here == there and self.memory.of(source)[1][slot] == to_host:
             return -1

@@ -20,6 +20,7 @@ class TensorSizes:
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
+        self._has_notes = bool(placement.program.notes)
         self._known: dict[tuple[int, int], Shape] = {}
 
     def shape(self, node: int, slot: int) -> Shape:
@@ -52,11 +53,11 @@ class TensorSizes:
         return prod(shape) * element
 
     def _own_shape(self, node: int, slot: int) -> Shape:
-        shapes = self._placement.notes(node).shapes
         graph = self._placement.graph
-        made_here = not graph.origins[node].made_by
-        if made_here and slot < len(shapes):
-            return shapes[slot]
+        if self._has_notes and not graph.origins[node].made_by:
+            shapes = self._placement.notes(node).shapes
+            if slot < len(shapes):
+                return shapes[slot]
         attrs = graph.attrs[node]
         stated = attrs.get("_output_shapes")
         if isinstance(stated, tuple) and slot < len(stated):

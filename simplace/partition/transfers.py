@@ -73,19 +73,23 @@ def copies(placement: Placement) -> list[Copy]:
     graph = placement.graph
     sizes, memory = TensorSizes(placement), MemoryTypes(placement)
     cpus = {device.name for device in placement.devices if device.type == "CPU"}
+    devices = [placement.device(node) for node in range(len(graph))]
     found: dict[tuple[int, int, str, bool], list[int]] = {}
     for node in range(2, len(graph)):
-        here = placement.device(node)
+        here = devices[node]
         if not here:
+            continue
+        on_cpu = here in cpus
+        if on_cpu and all(devices[graph.edge_src[edge]] in (here, "") for edge in graph.in_edges[node]):
             continue
         controls = sorted(e for e in graph.in_edges[node] if graph.is_control(e))
         for edge in (*graph.data_in_edges(node), *controls):
             source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
-            there = placement.device(source)
+            there = devices[source]
             if source == _SOURCE or not there:
                 continue
-            to_host = here in cpus or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
-            if here == there and (here in cpus or slot == CONTROL or memory.of(source)[1][slot] == to_host):
+            to_host = on_cpu or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
+            if here == there and (on_cpu or slot == CONTROL or memory.of(source)[1][slot] == to_host):
                 continue
             found.setdefault((source, slot, here, to_host), []).append(node)
     return [_copy(placement, sizes, memory, cpus, *key, consumers) for key, consumers in found.items()]

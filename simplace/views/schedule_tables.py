@@ -8,8 +8,8 @@ from simplace.costs.pricing import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.memory import Held, MemoryUse
 from simplace.executor.trace import Why
-from simplace.schedule import Schedule
 from simplace.schedule_check import Agreement
+from simplace.scheduling import Schedule
 from simplace.views.quantities import plural, size
 from viz import Column, Table, to_text
 
@@ -67,7 +67,7 @@ def lane_table(schedule: Schedule) -> Table:
     """List how busy each thread, stream and link was."""
     rows = tuple(
         (one.name, plural(one.spans, "span"), duration(one.busy), f"{one.share:.0%}")
-        for one in schedule.busy_lanes
+        for one in (schedule.busy_lanes[i] for i in schedule.trace.lane_order)
         if one.spans
     )
     idle = sum(not one.spans for one in schedule.busy_lanes)
@@ -225,5 +225,5 @@ def _assumption(one: Assumption) -> str:
         case "dimension":
             return f"unknown dimensions of {one.example}{more} are taken as {one.value}"
         case "rank":
-            return f"the unknown shape of {one.example}{more} is taken as that of the largest input"
+            return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
     return f"no formula for the work of {one.example}{more}: only its bytes are counted"

@@ -6,7 +6,7 @@ from collections import Counter
 
 from simplace.devices import LOCAL_TASK
 from simplace.executor.trace import Lane, Span
-from simplace.schedule import Schedule
+from simplace.scheduling import Schedule
 from simplace.views.schedule_tables import duration
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
@@ -18,8 +18,7 @@ _KINDS: dict[str, BarKind] = {"op": "op", "kernel": "op", "launch": "launch", "s
 def timeline(schedule: Schedule) -> Gantt:
     """Describe the chart of a schedule; lanes that did nothing are left out."""
     trace = schedule.trace
-    used = [i for i, own in enumerate(trace.by_lane) if any(trace.spans[s].duration for s in own)]
-    used.sort(key=lambda i: (_rank(trace.lanes[i]), trace.lanes[i].owner, i))
+    used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
     rows = {lane: row for row, lane in enumerate(used)}
     critical = set(schedule.critical_path)
     bars = tuple(
@@ -30,10 +29,6 @@ def timeline(schedule: Schedule) -> Gantt:
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
     return Gantt(title, _caption(schedule), lanes, bars, _groups(schedule), trace.makespan / 1e9)
-
-
-def _rank(lane: Lane) -> int:
-    return 0 if lane.owner.count("/device:") == 0 and lane.kind != "link" else 2 if lane.kind == "link" else 1
 
 
 def _caption(schedule: Schedule) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from simplace.errors import SimplaceError
-from simplace.schedule import schedule
+from simplace.scheduling import schedule
 from tests.executor.worlds import placed
 
 GRAPH = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c"

@@ -8,7 +8,7 @@ import pytest
 
 from simplace import place
 from simplace.placement.placement import Placement
-from simplace.schedule import Schedule, schedule
+from simplace.scheduling import Schedule, schedule
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 GPU0 = "/job:localhost/replica:0/task:0/device:GPU:0"

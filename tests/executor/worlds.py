@@ -9,7 +9,7 @@ from simplace.executor.control_flow import control_flow
 from simplace.executor.settings import Threads
 from simplace.partition.partition import PartitionedGraph, partition
 from simplace.placement.placement import Placement
-from simplace.schedule import Schedule, schedule
+from simplace.scheduling import Schedule, schedule
 from simplace.simulation import simulate
 from tests.lowering.worlds import DEVICES, TABLE, session_program
 

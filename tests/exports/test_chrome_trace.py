@@ -2,6 +2,8 @@
 
 import json
 
+from simplace.exports.chrome_trace import chrome_trace
+from simplace.exports.schedule_report import report
 from tests.executor.worlds import Costs, run
 
 GRAPH = """
@@ -13,7 +15,7 @@ GRAPH = """
 
 
 def events(kind: str) -> list[dict]:  # type: ignore[type-arg]
-    trace = run(GRAPH, Costs(launch=0.5), inter_op=2).to_chrome_trace()
+    trace = chrome_trace(run(GRAPH, Costs(launch=0.5), inter_op=2))
     return [event for event in trace["traceEvents"] if event["ph"] == kind]
 
 
@@ -36,5 +38,5 @@ def test_memory_is_a_counter_a_device() -> None:
 
 def test_it_is_json() -> None:
     done = run(GRAPH)
-    assert json.loads(json.dumps(done.to_chrome_trace()))["otherData"]["executor"] == "tensorflow"
-    assert json.loads(json.dumps(done.to_json()))["schema"] == "simplace/schedule/1"
+    assert json.loads(json.dumps(chrome_trace(done)))["otherData"]["executor"] == "tensorflow"
+    assert json.loads(json.dumps(report(done)))["schema"] == "simplace/schedule/1"

@@ -203,3 +203,16 @@ def test_a_first_node_whose_length_looks_like_json_or_markup(size):
     data = message.SerializeToString()
     assert data[:2] == b"\n" + bytes([size])
     assert graph_def.parse(data).nodes[0].op == "NoOp"
+
+
+def test_nodes_with_equal_attributes_share_them() -> None:
+    text = "".join(f'node {{ name: "{n}" op: "Op" attr {{ key: "T" value {{ type: DT_HALF }} }} }} ' for n in "ab")
+    a, b = graph_def.parse(binary(text)).nodes
+    assert a.attrs is b.attrs
+
+
+def test_a_damaged_attribute_is_found() -> None:
+    node = protos.sealed_class("NodeDef")(name="a", op="Op", attr=[b"\x0a\xff"])
+    data = protos.sealed_class("GraphDef")(node=[node]).SerializeToString()
+    with pytest.raises(TargetError, match="not a binary GraphDef: truncated, damaged, or another kind of file"):
+        graph_def.parse(data)

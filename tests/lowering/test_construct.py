@@ -3,7 +3,8 @@
 import pytest
 
 from simplace.errors import TargetError
-from simplace.lowering.construct import construct
+from simplace.graph.model import Graph, freeze
+from simplace.lowering.construct import construct, construct_finished
 from simplace.lowering.signatures import Signatures
 from tests.lowering.worlds import TABLE, nodes
 
@@ -72,3 +73,46 @@ def test_graph_that_does_not_hold_together(text, message):
     with pytest.raises(TargetError) as error:
         build(text)
     assert str(error.value) == message
+
+
+FINISHED = {
+    "sorted, with controls": """
+        b = NoOp()
+        a = NoOp()
+        x = Const(^b, ^a, ^b) {dtype=float}
+        y = Relu(x, ^a)
+    """,
+    "unsorted": """
+        late = AddV2(z, a)
+        z = Relu(y)
+        a = Const() {dtype=float}
+        y = Const() {dtype=float}
+    """,
+    "loop": """
+        one = Const() {dtype=float}
+        enter = Enter(one) {frame_name=b"f"}
+        merge = Merge(enter, next) {N=2}
+        other = Relu(merge)
+        next = NextIteration(merge)
+    """,
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("text", FINISHED.values(), ids=FINISHED)
+def test_without_the_builder_the_graph_is_the_same(text):
+    signatures = Signatures(TABLE, {})
+    made, frozen = construct_finished(nodes(text), signatures), freeze(construct(nodes(text), signatures))
+    assert columns(made) == columns(frozen)
+
+
+def columns(graph: Graph):
+    return {name: list(getattr(graph, name)) for name in Graph.__dataclass_fields__}
+
+
+def test_merge_fed_by_back_edges_alone_is_a_cycle():
+    with pytest.raises(TargetError, match="2 nodes are in a cycle, among them 'merge'"):
+        build("""
+            merge = Merge(next) {N=1}
+            next = NextIteration(merge)
+        """)

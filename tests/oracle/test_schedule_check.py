@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from simplace.costs.recorded import cost_file
 from simplace.devices import local_devices
 from simplace.errors import ProgramError, TargetError
 from simplace.importers import graph_def
@@ -14,8 +15,8 @@ from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
 from simplace.oracle.measure.measure import measure
 from simplace.placement.placement import Placement
-from simplace.schedule import schedule
 from simplace.schedule_check import check_schedule
+from simplace.scheduling import schedule
 from simplace.simulation import simulate
 from tests.oracle import graphs
 
@@ -58,7 +59,8 @@ def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> 
 def test_measured_costs_can_be_used_again(tmp_path: Path) -> None:
     file = written(tmp_path, graphs.tiny_chains())
     costs = tmp_path / "costs.json"
-    costs.write_text(json.dumps(measure(file, steps=2).costs()))
+    found = measure(file, steps=2)
+    costs.write_text(json.dumps(cost_file(found.seconds, intra_op=1, gap_s=found.gap, tensorflow=found.tensorflow)))
     assert schedule(placed(file), costs=str(costs)).makespan_s > 0
 
 

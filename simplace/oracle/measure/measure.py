@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
-from simplace.costs.recorded import SCHEMA
 from simplace.errors import ProgramError, TargetError
 
 
@@ -66,13 +65,16 @@ class Measurement:
     intra_op: int
     steps: tuple[MeasuredStep, ...]
 
-    def costs(self) -> dict[str, object]:
-        """Return a cost file's content: each node's median over the steps."""
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Map each node to the median of its times over the steps."""
         names = sorted({run.name for step in self.steps for run in step.runs})
-        nodes = {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
-        gap = median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
-        return {"schema": SCHEMA, "tensorflow": self.tensorflow, "intra_op": self.intra_op,
-                "includes_overheads": True, "gap": gap, "nodes": nodes}  # fmt: skip
+        return {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
+
+    @property
+    def gap(self) -> float:
+        """Return the median time between two nodes, in seconds; 0 for several threads, where it says nothing."""
+        return median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
 
 
 def measure(

@@ -4,6 +4,8 @@ import numpy as np
 import tensorflow as tf
 from keras import applications
 
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})  # it comes after the placement
+
 MODELS = {
     "MobileNet": 32, "MobileNetV2": 32, "MobileNetV3Small": 32, "ResNet50": 32, "ResNet50V2": 32, "VGG16": 32,
     "EfficientNetB0": 32, "EfficientNetV2B0": 32, "DenseNet121": 32, "Xception": 71,
@@ -17,7 +19,7 @@ for name, size in MODELS.items():
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.keras.losses.sparse_categorical_crossentropy(y, model(x, training=True)))
         gradients = tape.gradient(loss, model.trainable_variables)
-        for variable, gradient in zip(model.trainable_variables, gradients):
+        for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
             variable.assign_sub(0.01 * gradient)
         return loss
 

@@ -93,8 +93,8 @@ def captured_constants():
 
 
 @tf.function
-def arguments(f, i, l, b, s, c, d):
-    return f + 1.0, i + 1, l + 1, ~b, s + "x", c * c, d / 2.0, tf.shape(f), tf.shape(s), tf.size(i), tf.rank(l)
+def arguments(f, i, n, b, s, c, d):
+    return f + 1.0, i + 1, n + 1, ~b, s + "x", c * c, d / 2.0, tf.shape(f), tf.shape(s), tf.size(i), tf.rank(n)
 
 
 @tf.function

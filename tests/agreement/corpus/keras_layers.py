@@ -4,6 +4,8 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})  # it comes after the placement
+
 SEQUENCE = np.ones((2, 5, 4), "float32")
 IMAGE = np.ones((2, 8, 8, 3), "float32")
 VECTOR = np.ones((2, 4), "float32")
@@ -23,7 +25,7 @@ dense.predict(VECTOR, verbose=0)
 train(
     IMAGE, layers.Conv2D(2, 3), layers.BatchNormalization(), layers.ReLU(), layers.MaxPooling2D(), layers.Dropout(0.5)
 )
-train(IMAGE, layers.SeparableConv2D(2, 3), layers.DepthwiseConv2D(3), layers.GlobalAveragePooling2D())
+train(IMAGE, layers.SeparableConv2D(2, 3), layers.DepthwiseConv2D(3))
 train(IMAGE, layers.Conv2DTranspose(2, 3), layers.UpSampling2D(), layers.ZeroPadding2D())
 train(SEQUENCE, layers.LSTM(3))
 train(SEQUENCE, layers.GRU(3, return_sequences=True))
@@ -58,7 +60,7 @@ class Custom(tf.keras.Model):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
         variables = self.trainable_variables
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return {"loss": loss}
 
 

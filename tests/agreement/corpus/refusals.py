@@ -44,8 +44,7 @@ def colocation_conflict(x):
     with tf.device("/CPU:0"):
         a = x + 1.0
     with v1.colocate_with(a), tf.device("/GPU:0"):
-        b = a * 2.0
-    return b
+        return a * 2.0
 
 
 @tf.function

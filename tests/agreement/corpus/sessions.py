@@ -12,12 +12,12 @@ SOFT = tf.config.get_soft_device_placement()
 
 def session(build, control_flow_v2=False, **config):
     (v1.enable_control_flow_v2 if control_flow_v2 else v1.disable_control_flow_v2)()
-    with tf.Graph().as_default(), tf.name_scope(build.__name__):
-        with v1.Session(config=v1.ConfigProto(allow_soft_placement=SOFT, **config)) as running:
-            for fetches in build():
-                with contextlib.suppress(tf.errors.OpError):
-                    running.run(v1.global_variables_initializer())
-                    running.run(fetches)
+    config = v1.ConfigProto(allow_soft_placement=SOFT, **config)
+    with tf.Graph().as_default(), tf.name_scope(build.__name__), v1.Session(config=config) as running:
+        for fetches in build():
+            with contextlib.suppress(tf.errors.OpError):
+                running.run(v1.global_variables_initializer())
+                running.run(fetches)
 
 
 def training(use_resource):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat import FlatCosts
@@ -113,18 +112,6 @@ class Schedule:
         more = self.with_threads(replace(self.threads, inter_op=max(0, self.threads.inter_op_size) + 1))
         return 1 - more.trace.makespan / self.trace.makespan if self.trace.makespan else 0.0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON-ready data (schema simplace/schedule/1)."""
-        from simplace.exports.schedule_report import report
-
-        return report(self)
-
-    def to_chrome_trace(self) -> dict[str, Any]:
-        """Return the run as a Chrome trace, which Perfetto opens."""
-        from simplace.exports.chrome_trace import chrome_trace
-
-        return chrome_trace(self)
-
 
 def schedule(
     placement: Placement,
@@ -135,6 +122,7 @@ def schedule(
     executor: str = "tensorflow",
     costs: CostModel | str = "analytic",
     gpu: str = "a100",
+    gpu_memory_fraction: float = 0.0,
     batch: int = 32,
     steps: int = 1,
     warm: bool = True,
@@ -148,11 +136,12 @@ def schedule(
 
     `costs` is "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a `CostModel`. `batch`
     stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see `control_flow`). `limits`
-    maps full device names to bytes; without it a GPU has what the hardware has. Raises `SimplaceError`.
+    maps full device names to bytes; without it a GPU has what TensorFlow takes of the hardware's memory, all but a
+    reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it. Raises `SimplaceError`.
     """
     threads = Threads(inter_op, intra_op, cores, gpu_thread_mode, warm=warm, steps=steps, seed=seed)  # type: ignore[arg-type]
     graph = partition(placement)
-    model = cost_model(costs, gpu) if isinstance(costs, str) else costs
+    model = cost_model(costs, gpu, gpu_memory_fraction) if isinstance(costs, str) else costs
     if isinstance(model, RecordedCosts):
         model.check_belongs_to(node.name for node in graph.nodes)
     priced = price(graph, model, batch=batch)
@@ -171,13 +160,12 @@ def execute(
     return Schedule(priced, flow, threads, executor, trace, events, limits)
 
 
-def cost_model(name: str, gpu: str = "a100") -> CostModel:
+def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0) -> CostModel:
     """Make a cost model by name; any other name is that of a file of recorded costs."""
-    if name == "analytic":
-        return analytic(gpu)
     if name == "flat":
         return FlatCosts()
-    return recorded_costs(name, analytic(gpu))
+    model = analytic(gpu, gpu_memory_fraction)
+    return model if name == "analytic" else recorded_costs(name, model)
 
 
 def compare_inter_op(first: Schedule, sizes: Sequence[int]) -> tuple[Schedule, ...]:

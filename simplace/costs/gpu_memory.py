@@ -1,0 +1,33 @@
+"""How much of a GPU's memory TensorFlow takes for itself.
+
+Mirrors SingleVirtualDeviceMemoryLimit of tensorflow/core/common_runtime/gpu/gpu_device.cc. `allow_growth` changes
+when memory is taken, not how much. The limit of a logical GPU is what the program sets for it.
+"""
+
+from __future__ import annotations
+
+from simplace.errors import SimplaceError
+
+MIB = 1 << 20
+_SMALL = 1 << 31  # bytes: GPUs below this keep less back
+_SMALL_RESERVE = 225 * MIB
+_RESERVES = ((6, 500 * MIB), (7, 1050 * MIB), (8, 1536 * MIB))  # up to this compute capability
+_NEWEST_RESERVE = 1800 * MIB
+
+
+def usable(total: int, capability: int, fraction: float = 0.0) -> int:
+    """Return the bytes that TensorFlow's allocator may hand out.
+
+    `capability` is the major compute capability, `fraction` per_process_gpu_memory_fraction, where 0 leaves all but a
+    reserve to TensorFlow. Raises `SimplaceError` for a fraction that needs unified memory.
+
+    >>> usable(16 << 30, 7) >> 20, usable(16 << 30, 7, 0.5) >> 20, usable(1 << 30, 7) >> 20
+    (15334, 8192, 799)
+    """
+    if not 0 <= fraction <= 1:
+        raise SimplaceError(f"a memory fraction of {fraction:g} is not possible; it lies between 0 and 1, 0 for all")
+    if fraction:
+        return int(total * fraction)
+    if total < _SMALL:
+        return total - _SMALL_RESERVE
+    return total - next((bytes_ for upto, bytes_ in _RESERVES if capability <= upto), _NEWEST_RESERVE)

@@ -1,0 +1,43 @@
+"""Random programs: one seed, one program; any seed, valid Python."""
+
+import ast
+
+import pytest
+
+from simplace.agreement import templates
+from simplace.agreement.generator import generate
+from simplace.agreement.prelude import script
+from simplace.agreement.regressions import machine_of, write
+from simplace.errors import TargetError
+from simplace.kernels.table import KernelTable
+from simplace.oracle.machine import Machine
+
+TABLE = KernelTable.shipped()
+
+
+def test_a_seed_means_one_program():
+    assert generate(7, TABLE, 2) == generate(7, TABLE, 2)
+    assert generate(7, TABLE, 2) != generate(8, TABLE, 2)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 8, 11])
+def test_many_seeds_make_valid_python(gpus):
+    programs = {f"p{seed}": generate(seed, TABLE, gpus, 2) for seed in range(60)}
+    assert len(ast.parse(script(programs)).body) > 60
+
+
+def test_every_template_is_an_expression():
+    every = [*templates.VALUES, *templates.VARIABLES, *templates.REF_VARIABLES, *templates.OBJECTS]
+    every += [use for uses in templates.USES.values() for use in uses]
+    for dtype, text in every:
+        ast.parse(text.replace("{", "").replace("}", "").replace("$", "name"), mode="eval")
+        assert dtype in (*templates.DTYPES, "", *templates.USES)
+
+
+def test_a_case_says_its_devices(tmp_path):
+    case = tmp_path / "case.py"
+    write(case, generate(1, TABLE, 2), Machine(cpus=2, gpus=3))
+    assert machine_of(case) == Machine(cpus=2, gpus=3)
+    case.write_text("pass\n")
+    with pytest.raises(TargetError, match="says nowhere on which devices"):
+        machine_of(case)

@@ -1,0 +1,36 @@
+"""Every program that differed once agrees ever since, and random programs agree too."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from simplace.agreement import runner
+from simplace.agreement.campaign import Count, rounds
+from simplace.agreement.regressions import machine_of
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Options
+from simplace.oracle.oracle import observe
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
+PROGRAMS = 100  # on each of two machines: about 20 seconds each
+
+pytestmark = pytest.mark.tf
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_a_case_agrees(case):
+    observation = observe(case, (), machine_of(case), Options(max_calls=1000))
+    outcomes = runner.outcomes(observation)
+    assert outcomes, "the case has something to place"
+    assert [line for outcome in outcomes for line in outcome.differences] == []
+
+
+@pytest.mark.parametrize("machine", [Machine(gpus=2), Machine(cpus=2, gpus=0)], ids=["gpu:2", "cpu:2"])
+def test_random_programs_agree(machine):
+    seed = random.SystemRandom().randrange(1 << 30)
+    print(f"\npython -m simplace.agreement random --seed {seed} --programs {PROGRAMS}, on {machine}")
+    count = Count()
+    differing = [name for each in rounds(seed, PROGRAMS, PROGRAMS, count, machine) for name in each.differing]
+    assert (differing, seed) == ([], seed), f"these programs of seed {seed} differ on {machine}: {count}"
+    assert count.programs > PROGRAMS // 2, f"too few programs got as far as a placement: {count}"

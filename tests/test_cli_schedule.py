@@ -1,0 +1,56 @@
+"""The subcommands about time: what they print, write and refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simplace.cli import main
+from tests.oracle import graphs
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    file = tmp_path / "graph.pbtxt"
+    file.write_text(graphs.chain_beside_others())
+    return str(file)
+
+
+def test_schedule_prints_and_writes(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {kind: str(tmp_path / f"out.{kind}") for kind in ("svg", "json", "trace")}
+    words = [graph, "--devices", "cpu:1", "--inter-op", "2,1", "-o", files["svg"], "--json", files["json"]]
+    assert main(["schedule", *words, "--trace", files["trace"]]) == 0
+    shown = capsys.readouterr().out
+    assert "critical path" in shown
+    assert "inter-op  intra-op" in shown
+    assert Path(files["svg"]).read_text().startswith("<?xml")
+    assert json.loads(Path(files["json"]).read_text())["schema"] == "simplace/schedule/1"
+    assert json.loads(Path(files["trace"]).read_text())["traceEvents"]
+
+
+def test_flat_textbook_run(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [graph, "--devices", "cpu:1", "--costs", "flat", "--executor", "textbook", "--inter-op", "4"]
+    assert main(["schedule", *words]) == 0
+    assert "14 ms on the textbook executor" in capsys.readouterr().out  # fill 1, 12 others on 4 threads 3, chain 10
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--inter-op", "-3"], "-3 inter-op threads are not possible"),
+        (["--inter-op", "two"], "cannot read the thread counts 'two'"),
+        (["--gpu", "k80"], "'k80' is not a GPU that simplace knows"),
+        (["--batch", "0"], "a batch of 0 is not possible"),
+        (["--trips", "while"], "cannot read --trips 'while'"),
+        (["--trips", "while=3"], "no loop is called 'while' in this graph"),
+        (["--costs", "nothing"], "nothing: cannot read the costs"),
+        (["-o", "chart.txt"], "chart.txt: a figure's name ends in"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    graph: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schedule", graph, "--devices", "cpu:1", *words]) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert "\n" not in said
