@@ -14,6 +14,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from viz import Column, Table, to_text
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GPUS = {"cpu": 0, "gpu": 2}
 REPEATS = 5
+_LONGEST = 60.0  # seconds after which no further turn begins
 _GPU_MEMORY = 1 << 30
 
 
@@ -49,13 +51,13 @@ class Timing:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the graphs, measure each device set in a process of its own, print the table."""
+    """Make the graphs, measure each device set in a process of its own, print the table; what is done on Ctrl-C."""
     options = _parser().parse_args(arguments)
     if options.measure:
         _measure(options.measure, Path(options.graph), options.repeats)
         return
     rows: list[tuple[str, ...]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder:
         for size in options.sizes:
             path = Path(folder, f"{size}.pb")
             path.write_bytes(mixed_graph(size))
@@ -137,7 +139,10 @@ def _timing(name: str, data: bytes, repeats: int) -> Timing:
     in_tensorflow = _tensorflow(GPUS[name])
     nodes = len(graph_def.parse(data).nodes)
     ours, imports, places = [], [], []
+    end = time.perf_counter() + _LONGEST
     for _ in range(repeats):
+        if ours and time.perf_counter() > end:
+            break
         start = time.perf_counter()
         placed = _replay(data, table, devices)
         ours.append(time.perf_counter() - start)

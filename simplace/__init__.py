@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simplace._version import __version__
 
 if TYPE_CHECKING:
     from simplace.library import Placements
+    from simplace.placement.placement import Placement
+    from simplace.scheduling import Schedule
 
-__all__ = ["__version__", "check", "place"]
+__all__ = ["__version__", "check", "place", "schedule"]
 
 # The functions import what they need when they are called, so that `simplace --help` is instant.
 
@@ -54,3 +56,13 @@ def check(
 
     chosen = {"max_calls": max_calls, "time_limit": timeout, "kernels": kernels, "arguments": tuple(arguments)}
     return library.run(targets.check, target, devices, visible, soft_placement=soft_placement, **chosen)
+
+
+def schedule(placement: Placement, **options: Any) -> Schedule:
+    """Simulate when each op of a placement (`result.programs[0].placement`) runs.
+
+    The options are those of `simplace.scheduling.schedule`: threads, executor, costs, hardware, batch.
+    """
+    from simplace import scheduling
+
+    return scheduling.schedule(placement, **options)

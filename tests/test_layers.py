@@ -10,7 +10,7 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 
 # Who may import whom inside simplace, besides errors; a name stands for a package or a top-level module.
 ALLOWED = {
-    "__init__": {"_version", "library", "targets"},
+    "__init__": {"_version", "library", "targets", "placement", "scheduling"},
     "library": {"targets", "exports", "machine_file", "result", "views"},
     "__main__": {"cli"},
     "cli": {

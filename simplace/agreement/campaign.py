@@ -101,7 +101,7 @@ def rounds(seed: int, programs: int, size: int, count: Count, machine: Machine |
             batch = runner.run(sources, chosen)
             chance = _by_chance(sources, batch, chosen)
             differing = count.add([name for name in sources if name not in batch.unreached], batch, chance)
-            yield Round(first, chosen, batch, {name: sources[name] for name in differing})
+            yield Round(first, chosen, batch, {name: sources.get(name, "") for name in differing})
             sources = {name: sources[name] for name in batch.unreached[1:]}  # the first of them ended the process
 
 

@@ -112,7 +112,8 @@ class PartitionedGraph:
 def partition(placement: Placement) -> PartitionedGraph:
     """Cut a placement; raise `SimplaceError` where it was refused."""
     if placement.refusal is not None:
-        raise SimplaceError(f"{placement.program.name} cannot run: {placement.refusal.message}")
+        first = placement.refusal.message.splitlines()[0]
+        raise SimplaceError(f"{placement.program.name} cannot run, since TensorFlow refuses to place it: {first}")
     work = _Partitioner(placement)
     for node in range(2, len(placement.graph)):
         work.add_with_inputs(node)

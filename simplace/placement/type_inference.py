@@ -62,8 +62,11 @@ class _Inference:
 
     def __init__(self, graph: Graph, table: KernelTable) -> None:
         self._graph = graph
-        ops = graph.ops
-        self._known = [full_type_of(op, attrs, table) or UNSET for op, attrs in zip(ops, graph.attrs, strict=True)]
+        declaring = {op for op in set(graph.ops) if _declares_types(table, op)}
+        self._known = [
+            (op in declaring and full_type_of(op, attrs, table)) or UNSET
+            for op, attrs in zip(graph.ops, graph.attrs, strict=True)
+        ]
         self._closed: set[int] = set()
         self._queue: deque[int] = deque()
         self._in_queue: set[int] = set()
@@ -153,6 +156,11 @@ class _Inference:
             raise TypeMismatchError
         self._known[node] = found
         return True
+
+
+def _declares_types(table: KernelTable, op: str) -> bool:
+    found = table.op(op)
+    return found is not None and any(arg.full_type is not None for arg in found.outputs)
 
 
 def _product(*args: FullType) -> FullType:
