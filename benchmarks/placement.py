@@ -13,9 +13,10 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.mixed_graph import mixed_graph
@@ -36,35 +37,29 @@ _GPU_MEMORY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Hold the best times for one graph on one device set, in seconds; TensorFlow's in its two steps."""
+    """Hold the best times for one graph on one device set, in seconds; TensorFlow's (import, both) if it got done."""
 
     devices: str
     nodes: int
     simplace: float
-    tensorflow_import: float
-    tensorflow_place: float
-
-    @property
-    def tensorflow(self) -> float:
-        """Return TensorFlow's time for both steps."""
-        return self.tensorflow_import + self.tensorflow_place
+    tensorflow: tuple[float, float] | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the graphs, measure each device set in a process of its own, print the table; what is done on Ctrl-C."""
     options = _parser().parse_args(arguments)
     if options.measure:
-        _measure(options.measure, Path(options.graph), options.repeats)
+        _measure(options.measure, Path(options.graph).read_bytes(), options.repeats)
         return
     rows: list[tuple[str, ...]] = []
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder:
         for size in options.sizes:
             path = Path(folder, f"{size}.pb")
             path.write_bytes(mixed_graph(size))
-            memory = json.loads(_child("memory", path, options.repeats))
+            memory = json.loads(_child("memory", path, options))
             for devices in GPUS:
-                timing = Timing(**json.loads(_child(devices, path, options.repeats)))
-                rows.append(_row(timing, memory))
+                timing = Timing(**json.loads(_child(devices, path, options)))
+                rows.append(_row(timing, memory, options.limit))
                 print(f"measured {timing.nodes:,} nodes on {devices}", file=sys.stderr)
     print(to_text(Table(_COLUMNS, tuple(rows))))
 
@@ -73,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.placement", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="nodes of each graph")
     parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N", help="turns, of which the best counts")
+    parser.add_argument("--limit", type=float, default=600, metavar="S", help="seconds for one graph on one device set")
     parser.add_argument("--measure", choices=(*GPUS, "memory"), help=argparse.SUPPRESS)
     parser.add_argument("--graph", help=argparse.SUPPRESS)
     return parser
@@ -92,36 +88,45 @@ _COLUMNS = (
 )
 
 
-def _row(timing: Timing, memory: dict[str, int]) -> tuple[str, ...]:
+def _row(timing: Timing, memory: dict[str, int], limit: float) -> tuple[str, ...]:
     def per_node(seconds: float) -> str:
         return f"{seconds / timing.nodes * 1e6:.1f}"
 
-    return (
-        f"{timing.nodes:,}", timing.devices,
-        f"{timing.simplace:.3f} s", per_node(timing.simplace),
-        f"{timing.tensorflow:.3f} s", per_node(timing.tensorflow), per_node(timing.tensorflow_import),
-        f"{timing.simplace / timing.tensorflow:.2f}",
-        f"{memory['kept'] / timing.nodes:.0f}", f"{memory['peak'] / timing.nodes:.0f}",
-    )  # fmt: skip
+    theirs = (f"not in {limit:.0f} s", "-", "-", "-")
+    if timing.tensorflow is not None:
+        imported, both = timing.tensorflow
+        theirs = (f"{both:.3f} s", per_node(both), per_node(imported), f"{timing.simplace / both:.2f}")
+    ours = (f"{timing.simplace:.3f} s", per_node(timing.simplace))
+    sizes = (f"{memory['kept'] / timing.nodes:.0f}", f"{memory['peak'] / timing.nodes:.0f}")
+    return (f"{timing.nodes:,}", timing.devices, *ours, *theirs, *sizes)
 
 
-def _child(measure: str, graph: Path, repeats: int) -> str:
-    """Run this file anew: TensorFlow's devices can be set up once a process, and memory wants a clean start."""
+def _child(measure: str, graph: Path, options: argparse.Namespace) -> str:
+    """Run this file anew and return its last line, whether it got done within the limit or not.
+
+    TensorFlow's devices can be set up once a process, and memory wants a clean start.
+    """
     command = [sys.executable, "-m", "benchmarks.placement", "--measure", measure, "--graph", str(graph)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command += ["--repeats", str(repeats)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        raise SystemExit(f"measuring {graph.name} on {measure} failed:\n{done.stderr}")
-    return done.stdout.splitlines()[-1]
+    command += ["--repeats", str(options.repeats)]
+    with tempfile.TemporaryFile("w+") as written:
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        try:
+            subprocess.run(command, stdout=written, stderr=subprocess.DEVNULL, env=environment, timeout=options.limit)
+        except subprocess.TimeoutExpired:
+            print(f"{measure} on {graph.name} took more than {options.limit:.0f} s", file=sys.stderr)
+        written.seek(0)
+        lines = written.read().splitlines()
+    if not lines:
+        raise SystemExit(f"nothing was measured; to see why: {' '.join(command)}")
+    return lines[-1]
 
 
-def _measure(what: str, graph: Path, repeats: int) -> None:
-    data = graph.read_bytes()
+def _measure(what: str, data: bytes, repeats: int) -> None:
     if what == "memory":
         print(json.dumps(_memory(data)))
-    else:
-        print(json.dumps(asdict(_timing(what, data, repeats))))
+        return
+    for timing in _timings(what, data, repeats):
+        print(json.dumps(asdict(timing)), flush=True)
 
 
 def _memory(data: bytes) -> dict[str, int]:
@@ -134,23 +139,22 @@ def _memory(data: bytes) -> dict[str, int]:
     return {"kept": kept, "peak": peak}
 
 
-def _timing(name: str, data: bytes, repeats: int) -> Timing:
+def _timings(name: str, data: bytes, repeats: int) -> Iterator[Timing]:
+    """Let the two take turns; yield the best times so far after each turn of either."""
     table, devices = KernelTable.shipped(), _devices(GPUS[name])
     in_tensorflow = _tensorflow(GPUS[name])
     nodes = len(graph_def.parse(data).nodes)
-    ours, imports, places = [], [], []
+    ours: list[float] = []
+    theirs: list[tuple[float, float]] = []
     end = time.perf_counter() + _LONGEST
-    for _ in range(repeats):
-        if ours and time.perf_counter() > end:
-            break
+    while not ours or (len(ours) < repeats and time.perf_counter() < end):
         start = time.perf_counter()
         placed = _replay(data, table, devices)
         ours.append(time.perf_counter() - start)
         del placed  # outside of the time, as TensorFlow's session is
-        seconds = in_tensorflow(data)
-        imports.append(seconds[0])
-        places.append(seconds[1])
-    return Timing(name, nodes, min(ours), min(imports), min(places))
+        yield Timing(name, nodes, min(ours), min(theirs, key=itemgetter(1)) if theirs else None)
+        theirs.append(in_tensorflow(data))
+        yield Timing(name, nodes, min(ours), min(theirs, key=itemgetter(1)))
 
 
 def _replay(data: bytes, table: KernelTable, devices: DeviceSet) -> object:
@@ -193,7 +197,7 @@ def _tensorflow(gpus: int) -> Callable[[bytes], tuple[float, float]]:
             c_api.TF_DeleteBuffer(buffer)
             imported = time.perf_counter()
             session.run(nothing)
-            return imported - start, time.perf_counter() - imported
+            return imported - start, time.perf_counter() - start
 
     return measured
 

@@ -40,7 +40,10 @@ ALLOWED = {
     "placement": {"devices", "graph", "importers", "kernels", "refusal"},
     "partition": {"graph", "kernels", "placement", "devices"},
     "oracle": {"graph", "importers", "kernels", "devices"},
-    "exports": {"devices", "executor", "scheduling", "comparison", "explain", "partition", "placement", "refusal", "result", "graph", "surprises"},
+    "exports": {
+        "comparison", "devices", "executor", "explain", "graph", "partition", "placement", "refusal", "result",
+        "scheduling", "surprises",
+    },
     "agreement": {
         "comparison", "devices", "explain", "importers", "kernels", "oracle", "placement", "result", "simulation",
         "targets", "machine_file", "graph",

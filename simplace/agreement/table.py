@@ -144,10 +144,12 @@ _CAUSES = (
     "TensorFlow, asked 16 times, places each of its nodes as simplace does at least once.",
     "What the runtime places later, when it runs: the functions of tf.data pipelines, calls that are not inlined in a "
     "session, and what XLA compiles.",
-    "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function): there is no "
-    "placement.",
+    "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function), and the rare "
+    "program on which it hangs: there is no placement.",
     "A graph that Python changes after the session has it, such as the gradient of a call made between two runs: "
     'TensorFlow refuses the new graph before it places it ("Connecting to invalid output").',
+    "Frames made by hand of the raw ops Enter, Exit, NextIteration and LoopCond: random ones are no valid loop, so the "
+    "random programs make loops with tf.while_loop (both versions), map_fn and scan only.",
     "Failures after placement, such as inputs from different frames: the placement is compared, the failure is not.",
     "The order of hash maps in messages (node attributes, kernels, op types, possible devices), and the numbers "
     "TensorFlow gives to device names.",

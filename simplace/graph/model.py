@@ -118,18 +118,14 @@ class Graph:
 def freeze(builder: GraphBuilder) -> Graph:
     """Copy a finished builder: nodes by id, edges by edge id, duplicate edges dropped."""
     live = [node for node in builder.nodes if node is not None]
-    number = {node.id: i for i, node in enumerate(live)}
-    seen: set[tuple[int, int, int, int]] = set()
-    columns: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
-    for edge in builder.edges:
-        if edge is None:
-            continue
-        key = (number[edge.src.id], edge.src_slot, number[edge.dst.id], edge.dst_slot)
-        if key in seen:
-            continue
-        seen.add(key)
-        for column, value in zip(columns, key, strict=True):
-            column.append(value)
+    number = [0] * len(builder.nodes)
+    for i, node in enumerate(live):
+        number[node.id] = i
+    edges = dict.fromkeys(
+        (number[edge.src.id], edge.src_slot, number[edge.dst.id], edge.dst_slot)
+        for edge in builder.edges
+        if edge is not None
+    )
     return Graph(
         [node.name for node in live],
         [node.op for node in live],
@@ -139,5 +135,8 @@ def freeze(builder: GraphBuilder) -> Graph:
         [node.in_types for node in live],
         [node.out_types for node in live],
         [node.origin for node in live],
-        *columns,
+        [src for src, _, _, _ in edges],
+        [src_slot for _, src_slot, _, _ in edges],
+        [dst for _, _, dst, _ in edges],
+        [dst_slot for _, _, _, dst_slot in edges],
     )
