@@ -44,10 +44,6 @@ ALLOWED = {
         "comparison", "devices", "executor", "explain", "graph", "partition", "placement", "refusal", "result",
         "scheduling", "surprises",
     },
-    "agreement": {
-        "comparison", "devices", "explain", "importers", "kernels", "oracle", "placement", "result", "simulation",
-        "targets", "machine_file", "graph",
-    },
     "views": {
         "comparison", "costs", "devices", "executor", "explain", "graph", "kernels", "partition", "placement", "result",
         "schedule_check", "scheduling", "surprises",

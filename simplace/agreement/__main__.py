@@ -12,6 +12,7 @@ from pathlib import Path
 
 from simplace.agreement.campaign import Count, rounds
 from simplace.errors import SimplaceError
+from simplace.oracle.machine import Machine
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,16 +73,12 @@ def _record(seed: int, count: Count) -> None:
     RANDOM.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
-def _keep(options: argparse.Namespace, name: str, source: str, machine: object) -> None:
+def _keep(options: argparse.Namespace, name: str, source: str, machine: Machine) -> None:
     from simplace.agreement.regressions import write
     from simplace.agreement.shrinker import shrink
-    from simplace.oracle.machine import Machine
 
-    assert isinstance(machine, Machine), "a round has a machine"
-    if options.shrink:
-        source = shrink(source, machine)
     options.keep.mkdir(parents=True, exist_ok=True)
-    write(options.keep / f"{name}.py", source, machine)
+    write(options.keep / f"{name}.py", shrink(source, machine) if options.shrink else source, machine)
 
 
 def _table(options: argparse.Namespace) -> int:

@@ -17,8 +17,6 @@ MACHINES = (
     Machine(cpus=1, gpus=0), Machine(cpus=1, gpus=1), Machine(cpus=1, gpus=2), Machine(cpus=1, gpus=8),
     Machine(cpus=2, gpus=0), Machine(cpus=2, gpus=2), Machine(cpus=1, gpus=11),
 )  # fmt: skip
-
-
 _TIMES = 16
 _COPY = re.compile(r"\bp\d+(?=[_/])")
 

@@ -15,6 +15,7 @@ from simplace.kernels.table import KernelTable, with_defaults
 
 __all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize"]
 
+
 def full_type_of(op: str, attrs: Mapping[str, AttrValue], table: KernelTable | None = None) -> FullType | None:
     """Give the TFT_PRODUCT of the full types of a node's outputs, None for an op without a type constructor.
 

@@ -33,10 +33,11 @@ train(SEQUENCE, layers.Bidirectional(layers.LSTM(3)))
 train(SEQUENCE, layers.SimpleRNN(3))
 train(TOKENS, layers.Embedding(10, 4), layers.GlobalMaxPooling1D())
 train(VECTOR, layers.LayerNormalization(), layers.Dropout(0.5), layers.GaussianNoise(0.1))
+DECAYING = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
 for optimizer in (
     tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), tf.keras.optimizers.Adam(clipnorm=1.0),
     tf.keras.optimizers.AdamW(clipvalue=0.5), tf.keras.optimizers.RMSprop(global_clipnorm=1.0),
-    tf.keras.optimizers.Adagrad(), tf.keras.optimizers.Adam(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)),
+    tf.keras.optimizers.Adagrad(), tf.keras.optimizers.Adam(DECAYING),
 ):  # fmt: skip
     train(VECTOR, layers.Dense(3), optimizer=optimizer)
 
