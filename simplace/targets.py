@@ -10,6 +10,7 @@ from simplace.call_device import call_device
 from simplace.comparison import compare, own_lines
 from simplace.devices import DeviceSet, device, local_devices
 from simplace.errors import ProgramError, TargetError, choices
+from simplace.graph.collector import paused_collector
 from simplace.importers import graph_def
 from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
@@ -134,11 +135,12 @@ def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
     settings.stage(f"reading {parsed.path}")
     table = _table(KernelTable.shipped(), settings)
     devices = _devices_of(settings.machine)
-    programs = tuple(_with_devices(program, devices) for program in _READERS[parsed.kind](parsed.path))
-    settings.stage("placing")
-    placed = tuple(
-        Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
-    )
+    with paused_collector():
+        programs = tuple(_with_devices(program, devices) for program in _READERS[parsed.kind](parsed.path))
+        settings.stage("placing")
+        placed = tuple(
+            Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
+        )
     unchecked = _NO_GRAPH if parsed.kind == "keras" else f"simplace check {target} asks it"
     return Result(target, table.version, table.name, devices, placed, unchecked=unchecked)
 
