@@ -19,7 +19,8 @@ ALLOWED = {
     },
     "agreement": {"comparison", "devices", "graph", "kernels", "oracle", "placement", "simulation"},
     "targets": {
-        "call_device", "comparison", "devices", "graph", "progress", "importers", "kernels", "oracle", "result", "simulation",
+        "call_device", "comparison", "devices", "graph", "importers", "kernels", "oracle", "progress", "result",
+        "simulation",
     },
     "result": {"comparison", "devices", "explain", "graph", "partition", "placement"},
     "simulation": {"call_device", "devices", "graph", "importers", "kernels", "lowering", "placement", "refusal"},
