@@ -140,13 +140,16 @@ class ColocationGroups:
         if self._assigned[root] is self._resource[root] is self._requested[root] is _NOWHERE:
             self._assigned[root] = self._resource[root] = self._requested[root] = device
             return
-        try:
-            assigned = self._assigned[root].merged(device, "strict")
-            resource = self._resource[root].merged(device, "override")
-            requested = self._requested[root].merged(device, "override")
-        except DeviceConflict as conflict:
-            raise internal(messages.constraining_failed(str(conflict)), node) from None
+        assigned = self._limited("assigned", self._assigned[root], node, device)
+        resource = self._limited("resource", self._resource[root], node, device)
+        requested = self._limited("requested", self._requested[root], node, device)
         self._assigned[root], self._resource[root], self._requested[root] = assigned, resource, requested
+
+    def _limited(self, what: str, known: DeviceName, node: int, device: DeviceName) -> DeviceName:
+        try:
+            return known.merged(device, "strict" if what == "assigned" else "override")
+        except DeviceConflict as conflict:
+            raise internal(messages.constraining_failed(what, known, device, str(conflict)), node) from None
 
     # -- steps of Initialize ------------------------------------------------------------------------------------
 

@@ -123,9 +123,13 @@ def assigned_device_without_kernel(graph: Graph, node: int) -> str:
     return attach(graph, text, node)
 
 
-def constraining_failed(why: str) -> str:
-    """Say that a group was fixed to two devices."""
-    return f"Constraining by assigned device should not cause an error. Error: {why}"
+def constraining_failed(what: str, known: DeviceName, device: DeviceName, why: str) -> str:
+    """Say that a group was fixed to two devices; `what` is which of its three names clashes (Member::AssignDevice)."""
+    quotes = '"' if what == "requested" else ""
+    return (
+        f"Constraining by assigned device should not cause an error. Original root's {what} device name: "
+        f"{quotes}{known}{quotes and quotes + ','} node's assigned device name \"{device}{quotes}. Error: {why}"
+    )
 
 
 def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str:
