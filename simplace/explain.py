@@ -112,10 +112,15 @@ class _Words:
         self.graph = placement.graph
 
     def node(self, i: int) -> str:
+        variable = self.placement.notes(i).variable
+        return f"the variable {variable!r}" if variable else self.full_name(i)
+
+    def full_name(self, i: int) -> str:
         return f"{self.graph.names[i]} ({self.graph.ops[i]})"
 
     def name(self, i: int) -> str:
-        return self.graph.names[i]
+        variable = self.placement.notes(i).variable
+        return f"the variable {variable!r}" if variable else self.graph.names[i]
 
     def device(self, name: str) -> str:
         found = self.placement.devices.find(name)
@@ -178,8 +183,8 @@ class _Teller:
             self._say_candidates(node)
         self._say_decision(reason)
         self._say_memory(node)
-        headline = f"{words.node(node)} runs on {device}{words.at(node)}."
-        return Explanation(words.name(node), headline, tuple(self._lines))
+        headline = f"{words.full_name(node)} runs on {device}{words.at(node)}."
+        return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
     def tell_refused(self, node: int) -> Explanation:
         words, refusal = self._words, self._placement.refusal
@@ -191,8 +196,8 @@ class _Teller:
         self._say(f"TensorFlow refuses the graph{at} ({refusal.code}): {refusal.message.splitlines()[0]}")
         for line in explain_conflict(self._placement):
             self._say(line)
-        headline = f"{words.node(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
-        return Explanation(words.name(node), headline, tuple(self._lines))
+        headline = f"{words.full_name(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
+        return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
     def _say(self, line: str) -> int:
         self._lines.append(line)
