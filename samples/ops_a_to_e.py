@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 gpus = [gpu.name for gpu in tf.config.list_logical_devices("GPU")]
-first, second = (gpus + ["/CPU:0", "/CPU:0"])[:2]  # what is there of two GPUs
+first, second = [*gpus, "/CPU:0", "/CPU:0"][:2]  # what is there of two GPUs
 
 with tf.device(first):
     large, small = tf.Variable(tf.ones([512, 512])), tf.Variable(tf.ones([512]))
