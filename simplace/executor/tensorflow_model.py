@@ -42,7 +42,6 @@ class _Meeting:
 
     receive: Activation | None = None
     sent_by: int = -1
-    sent_at: int = -1
     payload: object = None
     is_dead: bool = False
 
@@ -327,7 +326,7 @@ class _Simulation:
     def _send(self, activation: Activation, worker: Worker, span: int) -> None:
         receive = self.graph.receiver[activation.node]
         meeting = self._meeting(receive, activation.iteration)
-        meeting.sent_by, meeting.sent_at, meeting.is_dead = span, self.events.now, activation.is_dead
+        meeting.sent_by, meeting.is_dead = span, activation.is_dead
         meeting.payload = activation.payloads[0] if activation.payloads else None
         if meeting.receive is None and not self._is_posted_by_source(receive):
             meeting.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)

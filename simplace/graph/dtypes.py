@@ -84,19 +84,6 @@ def name(dtype: int) -> str:
     return _PUBLIC_NAMES.get(plain, plain) + ("_ref" if is_ref(dtype) else "")
 
 
-def enum_name(dtype: int) -> str:
-    """Name `dtype` as TensorFlow's messages do.
-
-    >>> enum_name(101)
-    'DT_FLOAT_REF'
-    """
-    try:
-        plain = DataType(base(dtype)).name
-    except ValueError:
-        plain = f"unknown dtype enum ({base(dtype)})"
-    return plain + ("_REF" if is_ref(dtype) else "")
-
-
 def parse(text: str) -> DataType:
     """Read a type name in any of its spellings; raise `ValueError` for others.
 

@@ -58,11 +58,6 @@ def read(directory: str | Path, tags: Collection[str] | None = None) -> list[Pro
     return [_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
 
 
-def is_saved_model(directory: str | Path) -> bool:
-    """Say whether a directory has a SavedModel's main file."""
-    return any((Path(directory) / name).is_file() for name in (_BINARY, _TEXT))
-
-
 def _message(directory: Path) -> Any:
     if not directory.exists():
         raise TargetError(f"{directory} does not exist")

@@ -19,7 +19,7 @@ class KernelRow:
     """Hold what one registration offers for one choice of its constrained attributes.
 
     `types` pairs an attribute with a `DataType` or another constrained value; an attribute without constraint is
-    absent. `host_memory` is sorted. `is_default` marks a registration for every device type.
+    absent. `host_memory` is sorted. The device type "DEFAULT" stands for every one.
     """
 
     op: str
@@ -28,11 +28,6 @@ class KernelRow:
     host_memory: tuple[str, ...]
     priority: int
     label: str
-
-    @property
-    def is_default(self) -> bool:
-        """Say whether the row is of the DEFAULT device type, which stands in where a type has no kernel of its own."""
-        return self.device_type == DEFAULT
 
 
 def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> tuple[KernelRow, ...]:

@@ -37,10 +37,6 @@ class Signatures:
         """Return (input types, output types) of a node of this op."""
         return self.types_of(op, attrs)
 
-    def is_function(self, op: str) -> bool:
-        """Say whether a node of this op calls a library function by name."""
-        return op in self.library
-
     def is_call(self, op: str) -> bool:
         """Say whether TensorFlow counts a node of this op as a function call (Node::IsFunctionCall)."""
         return op in PARTITIONED_CALLS or op in self.library or op == SYMBOLIC_GRADIENT

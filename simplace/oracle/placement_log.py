@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simplace.oracle.observation import LoggedNode
@@ -60,13 +60,6 @@ def parse(text: str) -> tuple[LoggedNode, ...]:
     plain = [entry for entry in placed if not entry[0].verbose] or placed
     prefixed = [entry for entry in plain if not entry[1]]
     return tuple(line.node for line, _ in prefixed or plain)
-
-
-def read_lines(lines: Iterable[str]) -> Iterator[LogLine]:
-    """Recognise the placement and execution lines among `lines`; skip all others."""
-    for line in lines:
-        if found := read_line(line):
-            yield found
 
 
 def read_line(line: str) -> LogLine | None:
