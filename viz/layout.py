@@ -8,10 +8,13 @@ system's fonts only supply characters that those lack.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -35,7 +38,7 @@ def draw(figure: Figure, file_format: Format = "svg", *, timeout_s: float = 60.0
 
 
 def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
-    """Lay DOT out and return the drawing; the same DOT and Graphviz version give the same SVG bytes.
+    """Lay DOT out and return the drawing; the same DOT and Graphviz version give the same bytes.
 
     `dpi` (dots per inch) is for PNG alone. No file is written but a temporary font configuration.
 
@@ -49,7 +52,24 @@ def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dp
         config = Path(scratch, "fonts.conf")
         config.write_text(_font_config(scratch), encoding="utf-8")
         drawing = _run(_command(file_format, resolution), dot, _environment(config), timeout_s)
-    return tidy(drawing) if file_format == "svg" else drawing
+    return _TIDIED[file_format](drawing)
+
+
+def _dated(pdf: bytes) -> bytes:
+    """Give a PDF the same date every time: the bundled cairo writes the present one, whatever SOURCE_DATE_EPOCH says.
+
+    The date keeps its length, so the file's table of offsets still holds.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(int(epoch) if epoch.isdecimal() else 0))
+    return re.sub(rb"(/CreationDate \(D:)\d{14}", rb"\g<1>" + stamp.encode(), pdf)
+
+
+def _as_it_is(drawing: bytes) -> bytes:
+    return drawing
+
+
+_TIDIED: dict[Format, Callable[[bytes], bytes]] = {"svg": tidy, "png": _as_it_is, "pdf": _dated}
 
 
 def _command(file_format: Format, dpi: int) -> list[str]:

@@ -27,6 +27,11 @@ def test_same_figure_gives_same_bytes(file_format: str) -> None:
     assert draw(every_mark(), file_format) == draw(every_mark(), file_format)  # type: ignore[arg-type]
 
 
+def test_a_pdf_bears_no_date_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert b"/CreationDate (D:19700102000000" in draw(two_gpu_model(), "pdf")
+
+
 def test_text_survives_a_machine_without_fonts(tmp_path: Path) -> None:
     empty = tmp_path / "fonts.conf"
     empty.write_text("<fontconfig/>", encoding="utf-8")
