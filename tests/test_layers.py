@@ -13,9 +13,10 @@ ALLOWED = {
     "__init__": {"_version", "library", "targets", "placement", "scheduling"},
     "library": {"targets", "exports", "machine_file", "result", "views"},
     "__main__": {"cli"},
-    "cli": {
-        "_version", "progress", "result", "targets", "machine_file", "views", "kernels", "oracle", "graph",
-        "cli_schedule", "exports",
+    "cli": {"_version", "commands"},
+    "commands": {
+        "costs", "exports", "graph", "kernels", "machine_file", "oracle", "progress", "result", "schedule_check",
+        "scheduling", "targets", "views",
     },
     "agreement": {"comparison", "devices", "graph", "kernels", "oracle", "placement", "simulation"},
     "targets": {
@@ -55,10 +56,6 @@ SCHEDULE = {
     "executor": {"costs", "devices", "graph", "kernels", "partition", "placement"},
     "scheduling": {"costs", "devices", "executor", "graph", "partition", "placement"},
     "schedule_check": {"costs", "oracle", "placement", "scheduling"},
-    "cli_schedule": {
-        "costs", "executor", "exports", "machine_file", "oracle", "progress", "result", "schedule_check", "scheduling",
-        "targets", "views",
-    },
 }  # fmt: skip
 TENSORFLOW = ("simplace/oracle/inside/", "simplace/oracle/measure/child.py", "simplace/kernels/capture.py")
 

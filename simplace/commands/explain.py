@@ -1,0 +1,27 @@
+"""`simplace explain`: say why a node is on its device, step by step."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from simplace.commands import options as words
+from simplace.progress import progress
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("explain", help="say why a node is on its device, step by step")
+    words.add_target(parser)
+    parser.add_argument("node", metavar="NODE", help="a node's name, or the end of it where that is unique")
+    parser.add_argument("--program", metavar="NAME", help="look in this program only")
+    parser.set_defaults(command=_explain)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from simplace.targets import place
+
+    with progress() as stage:
+        result = words.named(place(options.target, words.settings(options, stage)), options)
+    print(result.explain(options.node))
+    return 0

@@ -1,0 +1,42 @@
+"""`simplace kernels`: list the device types and data types an op has kernels for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from simplace.commands import options as words
+from simplace.commands import output
+from simplace.errors import SimplaceError
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("kernels", help="list the device types and data types an op has kernels for")
+    parser.add_argument("op", metavar="OP", help="an op's name, such as MatMul")
+    parser.add_argument("--dtype", metavar="D", help="only kernels that take this data type, such as int32")
+    words.add_kernels(parser)
+    parser.set_defaults(command=_kernels)
+
+
+def _kernels(options: argparse.Namespace) -> int:
+    from simplace.graph import dtypes
+    from simplace.kernels.extra import load_extra
+    from simplace.kernels.summary import kernel_rows
+    from simplace.kernels.table import KernelTable
+    from simplace.views.kernel_table import kernel_table, lacking_notes
+    from viz import to_text
+
+    table = KernelTable.shipped()
+    if options.kernels:
+        table = table.with_extra(load_extra(Path(options.kernels)))
+    try:
+        dtype = dtypes.parse(options.dtype) if options.dtype else None
+    except ValueError as error:
+        raise SimplaceError(f"{error}; one is float32, int64 or string") from None
+    rows = kernel_rows(table, options.op, dtype)
+    notes = () if dtype is None else lacking_notes(table, options.op, dtype)
+    print(to_text(kernel_table(options.op, rows, table.name, notes), output.width(sys.stdout)))
+    return 0

@@ -1,0 +1,68 @@
+"""What subcommands write: files checked before anything runs, the width of the terminal, the line of an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from simplace.errors import DrawingError, SimplaceError
+
+FIGURES = (".svg", ".png", ".pdf", ".dot")
+
+
+def complain(error: SimplaceError) -> int:
+    """Print the details, then the one line, on stderr; return the exit status."""
+    sys.stdout.flush()
+    if error.details:
+        print(error.details.rstrip(), file=sys.stderr)
+    print(f"simplace: {error}", file=sys.stderr)
+    return 2
+
+
+def check_figure(name: str | None) -> None:
+    """Refuse, before anything runs, a figure that could not be written in the end."""
+    if not name:
+        return
+    if Path(name).suffix.lower() not in FIGURES:
+        raise DrawingError(f"{name}: a figure's name ends in {', '.join(FIGURES)}")
+    check_writable(name)
+
+
+def check_writable(name: str | None) -> None:
+    """Refuse, before anything runs, a file that could not be written in the end; "-" is standard output."""
+    if not name or name == "-":
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise DrawingError(f"{name}: is a directory; name a file")
+    if not path.parent.is_dir():
+        raise DrawingError(f"{name}: cannot write there, because there is no directory {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DrawingError(f"{name}: cannot write there: permission denied")
+
+
+def write_json(name: str, content: Any) -> None:
+    """Write a JSON file; "-" is standard output."""
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    if name == "-":
+        sys.stdout.write(text)
+    else:
+        write(name, text.encode())
+
+
+def write(name: str | Path, data: bytes) -> None:
+    """Write a file, or say in one line why not."""
+    try:
+        Path(name).write_bytes(data)
+    except OSError as error:
+        raise DrawingError(f"{name}: cannot write: {error.strerror}") from None
+
+
+def width(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that `stream` is; None for a file or a pipe."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if stream.isatty() else None

@@ -1,0 +1,77 @@
+"""`simplace show`: summarise where everything runs; write tables, figures, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from simplace.commands import options as words
+from simplace.commands import output
+from simplace.errors import DrawingError
+from simplace.progress import progress
+
+if TYPE_CHECKING:
+    from simplace.result import Result
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("show", help="summarise where everything runs; write tables, figures, JSON")
+    words.add_target(parser)
+    parser.add_argument("--table", action="store_true", help="list every node and every copy")
+    parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
+    parser.add_argument("-o", "--output", metavar="FIGURE", help=f"draw the device graph: {', '.join(output.FIGURES)}")
+    parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
+    parser.add_argument("--nodes", metavar="N", type=words.positive, default=40, help="boxes a figure may have before "
+                        "name scopes collapse (default: %(default)s)")  # fmt: skip
+    parser.set_defaults(command=_show)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from simplace.targets import place
+
+    output.check_figure(options.output)
+    output.check_writable(options.json)
+    with progress() as stage:
+        result = words.named(place(options.target, words.settings(options, stage)), options)
+    _print_report(result, options)
+    if options.output:
+        _draw(result, options)
+    return output.complain(result.failure) if result.failure else 0
+
+
+def _print_report(result: Result, options: argparse.Namespace) -> None:
+    from simplace.exports.json_report import report
+    from simplace.views import summary, tables
+    from viz import to_text
+
+    out: TextIO = sys.stderr if options.json == "-" else sys.stdout
+    width = output.width(out)
+    print(summary.summary(result, width, None if options.table else summary.COPIES), file=out)
+    if options.table:
+        for placed in result.programs:
+            print(f"\n{summary.title(placed)}\n\n{to_text(tables.node_table(placed), width)}", file=out)
+    if options.json:
+        output.write_json(options.json, report(result))
+    print(f"\n{summary.agreement_line(result)}", file=out)
+
+
+def _draw(result: Result, options: argparse.Namespace) -> None:
+    from simplace.views.placement_figure import placement_figure
+    from viz import LayoutError, draw, to_dot
+
+    drawn = words.largest(result)
+    figure = placement_figure(drawn, options.nodes)
+    path = Path(options.output)
+    kind = path.suffix.lower()[1:]
+    try:
+        with progress() as stage:
+            stage(f"drawing {path}")
+            data = to_dot(figure).encode() if kind == "dot" else draw(figure, kind)  # type: ignore[arg-type]
+    except LayoutError as error:
+        raise DrawingError(f"{path}: {error}") from None
+    output.write(path, data)
+    others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
+    print(f"drew {drawn.name}{others}: {path}", file=sys.stderr)
