@@ -6,7 +6,7 @@ from pathlib import Path
 from simplace.exports.json_report import SCHEMA
 from simplace.placement.reasons import ALL_REASONS
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_every_reason_is_a_heading():
@@ -16,9 +16,3 @@ def test_every_reason_is_a_heading():
 
 def test_the_schema_is_documented():
     assert f"`{SCHEMA}`" in (DOCS / "json.md").read_text(encoding="utf-8")
-
-
-def test_links_lead_somewhere():
-    for page in DOCS.glob("*.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (DOCS / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,91 @@
+"""What README and docs/ show is real: every block that begins with `$ simplace` is what the command prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```text\n\$ (simplace [^\n]*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+WRITES = ("-o", "--output", "--json", "--junit", "--sarif", "--trace")
+FIGURE = re.compile(r"-o (docs/figures/\S+\.svg)")
+CUT = "[...]"  # alone on a line: lines are left out here
+
+
+def shown():
+    """List (page, command, output) for every block."""
+    return [(page, *found) for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def run(command, folder):
+    """Return what a command prints; files that it writes with a name of their own land in `folder`."""
+    given = shlex.split(command)
+    words = [
+        str(folder / Path(word).name) if before in WRITES and word != "-" else word
+        for before, word in zip(["", *given], given, strict=False)
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    errors = [line for line in done.stderr.splitlines() if line.startswith("simplace:")]
+    printed = "\n".join([done.stdout.rstrip(), *errors]).strip("\n")
+    return printed.replace(f"{folder}/", "").replace(f"{ROOT}/", "")
+
+
+def matches(expected, printed):
+    """Say whether the output is as shown; a line `[...]` stands for lines that the page leaves out."""
+    parts = [re.escape(part.strip("\n")) for part in f"\n{expected}\n".split(f"\n{CUT}\n")]
+    return re.fullmatch(r"(?:\n|\n.*\n|)".join(parts), printed, flags=re.DOTALL) is not None
+
+
+@pytest.mark.tf
+@pytest.mark.parametrize(("page", "command", "expected"), shown(), ids=lambda each: getattr(each, "name", None))
+def test_the_output_shown_is_the_output(page, command, expected, tmp_path, request):
+    printed = run(command, tmp_path)
+    rewrite = request.config.getoption("--rewrite-golden")
+    for name in FIGURE.findall(command):
+        check_figure(ROOT / name, (tmp_path / Path(name).name).read_bytes(), rewrite)
+    if rewrite and CUT not in expected:
+        text = page.read_text(encoding="utf-8")
+        block = f"```text\n$ {command}\n"
+        page.write_text(text.replace(f"{block}{expected}```", f"{block}{printed}\n```"), encoding="utf-8")
+        return
+    assert matches(expected.rstrip(), printed), f"{page.name} shows something else; pytest --rewrite-golden:\n{printed}"
+
+
+def check_figure(file, drawn, rewrite):
+    """Compare the words of a figure; where they stand depends on the version of Graphviz."""
+    if rewrite:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(drawn)
+    assert labels(file.read_bytes()) == labels(drawn), f"{file} is out of date: pytest --rewrite-golden"
+
+
+def labels(svg):
+    return sorted(re.findall(rb"<text[^>]*>([^<]*)", svg))
+
+
+def test_every_figure_is_drawn_by_a_command_on_a_page():
+    drawn = {name for _, command, _ in shown() for name in FIGURE.findall(command)}
+    kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "figures").glob("*.svg")}
+    assert kept == drawn
+
+
+def test_a_cut_stands_for_lines_left_out():
+    assert matches("a\n[...]\nd", "a\nb\nc\nd")
+    assert matches("a\nd", "a\nd")
+    assert not matches("a\n[...]\nd", "a\nb\ne")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
