@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from simplace.call_device import call_device
 from simplace.comparison import compare, own_lines
-from simplace.devices import DeviceSet, device, local_devices
+from simplace.cut_check import check_cuts
+from simplace.devices import DeviceSet, local_devices, seen_from_the_first
 from simplace.errors import ProgramError, TargetError, choices
 from simplace.graph.collector import paused_collector
 from simplace.importers import graph_def
 from simplace.importers.program import Program
+from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
+from simplace.kernels.table_file import is_release_of
 from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Options
 from simplace.oracle.observation import LoggedNode, Observation, ObservedProgram
@@ -22,6 +26,7 @@ from simplace.result import Placed, Result
 from simplace.simulation import simulate
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
+_EXCEPTION = re.compile(r"\s*[\w.]*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
 GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
 
 
@@ -29,8 +34,10 @@ GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
 class Settings:
     """Hold what the user chose for one call.
 
-    `soft_placement` None keeps what the program sets. `kernels` is a file of extra kernels, "" for none; `stdout` is
-    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
+    `soft_placement` None keeps what the program sets. `kernels` is a file of extra kernels, "" for none;
+    `tensorflow` is the version whose kernels and rules place a file ("2.18" or "2.18.1"), "" for the installed one.
+    `stdout` is the file descriptor that takes what the program prints (None: standard output). `stage` is told what
+    begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -39,6 +46,7 @@ class Settings:
     max_calls: int = 10
     time_limit: float | None = None
     kernels: str = ""
+    tensorflow: str = ""
     stdout: int | None = None
     stage: Stage = silent
 
@@ -83,21 +91,26 @@ def place(target: str, settings: Settings | None = None) -> Result:
     settings = settings or Settings()
     parsed = parse_target(target)
     if parsed.kind == "script":
+        _require_installed(target, settings)
         return _place_script(target, parsed, settings)
     return _place_file(target, parsed, settings)
 
 
 def check(target: str, settings: Settings | None = None) -> Result:
-    """Place every program of a target and let TensorFlow place it too, files included."""
+    """Place every program of a target and let TensorFlow place it too, files included.
+
+    TensorFlow's own partition graphs are compared with as well, which takes a run without Grappler.
+    """
     settings = settings or Settings()
     parsed = parse_target(target)
+    _require_installed(target, settings)
     if parsed.kind == "script":
-        return _place_script(target, parsed, settings)
+        return _place_script(target, parsed, settings, partitions=True)
     if parsed.kind == "keras":
         raise TargetError(f"{target}: {_NO_GRAPH}")
     from simplace.oracle.oracle import observe_file  # here, so that reading a file does not wait for what runs children
 
-    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement)
+    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement, partitions=True)
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -115,7 +128,7 @@ def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
     return replace(result, programs=programs)
 
 
-def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
+def _place_script(target: str, parsed: Target, settings: Settings, *, partitions: bool = False) -> Result:
     from simplace.oracle.oracle import observe
 
     options = Options(
@@ -123,6 +136,7 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
         time_limit=settings.time_limit,
         function=parsed.function,
         soft_placement=settings.soft_placement,
+        partitions=partitions,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...")
     observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
@@ -133,32 +147,47 @@ def _place_script(target: str, parsed: Target, settings: Settings) -> Result:
 
 def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
     settings.stage(f"reading {parsed.path}")
-    table = _table(KernelTable.shipped(), settings)
-    devices = _devices_of(settings.machine)
-    with paused_collector():
-        programs = tuple(_with_devices(program, devices) for program in _READERS[parsed.kind](parsed.path))
-        settings.stage("placing")
-        placed = tuple(
-            Placed(simulate(program, devices, table, soft_placement=settings.soft_placement)) for program in programs
-        )
     unchecked = _NO_GRAPH if parsed.kind == "keras" else f"simplace check {target} asks it"
+    with paused_collector():
+        return place_programs(target, _READERS[parsed.kind](parsed.path), settings, unchecked)
+
+
+def place_programs(target: str, programs: Sequence[Program], settings: Settings, unchecked: str) -> Result:
+    """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
+    table = _table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
+    devices = _devices_of(settings.machine)
+    settings.stage("placing")
+    with paused_collector():
+        placed = tuple(
+            Placed(simulate(_with_devices(program, devices), devices, table, soft_placement=settings.soft_placement))
+            for program in programs
+        )
     return Result(target, table.version, table.name, devices, placed, unchecked=unchecked)
 
 
 def _result(target: str, observed: Observation, settings: Settings) -> Result:
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _table(table, settings)
-    devices = DeviceSet(device(each.name) for each in observed.devices)
+    devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
     placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
     failure = failure_of(target, observed)
-    return Result(target, observed.tensorflow, table.name, devices, placed, observed.remarks, failure=failure)
+    return Result(
+        target,
+        observed.tensorflow,
+        table.name,
+        devices,
+        placed,
+        observed.remarks,
+        failure=failure,
+        python=observed.python,
+    )
 
 
 def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
-    own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
+    own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = simulate(observed.program, own, table, soft_placement=settings.soft_placement)
-    return Placed(placement, compare(placement, observed.log, observed.refused))
+    return Placed(placement, compare(placement, observed.log, observed.refused), check_cuts(placement, observed.cuts))
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
@@ -169,8 +198,14 @@ def failure_of(target: str, observed: Observation) -> ProgramError | None:
     first, _, rest = failure.text.partition("\n")
     if failure.how != "raised":
         return ProgramError(f"{target}: {first}", details=rest)
-    last = failure.text.rstrip().splitlines()[-1]
-    return ProgramError(f"{target}: the program stopped with {last}", details=failure.text)
+    return ProgramError(f"{target}: the program stopped with {_raised(failure.text)}", details=failure.text)
+
+
+def _raised(text: str) -> str:
+    """Return the line of a traceback that names the exception; its message may have lines behind that one."""
+    lines = text.rstrip().splitlines()
+    named = [line.strip() for line in lines if _EXCEPTION.match(line)]
+    return named[-1] if named else lines[-1].strip()
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
@@ -182,6 +217,17 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
     return f"{target}: the script calls no tf.function and runs no session, so nothing can be placed ({ran}). {hint}"
 
 
+def _require_installed(target: str, settings: Settings) -> None:
+    """Refuse another version where TensorFlow itself runs: there is only the installed one."""
+    installed = installed_version()
+    if installed is None or not settings.tensorflow or is_release_of(installed, settings.tensorflow):
+        return
+    raise TargetError(
+        f"{target}: the installed TensorFlow {installed} runs this, not {settings.tensorflow}; install that version "
+        "instead, or give `simplace show` a graph file, which it places as any version does"
+    )
+
+
 def _table(table: KernelTable, settings: Settings) -> KernelTable:
     if not settings.kernels:
         return table
@@ -191,6 +237,8 @@ def _table(table: KernelTable, settings: Settings) -> KernelTable:
 
 
 def _devices_of(machine: Machine) -> DeviceSet:
+    if machine.tasks:
+        return seen_from_the_first(name for task in machine.tasks for name in task.device_names)
     return local_devices([("CPU", machine.cpus), ("GPU", machine.logical_gpus)])
 
 

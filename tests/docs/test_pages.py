@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RULES = sorted((ROOT / "docs" / "rules").glob("*.py"))
 BLOCK = re.compile(r"^```text\n\$ (simplace [^\n]*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 WRITES = ("-o", "--output", "--json", "--junit", "--sarif", "--trace")
 FIGURE = re.compile(r"-o (docs/figures/\S+\.svg)")
@@ -50,10 +51,9 @@ def matches(expected, printed):
 @pytest.mark.parametrize(("page", "command", "expected"), shown(), ids=lambda each: getattr(each, "name", None))
 def test_the_output_shown_is_the_output(page, command, expected, tmp_path, request):
     printed = run(command, tmp_path)
-    rewrite = request.config.getoption("--rewrite-golden")
     for name in FIGURE.findall(command):
-        check_figure(ROOT / name, (tmp_path / Path(name).name).read_bytes(), rewrite)
-    if rewrite and CUT not in expected:
+        check_figure(ROOT / name, (tmp_path / Path(name).name).read_bytes(), request.config)
+    if request.config.getoption("--rewrite-golden") and CUT not in expected:
         text = page.read_text(encoding="utf-8")
         block = f"```text\n$ {command}\n"
         page.write_text(text.replace(f"{block}{expected}```", f"{block}{printed}\n```"), encoding="utf-8")
@@ -61,9 +61,9 @@ def test_the_output_shown_is_the_output(page, command, expected, tmp_path, reque
     assert matches(expected.rstrip(), printed), f"{page.name} shows something else; pytest --rewrite-golden:\n{printed}"
 
 
-def check_figure(file, drawn, rewrite):
+def check_figure(file, drawn, config):
     """Compare the words of a figure; where they stand depends on the version of Graphviz."""
-    if rewrite:
+    if config.getoption("--rewrite-golden"):
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(drawn)
     assert labels(file.read_bytes()) == labels(drawn), f"{file} is out of date: pytest --rewrite-golden"
@@ -73,8 +73,20 @@ def labels(svg):
     return sorted(re.findall(rb"<text[^>]*>([^<]*)", svg))
 
 
+@pytest.mark.tf
+@pytest.mark.parametrize("program", RULES, ids=lambda path: path.stem)
+def test_the_figure_of_a_rule_shows_its_program(program, tmp_path, request):
+    name = f"rule_{program.stem}.svg"
+    printed = run(f"simplace show {program.relative_to(ROOT)} --devices cpu:1,gpu:2 -o {name}", tmp_path)
+    assert "\nagrees with TensorFlow" in printed
+    check_figure(ROOT / "docs" / "figures" / name, (tmp_path / name).read_bytes(), request.config)
+    page = (ROOT / "docs" / "how-tensorflow-decides.md").read_text(encoding="utf-8")
+    assert f"```python\n{program.read_text(encoding='utf-8')}```" in page
+
+
 def test_every_figure_is_drawn_by_a_command_on_a_page():
     drawn = {name for _, command, _ in shown() for name in FIGURE.findall(command)}
+    drawn |= {f"docs/figures/rule_{program.stem}.svg" for program in RULES}
     kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "figures").glob("*.svg")}
     assert kept == drawn
 
