@@ -13,9 +13,10 @@ from simplace.refusal import Refusal, Refused
 def call_device(scope: str, devices: DeviceSet, soft_placement: bool) -> Device:
     """Return the device that a call under the device scope runs on; raise `Refused` where there is none.
 
-    Devices are tried by type (GPU before CPU), local ones first, then by name.
+    Devices are tried by type (GPU before CPU), local ones first, then by name. Without a scope, only those of the
+    task that places are.
     """
-    spec = DeviceName.parse(scope) or DeviceName()
+    spec = (DeviceName.parse(scope) if scope else devices.home) or DeviceName()
     ordered = sorted(devices, key=lambda d: (*type_order(d.type), not d.is_local, d.name))
     for wanted in (spec, spec._replace(type=None, id=None)) if soft_placement else (spec,):
         for device in ordered:

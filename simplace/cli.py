@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from simplace._version import __version__
-from simplace.commands import check, explain, kernels, measure, schedule, show
+from simplace.commands import check, diff, doctor, explain, export, kernels, measure, report, schedule, show
 from simplace.commands.output import complain
 from simplace.errors import SimplaceError
 
-_COMMANDS = (show, explain, check, kernels, schedule, measure)  # in the order of --help
+_COMMANDS = (show, report, explain, check, doctor, diff, export, kernels, schedule, measure)  # in the order of --help
 
 _EXAMPLES = """\
 examples:
@@ -23,6 +23,7 @@ examples:
   simplace show model.py --devices cpu:1,gpu:2 -o f.svg the same for two GPUs, with a figure
   simplace show model.py:train_step -- --epochs 1       one function of a script, with the script's own arguments
   simplace explain model.py dense/MatMul                why one node is where it is
+  simplace diff model.py --pin 'dense*=CPU'             what would move, and because of which node
   simplace check saved_model/ --hard                    compare with TensorFlow, soft placement off
   simplace kernels Cast --dtype int32                   which devices have a kernel
 """

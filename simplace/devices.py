@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from simplace.errors import DeviceSpecError, choices
 Merge = Literal["strict", "soft", "override"]
 
 LOCAL_TASK = "/job:localhost/replica:0/task:0"
+MOST_TASKS = 64
 
 # DeviceFactory::DevicePriority: which device type TensorFlow prefers, highest first. The wheel for Linux is a CUDA
 # build, where CPU devices have 70 rather than 60; no other type lies between the two.
@@ -30,6 +31,11 @@ _COMPONENT = re.compile(
     r"|/task:(?P<task>\*|[0-9]+)"
     r"|/device:(?P<type>\*|[A-Za-z][A-Za-z0-9_]*)(?::(?P<id>\*|[0-9]+))?"
     r"|/(?P<legacy>cpu|CPU|gpu|GPU):(?P<legacy_id>\*|[0-9]+)"
+)
+
+_TASK_ENTRY = re.compile(
+    r"(?:(?:(?P<times>[0-9]+)x)?(?P<job>[A-Za-z][A-Za-z0-9_]*)"
+    r"|/job:(?P<full>[A-Za-z][A-Za-z0-9_]*)(?:/replica:0)?/task:(?P<index>[0-9]+))=(?P<list>.+)"
 )
 
 
@@ -252,6 +258,11 @@ class DeviceSet:
         """Return the first CPU, where TensorFlow keeps what must be in host memory."""
         return next(d for d in self.devices if d.type == "CPU")
 
+    @property
+    def home(self) -> DeviceName:
+        """Return the task of the first device: the one that places, whose devices are the local ones."""
+        return DeviceName(*self.devices[0].spec[:3]) if self.devices else _NOWHERE
+
     def find(self, name: str) -> Device | None:
         """Look a device up by any spelling of its full name."""
         found = self.by_name.get(name)
@@ -282,6 +293,56 @@ def local_devices(counts: Sequence[tuple[str, int]]) -> DeviceSet:
     """
     ordered = sorted(counts, key=lambda item: (item[0] != "CPU", type_order(item[0])))
     return DeviceSet(device(f"{LOCAL_TASK}/device:{kind}:{i}") for kind, count in ordered for i in range(count))
+
+
+def seen_from_the_first(names: Iterable[str]) -> DeviceSet:
+    """Make the devices of a cluster as the first one's task sees them: those of other tasks are not local to it.
+
+    >>> task = "/job:worker/replica:0/task:"
+    >>> [d.is_local for d in seen_from_the_first([f"{task}1/device:CPU:0", f"{task}0/device:CPU:0"])]
+    [True, False]
+    """
+    made = [device(name) for name in names]
+    return DeviceSet(replace(d, is_local=d.spec[:3] == made[0].spec[:3]) for d in made)
+
+
+def parse_tasks(text: str) -> list[tuple[str, int, list[tuple[str, int]]]]:
+    """Read the tasks of a cluster, such as `ps=cpu:1+2xworker=gpu:2`: job, index and counts of devices of each.
+
+    Entries are joined by `+` or blanks. Each is `JOB=LIST` for the next task of the job, `NxJOB=LIST` for N of them, or
+    `/job:JOB/task:INDEX=LIST`. Tasks come in the order written. Raises `DeviceSpecError`.
+
+    >>> parse_tasks("ps=cpu:1+2xworker=gpu:2")[1:]
+    [('worker', 0, [('CPU', 1), ('GPU', 2)]), ('worker', 1, [('CPU', 1), ('GPU', 2)])]
+    >>> parse_tasks("/job:worker/task:3=cpu:2")
+    [('worker', 3, [('CPU', 2)])]
+    """
+    tasks: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    for entry in re.split(r"[+\s]+", text.strip()):
+        found = _TASK_ENTRY.fullmatch(entry)
+        if found is None:
+            raise DeviceSpecError(
+                f"cannot read {entry!r} in the tasks {text!r}; write tasks like ps=cpu:1+2xworker=gpu:2 "
+                "or /job:worker/task:0=cpu:1,gpu:2"
+            )
+        job, counts = found["job"] or found["full"], parse_counts(found["list"])
+        first = next_index(tasks, job) if found["index"] is None else int(found["index"])
+        for index in range(first, first + int(found["times"] or 1)):
+            if (job, index) in tasks:
+                raise DeviceSpecError(f"the tasks {text!r} name /job:{job}/task:{index} twice")
+            tasks[job, index] = counts
+    if not 1 <= len(tasks) <= MOST_TASKS:
+        raise DeviceSpecError(f"the tasks {text!r} are {len(tasks)}; a cluster has 1 to {MOST_TASKS}")
+    return [(job, index, counts) for (job, index), counts in tasks.items()]
+
+
+def next_index(tasks: Iterable[tuple[str, int]], job: str) -> int:
+    """Return the index after the highest one of a job.
+
+    >>> next_index([("ps", 0), ("worker", 2)], "worker"), next_index([], "ps")
+    (3, 0)
+    """
+    return max((index for name, index in tasks if name == job), default=-1) + 1
 
 
 def parse_counts(text: str) -> list[tuple[str, int]]:

@@ -41,6 +41,10 @@ class NodeNotFoundError(SimplaceError):
     """Report a node name that no placed graph has."""
 
 
+class RequirementError(SimplaceError):
+    """Report a requirement on a placement that does not parse."""
+
+
 class DrawingError(SimplaceError):
     """Report a figure that cannot be drawn or written."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from simplace.devices import DeviceName
@@ -31,12 +32,31 @@ class Explanation:
         return "\n".join([self.headline, *(f"{i:3}. {line}" for i, line in enumerate(self.sentences, start=1))])
 
 
+Mark = Callable[[int, str], str]
+
+
 def explain(placement: Placement, name: str) -> Explanation:
     """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
-    node = find(placement, name)
-    if node not in placement.decisions:
-        return _Teller(placement).tell_refused(node)
-    return _Teller(placement).tell(node)
+    return Explainer(placement).explain(find(placement, name))
+
+
+class Explainer:
+    """Explain many nodes of one placement: what all of them need is looked up once.
+
+    `mark` is given each node that a sentence names, with its words there, and returns what stands in their place.
+    """
+
+    def __init__(self, placement: Placement, mark: Mark | None = None) -> None:
+        self._words = _Words(placement, mark)
+
+    def explain(self, node: int) -> Explanation:
+        """Explain the device of a node by id, or why it has none."""
+        teller = _Teller(self._words)
+        return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
+
+    def reason(self, reason: why.Reason) -> str:
+        """Say one reason in one sentence."""
+        return self._words.reason(reason)
 
 
 def find(placement: Placement, name: str) -> int:
@@ -59,7 +79,21 @@ def find(placement: Placement, name: str) -> int:
 
 def sentence(placement: Placement, reason: why.Reason) -> str:
     """Say one reason in one sentence."""
-    return _SENTENCES[type(reason)](_Words(placement), reason)
+    return _Words(placement).reason(reason)
+
+
+def followed(reason: why.Reason) -> int | None:
+    """Return the node from which a reason takes the device over, None where it decides by itself."""
+    match reason:
+        case why.Colocated() if reason.leader != reason.node:
+            return reason.leader
+        case why.MetadataFollowsInput() | why.IdentityFollowsInput():
+            return reason.input
+        case why.GeneratorFollowsConsumers():
+            return reason.consumers[0]
+        case why.LoopVariable():
+            return reason.source
+    return None
 
 
 def explain_conflict(placement: Placement) -> tuple[str, ...]:
@@ -107,20 +141,32 @@ def _remedy(words: _Words, found: Conflict) -> str:
 class _Words:
     """Spell nodes and devices of one placement."""
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: Placement, mark: Mark | None = None) -> None:
         self.placement = placement
         self.graph = placement.graph
+        self.mark = mark or _unmarked
+
+    @cached_property
+    def memory(self) -> MemoryTypes:
+        return MemoryTypes(self.placement)
+
+    @cached_property
+    def conflict(self) -> tuple[str, ...]:
+        return explain_conflict(self.placement)
 
     def node(self, i: int) -> str:
         variable = self.placement.notes(i).variable
-        return f"the variable {variable!r}" if variable else self.full_name(i)
+        return self.mark(i, f"the variable {variable!r}") if variable else self.full_name(i)
 
     def full_name(self, i: int) -> str:
-        return f"{self.graph.names[i]} ({self.graph.ops[i]})"
+        return self.mark(i, f"{self.graph.names[i]} ({self.graph.ops[i]})")
 
     def name(self, i: int) -> str:
         variable = self.placement.notes(i).variable
-        return f"the variable {variable!r}" if variable else self.graph.names[i]
+        return self.mark(i, f"the variable {variable!r}" if variable else self.graph.names[i])
+
+    def reason(self, reason: why.Reason) -> str:
+        return _SENTENCES[type(reason)](self, reason)
 
     def device(self, name: str) -> str:
         found = self.placement.devices.find(name)
@@ -158,6 +204,10 @@ class _Words:
         return f"{first} and {second} pass the same resource through a call"
 
 
+def _unmarked(node: int, words: str) -> str:
+    return words
+
+
 def _dtype(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_dtype(item) for item in value) + "]"
@@ -167,9 +217,9 @@ def _dtype(value: Any) -> str:
 class _Teller:
     """Collect the numbered sentences about one node."""
 
-    def __init__(self, placement: Placement) -> None:
-        self._placement = placement
-        self._words = _Words(placement)
+    def __init__(self, words: _Words) -> None:
+        self._placement = words.placement
+        self._words = words
         self._lines: list[str] = []
 
     def tell(self, node: int) -> Explanation:
@@ -194,7 +244,7 @@ class _Teller:
         self._say_ties(node, self._own_joins(node))
         at = f" at {words.node(refusal.node)}" if refusal.node >= 0 and refusal.node != node else ""
         self._say(f"TensorFlow refuses the graph{at} ({refusal.code}): {refusal.message.splitlines()[0]}")
-        for line in explain_conflict(self._placement):
+        for line in self._words.conflict:
             self._say(line)
         headline = f"{words.full_name(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
@@ -259,19 +309,19 @@ class _Teller:
 
     def _say_decision(self, reason: why.Reason) -> None:
         seen = {reason.node}
-        self._say(sentence(self._placement, reason))
-        source = _followed(reason)
+        self._say(self._words.reason(reason))
+        source = followed(reason)
         while source is not None and source in self._placement.decisions and source not in seen:
             seen.add(source)
             reason = why.reason(self._placement, source)
-            self._say(f"As for {self._words.node(source)}: {sentence(self._placement, reason)}")
-            source = _followed(reason)
+            self._say(f"As for {self._words.node(source)}: {self._words.reason(reason)}")
+            source = followed(reason)
 
     def _say_memory(self, node: int) -> None:
         device = self._placement.devices.find(self._placement.device(node))
         if device is None or device.type == "CPU":
             return
-        inputs, outputs = MemoryTypes(self._placement).of(node)
+        inputs, outputs = self._words.memory.of(node)
         for what, types, host in (
             ("input", self._placement.graph.in_types[node], inputs),
             ("output", self._placement.graph.out_types[node], outputs),
@@ -283,19 +333,6 @@ class _Teller:
                     f"The node runs on {device.short}, but its {what}{'s' if len(slots) > 1 else ''} {names} "
                     f"{'are' if len(slots) > 1 else 'is'} kept in host memory."
                 )
-
-
-def _followed(reason: why.Reason) -> int | None:
-    match reason:
-        case why.Colocated() if reason.leader != reason.node:
-            return reason.leader
-        case why.MetadataFollowsInput() | why.IdentityFollowsInput():
-            return reason.input
-        case why.GeneratorFollowsConsumers():
-            return reason.consumers[0]
-        case why.LoopVariable():
-            return reason.source
-    return None
 
 
 def _nearest(nearest: NearestDtype | None) -> str:

@@ -1,17 +1,17 @@
-"""Read the machine that the user asks for: a device list, a TOML file, what this computer has, what is visible."""
+"""Read the machine or cluster that the user asks for: a list, a TOML file, what this computer has, what is visible."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simplace.devices import parse_counts
+from simplace.devices import MOST_TASKS, next_index, parse_counts, parse_tasks
 from simplace.errors import DeviceSpecError, choices
-from simplace.oracle.machine import GIB, Machine
+from simplace.oracle.machine import GIB, Machine, Task, cluster
 
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": GIB}
 _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
@@ -20,10 +20,15 @@ _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 def machine(spec: str | None, visible: str | None, environment: Mapping[str, str]) -> tuple[Machine, str]:
     """Return the machine and one sentence that says where it comes from.
 
-    `spec` is a device list (`cpu:1,gpu:2`) or the path of a TOML file, None for what TensorFlow would see here.
+    `spec` is a device list (`cpu:1,gpu:2`), the tasks of a cluster (`ps=cpu:1+2xworker=gpu:2`) or the path of a TOML
+    file, None for what TensorFlow would see here.
     `visible` is the user's list of visible physical GPUs; without one, CUDA_VISIBLE_DEVICES of `environment` holds.
     """
     found, where = _from_spec(spec)
+    if found.tasks and visible is not None:
+        raise DeviceSpecError("--visible is for one machine; give each task of the cluster the GPUs that it sees")
+    if found.tasks:
+        return found, where
     chosen, why = visible, "--visible"
     if chosen is None and "CUDA_VISIBLE_DEVICES" in environment:
         chosen, why = environment["CUDA_VISIBLE_DEVICES"], "CUDA_VISIBLE_DEVICES"
@@ -60,6 +65,8 @@ def parse_visible(text: str, gpus: int, *, strict: bool) -> tuple[int, ...]:
 def _from_spec(spec: str | None) -> tuple[Machine, str]:
     if spec is None:
         return _here()
+    if "=" in spec and not spec.endswith(".toml"):
+        return cluster(tuple(_task(*task) for task in parse_tasks(spec))), f"devices as asked for: {spec}"
     if spec.endswith(".toml") or "/" in spec:
         made, described = read(Path(spec))
         return made, f"devices as {spec} describes them: {described}"
@@ -79,6 +86,9 @@ def read(path: Path) -> tuple[Machine, str]:
 
     The file holds `cpus = 1`, `visible = [0, 1]`, and a table `[[gpu]]` per kind of GPU with `count`, `memory`
     ("16 GiB") and `virtual`, the memory of each logical GPU that a physical one is split into. `name` is free text.
+    The file of a cluster holds a table `[[task]]` per kind of task instead, with `job`, `index` (the next one by
+    default), `count`, `cpus` and `gpus`; with `memory`, that of each GPU, and with `connected = true`, for a program
+    that is to begin as if it had called tf.config.experimental_connect_to_cluster.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -86,7 +96,9 @@ def read(path: Path) -> tuple[Machine, str]:
         raise DeviceSpecError(f"{path}: cannot read the device file: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DeviceSpecError(f"{path}: not a TOML file: {error}") from None
-    _only(path, "the file", values, {"name", "cpus", "gpu", "visible"})
+    if "task" in values:
+        return _cluster(path, values)
+    _only(path, "the file", values, {"name", "cpus", "gpu", "visible", "task"})
     gpus = [gpu for entry in _tables(path, values.get("gpu", [])) for gpu in _gpus(path, entry)]
     memories = {memory for memory, _ in gpus}
     if len(memories) > 1:
@@ -107,6 +119,40 @@ def read(path: Path) -> tuple[Machine, str]:
         raise DeviceSpecError(f"{path}: {error}") from None
 
 
+def _cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
+    _only(path, "the file of a cluster", values, {"name", "task", "memory", "connected"})
+    tasks: dict[tuple[str, int], Task] = {}
+    for entry in _tables(path, values["task"], "task of a cluster as a table [[task]]"):
+        for task in _tasks(path, entry, tasks):
+            if (task.job, task.index) in tasks:
+                raise DeviceSpecError(f"{path}: {task.name} comes twice; leave index out for the next one")
+            tasks[task.job, task.index] = task
+    if not 1 <= len(tasks) <= MOST_TASKS:
+        raise DeviceSpecError(f"{path}: there are {len(tasks)} tasks; a cluster has 1 to {MOST_TASKS}")
+    connected = values.get("connected", False)
+    if not isinstance(connected, bool):
+        raise DeviceSpecError(f"{path}: connected = {connected!r} must be true or false")
+    memory = _bytes(path, values.get("memory", "16 GiB"))
+    return cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected), values.get("name", "a cluster")
+
+
+def _tasks(path: Path, entry: dict[str, Any], known: Mapping[tuple[str, int], Task]) -> list[Task]:
+    _only(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
+    job = entry.get("job", "worker")
+    if not isinstance(job, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", job):
+        raise DeviceSpecError(f"{path}: job = {job!r} must be a name of letters, digits and _, such as 'worker'")
+    first = _number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
+    count = _number(path, "count", entry.get("count", 1), least=1)
+    cpus = _number(path, "cpus", entry.get("cpus", 1), least=1)
+    gpus = _number(path, "gpus", entry.get("gpus", 0), least=0)
+    return [Task(job, index, cpus, gpus) for index in range(first, first + count)]
+
+
+def _task(job: str, index: int, counts: Iterable[tuple[str, int]]) -> Task:
+    devices = dict(counts)
+    return Task(job, index, devices["CPU"], devices.get("GPU", 0))
+
+
 def _described(values: Mapping[str, Any]) -> str:
     """Spell a machine with the names that its file gives, such as "a workstation with 2 x T4, 16 GiB"."""
     gpus = [
@@ -122,10 +168,10 @@ def _list(path: Path, name: str, value: Any) -> list[Any]:
     raise DeviceSpecError(f"{path}: {name} = {value!r} must be a list")
 
 
-def _tables(path: Path, value: Any) -> list[dict[str, Any]]:
+def _tables(path: Path, value: Any, what: str = "kind of GPU as a table [[gpu]]") -> list[dict[str, Any]]:
     if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
         return value
-    raise DeviceSpecError(f"{path}: write each kind of GPU as a table [[gpu]]")
+    raise DeviceSpecError(f"{path}: write each {what}")
 
 
 def _gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
@@ -143,10 +189,10 @@ def _only(path: Path, where: str, values: Mapping[str, Any], known: set[str]) ->
         raise DeviceSpecError(f"{path}: {where} has {unknown[0]!r}, which is unknown; known are {choices(known)}")
 
 
-def _number(path: Path, name: str, value: Any, *, least: int) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= 64:
+def _number(path: Path, name: str, value: Any, *, least: int, most: int = 64) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
-    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a whole number from {least} to 64")
+    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a whole number from {least} to {most}")
 
 
 def _bytes(path: Path, value: Any) -> int:

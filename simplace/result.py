@@ -8,20 +8,26 @@ from functools import cached_property
 from typing import Any
 
 from simplace.comparison import Agreement
+from simplace.cut_check import CopyAgreement
 from simplace.devices import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, choices
 from simplace.explain import Explanation, explain, find
 from simplace.graph.interchange import to_networkx
+from simplace.oracle.observation import PythonFact
 from simplace.partition.transfers import Copy, copies
 from simplace.placement.placement import PlacedNode, Placement
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Pair a placement with TensorFlow's own, where TensorFlow was asked (`agreement` is None otherwise)."""
+    """Pair a placement with TensorFlow's own, where TensorFlow was asked (`agreement` is None otherwise).
+
+    `copy_agreement` is None where TensorFlow was not asked for its partition graphs, or made none.
+    """
 
     placement: Placement
     agreement: Agreement | None = None
+    copy_agreement: CopyAgreement | None = None
 
     @property
     def name(self) -> str:
@@ -41,6 +47,7 @@ class Result:
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
     about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
     the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
+    `python` holds what only the running program showed.
     """
 
     target: str
@@ -52,6 +59,7 @@ class Result:
     devices_note: str = ""
     failure: ProgramError | None = None
     unchecked: str = ""
+    python: tuple[PythonFact, ...] = ()
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -67,7 +75,9 @@ class Result:
     def agrees(self) -> bool:
         """Say whether TensorFlow was asked about every program and agrees with all of it."""
         asked = [placed.agreement for placed in self.programs]
-        return self.failure is None and all(agreement is not None and agreement.holds for agreement in asked)
+        copies = [placed.copy_agreement for placed in self.programs if placed.copy_agreement is not None]
+        same = all(agreement is not None and agreement.holds for agreement in asked)
+        return self.failure is None and same and all(agreement.holds for agreement in copies)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.programs)

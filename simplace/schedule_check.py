@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
-from simplace.costs.recorded import RecordedCosts
+from simplace.costs.calibration import overheads
+from simplace.costs.cost_model import Overheads
 from simplace.costs.roofline import analytic
-from simplace.errors import TargetError
-from simplace.oracle.measure.measure import MeasuredStep, Measurement, measure
-from simplace.placement.placement import Placement
-from simplace.scheduling import Schedule, schedule
+from simplace.devices import local_devices
+from simplace.errors import SimplaceError
+from simplace.executor.session_run import pruned
+from simplace.kernels.installed import installed_version
+from simplace.kernels.table import KernelTable
+from simplace.learnt_order import learn, order, simulated
+from simplace.oracle.measure.measure import Measured, MeasuredStep, Measurement
+from simplace.partition.partition import PartitionedGraph, partition
+from simplace.scheduling import Schedule
+from simplace.simulation import simulate
 
-_QUIET = 1.2  # steps longer than this times the fastest were disturbed by something else on the computer
+_QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
+_LEAST = 5  # steps to keep, however disturbed
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Compare one thread setting.
 
-    `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `same_order`
-    counts the steps whose nodes started in the simulated order, `steps` those that were not disturbed.
+    `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
+    `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts the steps of these `traced`
+    whose nodes started in the simulated order. `disturbed` is the median share of `steps` in which a thread waited for
+    a core. `untraced` is the median of steps without tracing, with what Python adds, in nanoseconds.
     """
 
     inter_op: int
@@ -30,64 +39,91 @@ class Agreement:
     measured: float
     simulated: float
     ratio: float
-    same_order: int
+    low: float
+    high: float
     steps: int
+    traced: int
+    same_order: int
+    disturbed: float
+    untraced: float
 
 
-def check_schedule(
-    file: Path,
-    placement: Placement,
-    *,
-    inter_op: Sequence[int] = (1, 2),
-    intra_op: int = 1,
-    cores: int = 2,
-    steps: int = 12,
-    warm_up: int = 100,
-    onednn: bool = False,
-) -> tuple[Agreement, ...]:
-    """Run a graph file for each inter-op size, and simulate each traced step with its own kernel times.
+def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[Agreement, ...]:
+    """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
 
-    Disturbed steps are left out. Raises `TargetError` where the placement uses more than CPUs.
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first step is only learnt
+    from. On one thread each step is foretold by what was learnt before; where it came otherwise, it is learnt from.
+    The executor's fixed times are those of the measurement's probes; without any, the gap between two nodes is taken
+    from its steps on one thread. Raises `SimplaceError` for a measurement of less than two steps.
     """
-    strange = sorted({device.type for device in placement.devices if device.type != "CPU"})
-    if strange:
-        raise TargetError(f"{file}: a check runs on CPUs alone, not on {', '.join(strange)}; use --devices cpu:1")
-    found, gap = [], 0.0
-    for size in inter_op:
-        options = {"intra_op": intra_op, "cpus": len(placement.devices), "warm_up": warm_up, "steps": steps}
-        measured = measure(file, inter_op=size, onednn=onednn, **options)
-        if size == 1:
-            gap = measured.gap
-        found.append(_agreement(placement, measured, gap, cores))
-    return tuple(found)
+    if any(len(one.steps) < 2 for one in measured.settings):
+        raise SimplaceError(f"{measured.program.name}: one step is learnt from, so at least two are needed")
+    fixed, graph = fixed_times(measured), graph_that_ran(measured)
+    averages: Mapping[str, float] = {}
+    rows: dict[int, Agreement] = {}
+    for i in sorted(range(len(measured.settings)), key=lambda i: measured.settings[i].inter_op != 1):
+        own = measured.settings[i]
+        rows[i], found = _agreement(graph, own, {**own.kernels, **averages}, fixed, cores)
+        if own.inter_op == 1:
+            averages = found
+    return tuple(rows[i] for i in sorted(rows))
 
 
-def _agreement(placement: Placement, measured: Measurement, gap: float, cores: int) -> Agreement:
-    least = min(step.span for step in measured.steps)
-    quiet = [step for step in measured.steps if step.span <= _QUIET * least]
-    runs = [_simulated(placement, measured, step, gap, cores) for step in quiet]
-    ratios = [run.trace.makespan / step.span for run, step in zip(runs, quiet, strict=True)]
-    same = sum(_order(run, step) == step.order for run, step in zip(runs, quiet, strict=True))
-    return Agreement(
+def graph_that_ran(measured: Measured) -> PartitionedGraph:
+    """Place the graph of a measurement on one CPU, and keep what its steps needed of it."""
+    placement = simulate(measured.program, local_devices([("CPU", 1)]), KernelTable.shipped(installed_version()))
+    return pruned(partition(placement), measured.targets)
+
+
+def fixed_times(measured: Measured) -> Overheads:
+    """Return the executor's fixed times that go with the node times of a measurement."""
+    if measured.probes:
+        return overheads(measured.probes)
+    gap = max((one.gap for one in measured.settings), default=0.0)
+    return replace(analytic().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
+
+
+def _agreement(
+    graph: PartitionedGraph, measured: Measurement, averages: Mapping[str, float], fixed: Overheads, cores: int
+) -> tuple[Agreement, Mapping[str, float]]:
+    """Compare a setting; return what is known of the averages of its ops in the end, too."""
+    steps = measured.steps
+    found = learn(graph, measured, steps[0], averages)
+    runs, same = [], []
+    for step in steps[1:]:
+        run = simulated(found, measured, step, fixed, cores)
+        runs.append(run)
+        same.append(order(run, step) == step.order)
+        if not same[-1] and measured.inter_op == 1:  # an average has crossed the limit: go on with what is so now
+            found = learn(graph, measured, step, found.averages)
+    kept = _quiet(steps[1:])
+    lengths = [_length(runs[i]) for i in kept]
+    spans = [steps[1 + i].span for i in kept]
+    ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
+    row = Agreement(
         measured.inter_op,
         measured.intra_op,
-        median(step.span for step in quiet),
-        median(run.trace.makespan for run in runs),
+        median(spans),
+        median(lengths),
         median(ratios),
-        same,
-        len(quiet),
+        ratios[len(ratios) // 4],
+        ratios[-1 - len(ratios) // 4],
+        len(kept),
+        len(runs),
+        sum(same),
+        median(steps[1 + i].delay / steps[1 + i].span for i in kept),
+        median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
     )
+    return row, found.averages
 
 
-def _simulated(placement: Placement, measured: Measurement, step: MeasuredStep, gap: float, cores: int) -> Schedule:
-    # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
-    costs = RecordedCosts("this run", step.seconds, analytic(), max(2, measured.intra_op), True, gap)
-    return schedule(placement, costs=costs, inter_op=measured.inter_op, intra_op=1, cores=cores)
+def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:
+    """Number the steps that nothing else disturbed, or the least disturbed ones where there are few."""
+    by_delay = sorted(range(len(steps)), key=lambda i: steps[i].delay / steps[i].span)
+    quiet = sum(step.delay <= _QUIET * step.span for step in steps)
+    return by_delay[: max(quiet, _LEAST)]
 
 
-def _order(run: Schedule, step: MeasuredStep) -> list[str]:
-    """Name the nodes by start, as far as a trace has them: dead nodes, sends and receives are not in it."""
-    nodes, traced = run.priced.graph.nodes, set(step.order)
-    sources = [name for name in step.order if name == "_SOURCE"]
-    ran = [nodes[s.node].name for s in run.trace.spans if nodes[s.node].role == "op"]
-    return sources + [name for name in ran if name in traced]
+def _length(run: Schedule) -> int:
+    """Return the time from the first start to the end: a trace begins where the first node does."""
+    return run.trace.makespan - min(span.start for span in run.trace.spans)

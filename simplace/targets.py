@@ -149,7 +149,8 @@ def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
     settings.stage(f"reading {parsed.path}")
     unchecked = _NO_GRAPH if parsed.kind == "keras" else f"simplace check {target} asks it"
     with paused_collector():
-        return place_programs(target, _READERS[parsed.kind](parsed.path), settings, unchecked)
+        version = settings.tensorflow or installed_version()
+        return place_programs(target, _READERS[parsed.kind](parsed.path, version), settings, unchecked)
 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, unchecked: str) -> Result:
@@ -250,23 +251,23 @@ def _with_devices(program: Program, devices: DeviceSet) -> Program:
     return replace(program, arg_devices=tuple(name or default for name in program.arg_devices))
 
 
-def _read_graph(path: Path) -> list[Program]:
+def _read_graph(path: Path, _: str | None) -> list[Program]:
     return [Program(path.stem, "graph", graph_def.read(path), soft_placement=False)]
 
 
-def _read_saved_model(path: Path) -> list[Program]:
+def _read_saved_model(path: Path, _: str | None) -> list[Program]:
     from simplace.importers import saved_model
 
     return list(saved_model.read(path))
 
 
-def _read_keras(path: Path) -> list[Program]:
+def _read_keras(path: Path, version: str | None) -> list[Program]:
     from simplace.importers import keras_file
 
-    return list(keras_file.read(path))
+    return list(keras_file.read(path, version))
 
 
-_READERS: dict[str, Callable[[Path], list[Program]]] = {
+_READERS: dict[str, Callable[[Path, str | None], list[Program]]] = {
     "graph": _read_graph,
     "saved_model": _read_saved_model,
     "keras": _read_keras,

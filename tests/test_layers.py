@@ -11,21 +11,40 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 # Who may import whom inside simplace, besides errors; a name stands for a package or a top-level module.
 ALLOWED = {
     "__init__": {"_version", "library", "targets", "placement", "scheduling"},
-    "library": {"targets", "exports", "machine_file", "result", "views"},
+    "library": {
+        "changes", "exports", "machine_file", "result", "scheduling", "step_times", "targets", "views", "what_if",
+    },
     "__main__": {"cli"},
     "cli": {"_version", "commands"},
     "commands": {
-        "costs", "exports", "graph", "kernels", "machine_file", "oracle", "progress", "result", "schedule_check",
-        "scheduling", "targets", "views",
+        "changes", "importers", "step_times", "what_if", "doctor", "requirements", "verdicts",
+        "costs", "exports", "graph", "kernels", "machine_file", "oracle", "progress", "report", "result",
+        "schedule_check", "scheduling", "targets", "views",
     },
-    "agreement": {"comparison", "devices", "graph", "kernels", "oracle", "placement", "simulation"},
+    "report": {
+        "devices", "executor", "explain", "graph", "partition", "placement", "progress", "result", "scheduling",
+        "surprises", "views",
+    },
+    "agreement": {
+        "comparison", "cut_check", "devices", "graph", "kernels", "machine_file", "oracle", "placement", "simulation",
+    },
     "targets": {
-        "call_device", "comparison", "devices", "graph", "importers", "kernels", "oracle", "progress", "result",
-        "simulation",
+        "call_device", "comparison", "cut_check", "devices", "graph", "importers", "kernels", "oracle", "progress",
+        "result", "simulation",
     },
-    "result": {"comparison", "devices", "explain", "graph", "partition", "placement"},
+    "result": {"comparison", "cut_check", "devices", "explain", "graph", "oracle", "partition", "placement"},
+    "changes": {"partition", "placement", "result"},
+    "requirements": {"devices", "explain", "placement", "result"},
+    "verdicts": {"comparison", "cut_check", "requirements", "result"},
+    "testing": {"importers", "machine_file", "requirements", "result", "targets"},
+    "doctor": {
+        "call_device", "devices", "explain", "graph", "importers", "kernels", "oracle", "placement", "result",
+        "surprises", "verdicts",
+    },
+    "what_if": {"devices", "explain", "importers", "kernels", "result", "simulation"},
     "simulation": {"call_device", "devices", "graph", "importers", "kernels", "lowering", "placement", "refusal"},
     "comparison": {"devices", "oracle", "placement"},
+    "cut_check": {"graph", "oracle", "partition", "placement"},
     "explain": {"devices", "graph", "kernels", "partition", "placement"},
     "surprises": {"graph", "partition", "placement"},
     "call_device": {"devices", "refusal"},
@@ -40,24 +59,30 @@ ALLOWED = {
     "importers": {"graph", "kernels", "devices"},
     "lowering": {"devices", "graph", "importers", "kernels", "refusal"},
     "placement": {"devices", "graph", "importers", "kernels", "refusal"},
-    "partition": {"graph", "kernels", "placement", "devices"},
+    "partition": {"devices", "graph", "importers", "kernels", "placement"},
     "oracle": {"graph", "importers", "kernels", "devices"},
     "exports": {
-        "comparison", "devices", "executor", "explain", "graph", "partition", "placement", "refusal", "result",
-        "scheduling", "surprises",
+        "_version", "changes", "importers", "step_times", "verdicts",
+        "comparison", "cut_check", "devices", "executor", "explain", "graph", "partition", "placement", "refusal",
+        "result", "scheduling", "surprises",
     },
     "views": {
-        "comparison", "costs", "devices", "executor", "explain", "graph", "kernels", "partition", "placement", "result",
-        "schedule_check", "scheduling", "surprises",
+        "changes", "doctor", "requirements", "step_times",
+        "comparison", "costs", "cut_check", "devices", "executor", "explain", "graph", "kernels", "partition",
+        "placement", "result", "schedule_check", "scheduling", "surprises",
     },
 }  # fmt: skip
 SCHEDULE = {
     "costs": {"devices", "graph", "importers", "kernels", "partition", "placement"},
     "executor": {"costs", "devices", "graph", "kernels", "partition", "placement"},
     "scheduling": {"costs", "devices", "executor", "graph", "partition", "placement"},
-    "schedule_check": {"costs", "oracle", "placement", "scheduling"},
+    "step_times": {"changes", "scheduling"},
+    "learnt_order": {"costs", "executor", "oracle", "partition", "scheduling"},
+    "schedule_check": {
+        "costs", "devices", "executor", "kernels", "learnt_order", "oracle", "partition", "scheduling", "simulation",
+    },
 }  # fmt: skip
-TENSORFLOW = ("simplace/oracle/inside/", "simplace/oracle/measure/child.py", "simplace/kernels/capture.py")
+TENSORFLOW = ("simplace/oracle/inside/", "simplace/oracle/measure/inside/", "simplace/kernels/capture.py")
 
 
 def imported(path: Path) -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from simplace.errors import DeviceSpecError
 from simplace.machine_file import machine, parse_visible, read
-from simplace.oracle.machine import GIB, Machine
+from simplace.oracle.machine import GIB, Machine, Task, cluster
 
 FILE = """
 name = "a workstation"
@@ -38,6 +38,35 @@ def test_a_file_describes_a_machine(tmp_path):
     assert note == f"devices as {file} describes them: a workstation with 2 x T4, 8 GiB"
 
 
+def test_a_list_of_tasks_is_a_cluster():
+    two_workers = (Task("worker", 0, gpus=2), Task("worker", 1, gpus=2))
+    assert machine("2xworker=gpu:2", None, {})[0] == cluster(two_workers) == Machine(1, 2, tasks=two_workers)
+    made, _ = machine("/job:worker/task:0=cpu:2 /job:chief/task:0=cpu:1", None, {"CUDA_VISIBLE_DEVICES": ""})
+    assert made == Machine(1, 0, tasks=(Task("chief", 0), Task("worker", 0, 2)))
+
+
+def test_a_file_describes_a_cluster(tmp_path):
+    file = tmp_path / "cluster.toml"
+    file.write_text('connected = true\nmemory = "8 GiB"\n[[task]]\njob = "ps"\n[[task]]\ncount = 2\ngpus = 1\n')
+    tasks = (Task("ps", 0), Task("worker", 0, gpus=1), Task("worker", 1, gpus=1))
+    assert read(file) == (cluster(tasks, gpu_memory=8 * GIB, connected=True), "a cluster")
+
+
+@pytest.mark.parametrize(
+    ("spec", "visible", "line"),
+    [
+        ("worker=gpu:1+ps", None, "cannot read 'ps' in the tasks .* like ps=cpu:1"),
+        ("worker=gpu:1+/job:worker/task:0=cpu:1", None, "name /job:worker/task:0 twice"),
+        ("99xworker=cpu:1", None, "are 99; a cluster has 1 to 64"),
+        ("worker=tpu:1", None, "is not a device type"),
+        ("worker=gpu:1", "0", "--visible is for one machine"),
+    ],
+)
+def test_wrong_tasks_are_refused_in_one_line(spec, visible, line):
+    with pytest.raises(DeviceSpecError, match=line):
+        machine(spec, visible, {})
+
+
 @pytest.mark.parametrize(
     ("environment", "visible", "numbers"),
     [
@@ -62,7 +91,7 @@ def test_an_impossible_visible_list_is_refused(text):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("gpus = 2", "'gpus', which is unknown; known are cpus, gpu, name, visible"),
+        ("gpus = 2", "'gpus', which is unknown; known are cpus, gpu, name, task, visible"),
         ("cpus = 0", "must be a whole number from 1 to 64"),
         ("cpus = true", "must be a whole number"),
         ("gpu = 3", "write each kind of GPU as a table"),
@@ -73,6 +102,12 @@ def test_an_impossible_visible_list_is_refused(text):
         ("visible = [0]", "this machine has no GPU"),
         ("visible = 3", "visible = 3 must be a list"),
         ("[[gpu]]\nvirtual = 3", "virtual = 3 must be a list"),
+        ("task = 3", "write each task of a cluster as a table"),
+        ("task = []", "there are 0 tasks"),
+        ("[[task]]\njob = 'a b'", "must be a name of letters"),
+        ("[[task]]\n[[task]]\nindex = 0", "/job:worker/task:0 comes twice"),
+        ("connected = 1\n[[task]]", "must be true or false"),
+        ("cpus = 1\n[[task]]", "the file of a cluster has 'cpus', which is unknown"),
         ("cpus = ", "not a TOML file"),
         ("\xff\xfe", "not a TOML file"),
     ],

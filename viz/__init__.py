@@ -1,9 +1,9 @@
 """Draw annotated device graphs and tables: frozen records in; DOT, SVG, PNG, PDF, HTML or text out.
 
 Describe what to draw with `Figure` (of `Group`, `Node`, `Edge`) or `Table` (of `Column`); records check themselves.
-`to_dot` and `to_text` are pure. `draw`, `render` and `inline_svg` run Graphviz in a process of its own:
-a `dot` on PATH, otherwise the Graphviz in pygraphviz's wheels. A wrong record raises `FigureError`,
-a drawing that fails raises `LayoutError`.
+`to_dot` and `to_text` are pure; `STYLES` are the looks for a screen, print, slides and dark pages. `draw`, `render`
+and `inline_svg` run Graphviz in a process of its own: a `dot` on PATH, otherwise the Graphviz in pygraphviz's wheels.
+A wrong record raises `FigureError`, a drawing that fails raises `LayoutError`.
 
 >>> from viz import Edge, Figure, Node, draw
 >>> figure = Figure("Two ops", nodes=(Node("x", "x"), Node("y", "y")), edges=(Edge("x", "y"),))
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
     from viz.html import NotebookFigure, inline_svg, to_html
     from viz.layout import Format, draw, render
+    from viz.style import STYLES, Style
 
 # Imported when first asked for: a program that only writes tables does without Graphviz.
 _LATER = {
@@ -30,9 +31,11 @@ _LATER = {
     "viz.figure": ("Direction", "Edge", "EdgeKind", "Figure", "Group", "Node", "NodeKind"),
     "viz.html": ("NotebookFigure", "inline_svg", "to_html"),
     "viz.layout": ("Format", "draw", "render"),
+    "viz.style": ("STYLES", "Style"),
 }
 
 __all__ = [
+    "STYLES",
     "Align",
     "Column",
     "Direction",
@@ -46,6 +49,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "NotebookFigure",
+    "Style",
     "Table",
     "draw",
     "inline_svg",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from textwrap import wrap
 
 import graphviz
 
@@ -13,17 +14,18 @@ from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
 from viz.legend import legend
 from viz.legend_cluster import add_legend
 from viz.marks import EDGE_MARKS, line_width, node_attributes
-from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, DeviceLook, look
+from viz.palette import DeviceLook, look, no_device
 from viz.shape import direction
+from viz.style import SCREEN, Style
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
-_TITLE_LIMIT, _CAPTION_LIMIT = 90, 120
+_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 90, 120, 72
 
 
-def to_dot(figure: Figure) -> str:
-    """Write `figure` as DOT; the same figure gives the same text.
+def to_dot(figure: Figure, style: Style = SCREEN) -> str:
+    """Write `figure` as DOT; the same figure and style give the same text.
 
     Ids of letters, digits and "_./-" name their nodes; other ids are replaced by "node 1", "node 2" ... in order,
     for a DOT name cannot hold them safely. Labels are shortened, the full text is in the tooltip.
@@ -31,38 +33,37 @@ def to_dot(figure: Figure) -> str:
     >>> print(to_dot(Figure(nodes=(Node("a", "a"),), legend=False)).splitlines()[0])
     digraph {
     """
-    graph = graphviz.Digraph(graph_attr=_graph_attributes(figure), node_attr=_NODE_DEFAULTS, edge_attr=_EDGE_DEFAULTS)
+    graph = graphviz.Digraph(
+        graph_attr=_graph_attributes(figure, style), node_attr=_node_defaults(style), edge_attr=_EDGE_DEFAULTS
+    )
     names = _names(figure)
     tags = _tags(figure)
     for group in figure.groups:
-        graph.subgraph(_surroundings(figure, group, names, tags))
-    _add_members(graph, figure, None, names, tags)
+        graph.subgraph(_surroundings(figure, group, names, tags, style))
+    _add_members(graph, figure, None, names, tags, style)
     words = {node.id: node.label for node in figure.nodes}
     for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, _edge_hover(edge, words), tags.get(place))
+        _add_edge(graph, edge, names, _edge_hover(edge, words), tags.get(place), style)
     samples = legend(figure) if figure.legend else ()
     if samples:
-        add_legend(graph, figure, samples, names)
+        add_legend(graph, figure, samples, names, style)
     return str(graph.source)
 
 
-_NODE_DEFAULTS = {
-    "fontname": _FONT,
-    "fontsize": "11",
-    "fontcolor": INK,
-    "height": "0.3",
-    "width": "0.6",
-    "margin": "0.11,0.05",
-    "penwidth": "0.9",
-}
+def _node_defaults(style: Style) -> dict[str, str]:
+    return {
+        "fontname": _FONT,
+        "fontsize": "11",
+        "fontcolor": style.ink,
+        "height": "0.3",
+        "width": "0.6",
+        "margin": "0.11,0.05",
+        "penwidth": "0.9",
+    }
+
+
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}
 _TAG_WEIGHT = "4"  # keeps the half of an edge straight that joins its tag to the device beside it
-_BARE_TAG = {"shape": "box", "style": "filled", "color": PAPER, "fillcolor": PAPER, "margin": "0.03,0", "height": "0.1"}
-_TAG_STYLES = {
-    "data": _BARE_TAG,
-    "control": _BARE_TAG,
-    "copy": _BARE_TAG | {"color": INK, "penwidth": "0.8", "margin": "0.06,0.02"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,38 +76,50 @@ class _Tag:
     at_target: bool
 
 
-def _graph_attributes(figure: Figure) -> dict[str, str]:
+def _tag_style(edge: Edge, style: Style) -> dict[str, str]:
+    bare = {"shape": "box", "style": "filled", "fillcolor": style.paper}
+    if edge.kind == "copy":
+        return bare | {"color": style.ink, "penwidth": "0.8", "margin": "0.06,0.02", "height": "0.1"}
+    return bare | {"color": style.paper, "margin": "0.03,0", "height": "0.1"}
+
+
+def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
     attributes = {
-        "rankdir": "LR" if direction(figure) == "right" else "TB",
+        "rankdir": "LR" if direction(figure, style) == "right" else "TB",
         "fontname": _FONT,
         "fontsize": "11",
-        "bgcolor": PAPER,
+        "bgcolor": style.paper,
         "pad": "0.15",
         "nodesep": "0.22",
         "ranksep": "0.3",
         "outputorder": "edgesfirst",
         "newrank": "true",
     }
-    lines = _heading(figure)
+    if style is not SCREEN:
+        attributes |= {"fontcolor": style.ink}
+    lines = _heading(figure, style)
     if lines:
-        attributes |= {"label": label(lines, "left"), "labelloc": "t", "labeljust": "l"}
+        attributes |= {"label": label(lines, "left"), "labelloc": "b" if style.below else "t", "labeljust": "l"}
     return attributes
 
 
-def _heading(figure: Figure) -> list[str]:
+def _heading(figure: Figure, style: Style) -> list[str]:
     lines = []
+    limit = _BELOW_LIMIT if style.below else _CAPTION_LIMIT
     if figure.title:
         lines.append(f'<font point-size="15">{bold(text(figure.title, _TITLE_LIMIT))}</font>')
+    if style.below and figure.description:
+        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
     if figure.caption:
-        lines += [small(text(line, _CAPTION_LIMIT), FAINT_INK, 10) for line in _wrapped(figure.caption)]
+        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
     return lines
 
 
-def _wrapped(caption: str) -> list[str]:
-    """Break a caption at " · " into lines of at most `_CAPTION_LIMIT` characters where that is possible."""
+def _wrapped(caption: str, limit: int) -> list[str]:
+    """Break a caption at " · " into lines of at most `limit` characters where that is possible."""
     lines: list[str] = []
     for part in caption.split(" · "):
-        if lines and len(lines[-1]) + len(part) + 3 <= _CAPTION_LIMIT:
+        if lines and len(lines[-1]) + len(part) + 3 <= limit:
             lines[-1] += f" · {part}"
         else:
             lines.append(part)
@@ -150,57 +163,69 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
 
 
-def _surroundings(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
+def _surroundings(
+    figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag], style: Style
+) -> graphviz.Digraph:
     """Draw a device with the tags beside it, held there by a cluster that is not seen."""
     around = graphviz.Digraph(name=f"cluster around {_cluster_names(figure)[group.id]}")
     around.attr(style="invis", margin="3", label="")
-    around.subgraph(_cluster(figure, group, names, tags))
-    _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside])
+    around.subgraph(_cluster(figure, group, names, tags, style))
+    _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside], style)
     return around
 
 
-def _cluster(figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag]) -> graphviz.Digraph:
-    style = look(group)
+def _cluster(
+    figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag], style: Style
+) -> graphviz.Digraph:
+    found = look(group, style)
     cluster = graphviz.Digraph(name=f"cluster {_cluster_names(figure)[group.id]}")
     lines = [bold(text(group.title))]
     if group.subtitle:
-        lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), FAINT_INK))
+        lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink))
     cluster.attr(
         label=label(lines, "left"),
         labeljust="l",
         tooltip=hover(group.title, group.subtitle),
-        style=",".join(filter(None, ("filled", style.corner, style.border))),
-        fillcolor=style.backdrop,
-        color=style.line,
-        penwidth=f"{style.width:g}",
+        style=",".join(filter(None, ("filled", found.corner, found.border))),
+        fillcolor=found.backdrop,
+        color=found.line,
+        penwidth=f"{found.width:g}",
         margin="16",
+        **({"labelloc": "t"} if style.below else {}),
     )
-    _add_members(cluster, figure, group, names, tags)
+    _add_members(cluster, figure, group, names, tags, style)
     if not any(node.group == group.id for node in figure.nodes):  # Graphviz would leave the cluster out
         cluster.node(
-            f"empty {_cluster_names(figure)[group.id]}", label=label([small("empty", FAINT_INK)]), shape="plain"
+            f"empty {_cluster_names(figure)[group.id]}",
+            label=label([small("empty", style.faint_ink)]),
+            shape="plain",
         )
     return cluster
 
 
 def _add_members(
-    graph: graphviz.Digraph, figure: Figure, group: Group | None, names: dict[str, str], tags: dict[int, _Tag]
+    graph: graphviz.Digraph,
+    figure: Figure,
+    group: Group | None,
+    names: dict[str, str],
+    tags: dict[int, _Tag],
+    style: Style,
 ) -> None:
     home = group.id if group else None
-    style = look(group) if group else NO_DEVICE
+    found = look(group, style) if group else no_device(style)
     for node in figure.nodes:
         if node.group == home:
-            _add_node(graph, names[node.id], node, style)
-    _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)])
+            _add_node(graph, names[node.id], node, found, style)
+    _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
 
 
-def _add_tags(graph: graphviz.Digraph, tags: list[_Tag]) -> None:
+def _add_tags(graph: graphviz.Digraph, tags: list[_Tag], style: Style) -> None:
     for tag in tags:
-        graph.node(tag.name, label=_tag_label(tag.edge), tooltip=tag.hover, **_TAG_STYLES[tag.edge.kind])
+        graph.node(tag.name, label=_tag_label(tag.edge, style), tooltip=tag.hover, **_tag_style(tag.edge, style))
 
 
-def _tag_label(edge: Edge) -> str:
-    return label([small(text(part, SUBLABEL_LIMIT), INK) for part in edge.label.split(" · ")])
+def _tag_label(edge: Edge, style: Style) -> str:
+    return label([small(text(part, SUBLABEL_LIMIT), style.ink) for part in edge.label.split(" · ")])
 
 
 def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
@@ -208,34 +233,38 @@ def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
     return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
 
 
-def _add_node(graph: graphviz.Digraph, name: str, node: Node, style: DeviceLook) -> None:
+def _add_node(graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style) -> None:
     graph.node(
         name,
-        label=label(_node_lines(node)),
+        label=label(_node_lines(node, style)),
         tooltip=hover(node.label, node.tooltip),
-        **node_attributes(node, style),
+        **node_attributes(node, found, style),
     )
 
 
-def _node_lines(node: Node) -> list[str]:
+def _node_lines(node: Node, style: Style) -> list[str]:
     lines = [text(node.label)]
     if node.kind == "scope":
-        lines[0] += small(f" ({node.count})", FAINT_INK, 10)
+        lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:
-        lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), FAINT_INK))
+        lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
     if node.host_memory:
-        lines.append(small("host memory", FAINT_INK))
+        lines.append(small("host memory", style.faint_ink))
     if node.asked:
-        lines.append(small(bold(f"asked {text(node.asked)}"), WARNING_INK))
+        lines.append(small(bold(f"asked {text(node.asked)}"), style.warning_ink))
+    if node.changed:
+        lines.append(small(bold(text(node.changed)), style.ink))
     return lines
 
 
-def _add_edge(graph: graphviz.Digraph, edge: Edge, names: dict[str, str], hovered: str, tag: _Tag | None) -> None:
+def _add_edge(
+    graph: graphviz.Digraph, edge: Edge, names: dict[str, str], hovered: str, tag: _Tag | None, style: Style
+) -> None:
     mark = EDGE_MARKS[edge.kind]
     source, target = names[edge.source], names[edge.target]
     attributes = {
         "style": mark.style,
-        "color": mark.colour,
+        "color": mark.colour(style),
         "arrowhead": mark.arrow,
         "penwidth": f"{line_width(edge):g}",
         "tooltip": hovered,

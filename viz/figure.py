@@ -10,8 +10,8 @@ from typing import Literal, get_args
 from viz.errors import FigureError
 from viz.names import elide, visible
 
-NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy"]
-EdgeKind = Literal["data", "control", "copy"]
+NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive"]
+EdgeKind = Literal["data", "control", "copy", "tie"]
 Direction = Literal["auto", "down", "right"]
 
 
@@ -35,7 +35,8 @@ class Node:
     """Describe a node: an op, a collapsed scope of `count` ops, or another thing that lives on a device.
 
     `group` is a group's id, or None for a node outside all devices. `asked` names the device that was requested
-    and not granted, "" where there is none. `tooltip` follows the full label in the text shown on hover.
+    and not granted, "" where there is none. `changed` says what differs from another figure, such as "from GPU:1", ""
+    where nothing does. `tooltip` follows the full label in the text shown on hover.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Node:
     asked: str = ""
     host_memory: bool = False
     tooltip: str = ""
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Figure:
     """Hold an annotated device graph.
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
-    "auto" picks whichever gives the better shape on a page.
+    "auto" picks whichever gives the better shape on a page. `description` is a sentence or two for readers who do not
+    see the figure, and for the caption in print.
 
     Raises:
         FigureError: an id is used twice, a node names an unknown group, an edge names an unknown node, a kind
@@ -87,6 +90,7 @@ class Figure:
     edges: tuple[Edge, ...] = ()
     legend: bool = True
     direction: Direction = "auto"
+    description: str = ""
 
     def __post_init__(self) -> None:
         _check_choice("the figure's direction", self.direction, get_args(Direction))

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, get_args
-from xml.sax.saxutils import escape as html_escape
 
-from graphviz import Digraph, escape
+from graphviz import escape
 
+from viz.canvas import Canvas, axis_width
 from viz.errors import FigureError
 from viz.figure import Group
 from viz.names import elide, visible
-from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, DeviceLook, look
+from viz.palette import DeviceLook, look, no_device
+from viz.style import SCREEN, Style
 
 BarKind = Literal["op", "launch", "part", "copy"]
 
@@ -30,10 +31,8 @@ _TOP = 46.0
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
 _OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
+_KEY, _KEY_LEFT = 18.0, 18.0  # points: a row of the legend, and where it begins
 _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
-_MARK = "#111111"
-_STRIPE = "#f4f5f7"
-_GRID = "#d9dde2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ class Gantt:
     bars: tuple[Bar, ...] = ()
     groups: tuple[Group, ...] = ()
     end: float = 0.0
+    description: str = ""
 
     def __post_init__(self) -> None:
         groups = {group.id for group in self.groups}
@@ -92,9 +92,9 @@ class Gantt:
                 raise FigureError(f"{what} is of kind {bar.kind!r}; choose from: {', '.join(get_args(BarKind))}")
 
 
-def to_dot(gantt: Gantt, width: float = 960.0) -> str:
-    """Write a chart as DOT; `width` is that of the time axis in points."""
-    return _Drawing(gantt, width).dot()
+def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
+    """Write a chart as DOT."""
+    return _Drawing(gantt, style).dot()
 
 
 def ticks(end: float, wanted: int = 8) -> list[float]:
@@ -154,41 +154,31 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 
 
 class _Drawing:
-    def __init__(self, gantt: Gantt, width: float) -> None:
+    def __init__(self, gantt: Gantt, style: Style) -> None:
         self.gantt = gantt
-        self.width = width
+        self.style = style
         self.end = max([gantt.end, *(bar.end for bar in gantt.bars)], default=0.0) or 1.0
-        self.looks = {group.id: look(group) for group in gantt.groups}
+        self.looks = {group.id: look(group, style) for group in gantt.groups}
         longest = max([len(visible(lane.label)) for lane in gantt.lanes], default=4)
         owners = max([len(visible(lane.owner)) for lane in gantt.lanes], default=4)
         self.left = min(max(longest * 6.1 + 26, owners * 6.6 + 10, 80.0), 330.0)
+        self.width = axis_width(style, self.left + _RIGHT)
         self.rows: list[float] = []  # the top of each lane, downwards from 0
         self.heads: list[tuple[float, str]] = []
         self.bottom = self._place_rows()
-        self.height = self.bottom + 52
-        self.serial = 0
-        self.graph = Digraph(
-            "gantt",
-            graph_attr={
-                "layout": "nop2", "bb": f"0,0,{self.left + width + _RIGHT:.2f},{self.height:.2f}", "pad": "0",
-                "bgcolor": PAPER, "outputorder": "nodesfirst",
-            },
-            node_attr={
-                "shape": "box", "fixedsize": "true", "style": "filled", "penwidth": "0", "margin": "0",
-                "fontname": "DejaVu Sans", "fontsize": "8", "fontcolor": INK, "label": "", "tooltip": " ",
-            },
-        )  # fmt: skip
+        self.legend = self._legend_rows(self.left + self.width + _RIGHT)
+        self.height = self.bottom + 52 + _KEY * max(0, len(self.legend) - 1)
+        self.canvas = Canvas("gantt", self.left + self.width + _RIGHT, self.height, style)
+        self._box, self._text = self.canvas.box, self.canvas.text
 
     def dot(self) -> str:
-        self._box(0, 0, self.left + self.width + _RIGHT, self.height, PAPER)
         self._titles()
         self._stripes()
         self._axis()
         for bar in merged(self.gantt.bars, self.end / self.width * _HAIR):
             self._bar(bar)
         self._legend()
-        source: str = self.graph.source
-        return source
+        return self.canvas.dot
 
     def _place_rows(self) -> float:
         y, owner = _TOP, None
@@ -204,25 +194,29 @@ class _Drawing:
     def _titles(self) -> None:
         room = self.left + self.width
         self._text(8, 13, elide(visible(self.gantt.title), int(room / 8)), room, size=13, bold=True)
-        self._text(8, 30, elide(visible(self.gantt.caption), int(room / 5.2)), room, size=9, colour=FAINT_INK)
+        self._text(
+            8, 30, elide(visible(self.gantt.caption), int(room / 5.2)), room, size=9, colour=self.style.faint_ink
+        )
 
     def _stripes(self) -> None:
         for i, y in enumerate(self.rows):
             if i % 2 == 0:
-                self._box(0, y, self.left + self.width + _RIGHT, _LANE, _STRIPE)
+                self._box(0, y, self.left + self.width + _RIGHT, _LANE, self.style.stripe)
             label = elide(visible(self.gantt.lanes[i].label), 50)
             self._text(18, y + _LANE / 2, label, self.left, size=9)
         for y, owner in self.heads:
             self._text(8, y + _HEAD / 2 + 2, elide(visible(owner), 48), self.left + self.width, size=9, bold=True)
 
     def _axis(self) -> None:
-        for time in ticks(self.end):
+        for time in ticks(self.end, max(2, min(8, int(self.width / 75)))):
             x = self._x(time)
-            self._box(x - 0.3, _TOP, 0.6, self.bottom - _TOP, _GRID)
-            self._text(x - 30, self.bottom + 8, spell(time, self.end), 60, size=8, colour=FAINT_INK, centre=True)
+            self._box(x - 0.3, _TOP, 0.6, self.bottom - _TOP, self.style.grid)
+            self._text(
+                x - 30, self.bottom + 8, spell(time, self.end), 60, size=8, colour=self.style.faint_ink, centre=True
+            )
 
     def _bar(self, bar: Bar) -> None:
-        found = self.looks.get(bar.group or "", NO_DEVICE)
+        found = self.looks.get(bar.group or "", no_device(self.style))
         x, width = self._x(bar.start), max(_HAIR, (bar.end - bar.start) / self.end * self.width)
         y = self.rows[bar.lane] + (_LANE - _BAR) / 2
         room = int((width - 4) / _LETTER)
@@ -234,66 +228,58 @@ class _Drawing:
         }
         self._box(x, y, width, _BAR, _fill(bar, found), **extra)
         if bar.is_critical:
-            self._box(x, y + _BAR + 0.6, max(width, 1.2), 2.2, _MARK)
+            self._box(x, y + _BAR + 0.6, max(width, 1.2), 2.2, self.style.ink)
 
     def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
         if width < 2:
             return {"fillcolor": found.line}
         style = _STYLES.get(bar.kind, "filled")
         if bar.is_critical and width >= _OUTLINED:
-            return {"color": _MARK, "penwidth": "1.3", "style": style}
+            return {"color": self.style.ink, "penwidth": "1.3", "style": style}
         return {"color": found.line, "penwidth": "0.6", "style": style}
 
-    def _legend(self) -> None:
-        y, x = self.bottom + 30, 18.0
-        names = {bar.group for bar in self.gantt.bars}
-        for group in self.gantt.groups:
-            if group.id in names:
-                x = self._legend_entry(x, y, visible(group.title), Bar(0, 0, 1, group=group.id))
-        kinds = {bar.kind for bar in self.gantt.bars}
-        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy"}
-        for kind, text in words.items():
-            if kind in kinds:
-                x = self._legend_entry(x, y, text, Bar(0, 0, 1, kind=kind))
-        if any(bar.is_critical for bar in self.gantt.bars):
-            self._legend_entry(x, y, "on the critical path", Bar(0, 0, 1, is_critical=True))
+    def _legend_rows(self, room: float) -> list[list[tuple[str, Bar]]]:
+        """Break the entries of the legend into rows that fit."""
+        rows: list[list[tuple[str, Bar]]] = [[]]
+        x = _KEY_LEFT
+        for text, bar in self._legend_entries():
+            if rows[-1] and x + _key_width(text) > room:
+                rows.append([])
+                x = _KEY_LEFT
+            rows[-1].append((text, bar))
+            x += _key_width(text)
+        return rows
 
-    def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> float:
-        found = self.looks.get(bar.group or "", NO_DEVICE)
+    def _legend_entries(self) -> list[tuple[str, Bar]]:
+        bars = self.gantt.bars
+        used, kinds = {bar.group for bar in bars}, {bar.kind for bar in bars}
+        entries = [(visible(one.title), Bar(0, 0, 1, group=one.id)) for one in self.gantt.groups if one.id in used]
+        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy"}
+        entries += [(text, Bar(0, 0, 1, kind=kind)) for kind, text in words.items() if kind in kinds]
+        if any(bar.is_critical for bar in bars):
+            entries.append(("on the critical path", Bar(0, 0, 1, is_critical=True)))
+        return entries
+
+    def _legend(self) -> None:
+        for row, entries in enumerate(self.legend):
+            x, y = _KEY_LEFT, self.bottom + 30 + row * _KEY
+            for text, bar in entries:
+                self._legend_entry(x, y, text, bar)
+                x += _key_width(text)
+
+    def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> None:
+        found = self.looks.get(bar.group or "", no_device(self.style))
         self._box(x, y - 5, 16, 10, _fill(bar, found), **self._outline(bar, found, 16))
         if bar.is_critical:
-            self._box(x, y + 5.6, 16, 2.2, _MARK)
-        self._text(x + 21, y, text, 200, size=8.5)
-        return x + 21 + len(text) * 5.6 + 18
+            self._box(x, y + 5.6, 16, 2.2, self.style.ink)
+        self._text(x + 21, y, text, _key_width(text) - 21, size=8.5)
 
     def _x(self, time: float) -> float:
         return self.left + time / self.end * self.width
 
-    def _text(
-        self, x: float, y: float, text: str, room: float, *, size: float, colour: str = INK, bold: bool = False,
-        centre: bool = False,
-    ) -> None:  # fmt: skip
-        """Write a line of text, its middle at height `y`, from `x` on (a trailing break aligns left in Graphviz)."""
-        if not text:
-            return
-        label = escape(text) if centre else escape(text) + "\\l"
-        if bold:
-            cell = f'<td align="left" width="{room:.0f}"><b>{html_escape(text)}</b></td>'
-            label = f'<<table border="0" cellpadding="0" cellspacing="0"><tr>{cell}</tr></table>>'
-        look_of = {"style": "", "fontsize": f"{size:g}", "fontcolor": colour}
-        self._box(x, y - size / 2, room, size, "none", label=label, tooltip=text, **look_of)
 
-    def _box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
-        """Draw a box; `y` counts downwards, as Graphviz does not."""
-        self.serial += 1
-        attributes = {
-            "pos": f"{x + width / 2:.2f},{self.height - y - height / 2:.2f}",
-            "width": f"{width / 72:.4f}",
-            "height": f"{height / 72:.4f}",
-            **({} if fill == "none" else {"fillcolor": fill}),
-            **extra,
-        }
-        self.graph.node(f"n{self.serial}", **attributes)
+def _key_width(text: str) -> float:
+    return 21 + len(text) * 5.6 + 18
 
 
 def _fill(bar: Bar, found: DeviceLook) -> str:

@@ -8,7 +8,7 @@ from html import escape
 
 from viz.dot import to_dot
 from viz.figure import Figure
-from viz.layout import render
+from viz.layout import draw
 from viz.names import elide, visible
 from viz.palette import FAINT_INK
 from viz.svg import prefix_ids
@@ -26,11 +26,10 @@ def inline_svg(figure: Figure, *, timeout_s: float = 60.0) -> str:
     Raises:
         LayoutError: as `viz.layout.render`.
     """
-    dot = to_dot(figure)
-    drawing = render(dot, "svg", timeout_s=timeout_s).decode("utf-8")
+    drawing = draw(figure, "svg", timeout_s=timeout_s).decode("utf-8")
     element = drawing[drawing.index("<svg") :].strip()
     element = element.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
-    return prefix_ids(element, f"viz-{hashlib.sha256(dot.encode()).hexdigest()[:8]}-")
+    return prefix_ids(element, f"viz-{hashlib.sha256(to_dot(figure).encode()).hexdigest()[:8]}-")
 
 
 def to_html(table: Table) -> str:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -23,7 +24,9 @@ from xml.sax.saxutils import escape
 from viz.dot import to_dot
 from viz.errors import LayoutError
 from viz.figure import Figure
-from viz.svg import tidy
+from viz.laid_out import finished, scale_of
+from viz.style import SCREEN, Style
+from viz.svg import described, tidy
 
 Format = Literal["svg", "png", "pdf"]
 
@@ -32,9 +35,21 @@ _BUNDLED = Path(__file__).with_name("bundled.py")
 _POINTS_PER_INCH = 72  # what Graphviz assumes for SVG and PDF; other values would scale them
 
 
-def draw(figure: Figure, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
-    """Draw a figure; see `render`."""
-    return render(to_dot(figure), file_format, timeout_s=timeout_s, dpi=dpi)
+def draw(
+    figure: Figure,
+    file_format: Format = "svg",
+    *,
+    style: Style = SCREEN,
+    timeout_s: float = 60.0,
+    dpi: int = 192,
+) -> bytes:
+    """Draw a figure; see `render`. An SVG carries the figure's title and description for readers who do not see it."""
+    _check(file_format)
+    laid = _largest([_laid_out(one, style, timeout_s) for one in _directed(figure, style)], style)
+    if file_format != "svg":
+        return render(finished(laid, style), file_format, timeout_s=timeout_s, dpi=dpi)
+    sized = finished(laid, style, titles=False)  # `tidy` does better: it lifts the titles, with a rim
+    return described(render(sized, timeout_s=timeout_s), figure.title, figure.description)
 
 
 def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
@@ -45,14 +60,37 @@ def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dp
     Raises:
         LayoutError: no Graphviz is installed, the DOT does not parse, Graphviz failed, or `timeout_s` ran out.
     """
+    _check(file_format)
+    drawing = _graphviz(dot, file_format, dpi if file_format == "png" else _POINTS_PER_INCH, timeout_s)
+    return _TIDIED[file_format](drawing)
+
+
+def _directed(figure: Figure, style: Style) -> list[Figure]:
+    """List what to lay out: for a page of a given size both directions, since an estimate may choose the smaller."""
+    if figure.direction != "auto" or not style.widths:
+        return [figure]
+    return [replace(figure, direction="down"), replace(figure, direction="right")]
+
+
+def _laid_out(figure: Figure, style: Style, timeout_s: float) -> str:
+    return _graphviz(to_dot(figure, style), "dot", _POINTS_PER_INCH, timeout_s).decode()
+
+
+def _largest(layouts: list[str], style: Style) -> str:
+    """Pick the layout whose text is largest on the page, the first of several."""
+    return max(layouts, key=lambda laid: scale_of(laid, style)) if len(layouts) > 1 else layouts[0]
+
+
+def _check(file_format: str) -> None:
     if file_format not in get_args(Format):
         raise LayoutError(f"cannot draw as {file_format!r}; choose from: {', '.join(get_args(Format))}")
-    resolution = dpi if file_format == "png" else _POINTS_PER_INCH
+
+
+def _graphviz(dot: str, file_format: str, dpi: int, timeout_s: float) -> bytes:
     with tempfile.TemporaryDirectory(prefix="viz-") as scratch:
         config = Path(scratch, "fonts.conf")
         config.write_text(_font_config(scratch), encoding="utf-8")
-        drawing = _run(_command(file_format, resolution), dot, _environment(config), timeout_s)
-    return _TIDIED[file_format](drawing)
+        return _run(_command(file_format, dpi), dot, _environment(config), timeout_s)
 
 
 def _dated(pdf: bytes) -> bytes:
@@ -72,7 +110,7 @@ def _as_it_is(drawing: bytes) -> bytes:
 _TIDIED: dict[Format, Callable[[bytes], bytes]] = {"svg": tidy, "png": _as_it_is, "pdf": _dated}
 
 
-def _command(file_format: Format, dpi: int) -> list[str]:
+def _command(file_format: str, dpi: int) -> list[str]:
     program = shutil.which("dot")
     if program is not None:
         return [program, f"-T{file_format}", f"-Gdpi={dpi}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viz.figure import EdgeKind, Figure, NodeKind
-from viz.marks import ASKED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS
+from viz.marks import ASKED_MEANING, CHANGED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class Sample:
     node: NodeKind = "op"
     device_kind: str = ""
     asked: bool = False
+    changed: bool = False
     host_memory: bool = False
     edge: EdgeKind | None = None
     thick: bool = False
@@ -50,6 +51,8 @@ def _flags(figure: Figure) -> list[Sample]:
         samples.append(Sample(ASKED_MEANING, asked=True))
     if any(node.host_memory for node in figure.nodes):
         samples.append(Sample(HOST_MEMORY_MEANING, host_memory=True))
+    if any(node.changed for node in figure.nodes):
+        samples.append(Sample(CHANGED_MEANING, changed=True))
     return samples
 
 

@@ -11,14 +11,21 @@ from viz.figure import Figure, Group, Node
 from viz.labels import SUBLABEL_LIMIT, hover, label, small, text
 from viz.legend import Sample
 from viz.marks import EDGE_MARKS, node_attributes
-from viz.palette import FAINT_INK, INK, NO_DEVICE, PAPER, WARNING_INK, look
+from viz.palette import look, no_device
 from viz.shape import deepest, depths, direction, size_down
+from viz.style import SCREEN, Style
 
 _ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
 _STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 
 
-def add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, ...], names: dict[str, str]) -> None:
+def add_legend(
+    graph: graphviz.Digraph,
+    figure: Figure,
+    samples: tuple[Sample, ...],
+    names: dict[str, str],
+    style: Style = SCREEN,
+) -> None:
     """Put the legend at the edge of the drawing, where it costs a strip at most.
 
     Where edges point down, an invisible edge of weight 0 holds it after the deepest node without a pull. Where they
@@ -26,17 +33,22 @@ def add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, .
     """
     cluster = graphviz.Digraph(name="cluster of marks")
     cluster.attr(
-        label=label([small("Legend", FAINT_INK)], "left"), labeljust="l", style="solid", color="#bbbbbb", margin="8"
+        label=label([small("Legend", style.faint_ink)], "left"),
+        labeljust="l",
+        style="solid",
+        color=style.frame,
+        margin="8",
+        **({"labelloc": "t"} if style.below else {}),
     )
-    if direction(figure) == "right":
-        _add_strip(graph, cluster, samples, figure)
+    if direction(figure, style) == "right":
+        _add_strip(graph, cluster, samples, figure, style)
         return
     rows = _rows(samples, figure)
     for row in rows:
         line = graphviz.Digraph()
         line.attr(rank="same")
         for name, sample in row:
-            _add_sample(line, name, sample)
+            _add_sample(line, name, sample, style)
         cluster.subgraph(line)
         for (one, _), (other, _) in pairwise(row):
             cluster.edge(one, other, style="invis", minlen="0")
@@ -46,7 +58,9 @@ def add_legend(graph: graphviz.Digraph, figure: Figure, samples: tuple[Sample, .
     graph.edge(names[deepest(figure).id], rows[0][0][0], style="invis", weight="0")
 
 
-def _add_strip(graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure) -> None:
+def _add_strip(
+    graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tuple[Sample, ...], figure: Figure, style: Style
+) -> None:
     """Chain the samples of each row along the ranks of the figure."""
     ranks = max(depths(figure).values()) + 1
     length = math.ceil(len(samples) / math.ceil(len(samples) / max(ranks, _STRIP_LEAST)))
@@ -54,7 +68,7 @@ def _add_strip(graph: graphviz.Digraph, cluster: graphviz.Digraph, samples: tupl
     rows = [named[at : at + length] for at in range(0, len(named), length)]
     for row in reversed(rows):  # ranks are columns, filled from below
         for name, sample in row:
-            _add_sample(cluster, name, sample)
+            _add_sample(cluster, name, sample, style)
         for (one, _), (other, _) in pairwise(row):
             cluster.edge(one, other, style="invis", weight="0")
     graph.subgraph(cluster)
@@ -73,16 +87,23 @@ def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, S
     return [row for row in rows if row]
 
 
-def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
+def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample, style: Style) -> None:
     if sample.edge is not None:
-        graph.node(name, label=_line_sample(sample), shape="plain")
+        graph.node(name, label=_line_sample(sample, style), shape="plain")
         return
-    style = look(Group("", "", kind=sample.device_kind)) if sample.device_kind else NO_DEVICE
-    node = Node("", sample.meaning, kind=sample.node, asked="?" if sample.asked else "", host_memory=sample.host_memory)
-    attributes = node_attributes(node, style) | {"fillcolor": PAPER}
+    found = look(Group("", "", kind=sample.device_kind), style) if sample.device_kind else no_device(style)
+    node = Node(
+        "",
+        sample.meaning,
+        kind=sample.node,
+        asked="?" if sample.asked else "",
+        host_memory=sample.host_memory,
+        changed="?" if sample.changed else "",
+    )
+    attributes = node_attributes(node, found, style) | {"fillcolor": style.paper}
     if not sample.asked:
-        attributes["color"] = FAINT_INK
-    colour = WARNING_INK if sample.asked else INK
+        attributes["color"] = style.ink if sample.changed else style.faint_ink
+    colour = style.warning_ink if sample.asked else style.ink
     graph.node(
         name,
         label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]),
@@ -91,14 +112,14 @@ def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample) -> None:
     )
 
 
-def _line_sample(sample: Sample) -> str:
+def _line_sample(sample: Sample, style: Style) -> str:
     """Draw a stretch of line as the lower border of a table cell, for an edge needs two nodes."""
     assert sample.edge is not None, "only lines get here"
     mark = EDGE_MARKS[sample.edge]
     border = 3 if sample.thick else round(mark.width)
-    line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour}"'
-    head = small("▶", mark.colour, 7)
-    words = small(text(sample.meaning, SUBLABEL_LIMIT), INK)
+    line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour(style)}"'
+    head = small("▶", mark.colour(style), 7) if mark.arrow != "none" else " "
+    words = small(text(sample.meaning, SUBLABEL_LIMIT), style.ink)
     return (
         '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">'
         f'<tr><td width="26" height="1" fixedsize="true" {line}></td>'

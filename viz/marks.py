@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from viz.figure import Edge, EdgeKind, Node, NodeKind
-from viz.palette import FAINT_INK, INK, PAPER, WARNING_INK, DeviceLook
+from viz.palette import DeviceLook
+from viz.style import SCREEN, Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +21,17 @@ class NodeMark:
 
 @dataclass(frozen=True, slots=True)
 class EdgeMark:
-    """Give an edge kind its line: a Graphviz style, colour, arrowhead, and the width in points of a single edge."""
+    """Give an edge kind its line: a Graphviz style, arrowhead, and the width in points of a single edge."""
 
     style: str
-    colour: str
+    is_faint: bool
     arrow: str
     width: float
     meaning: str
+
+    def colour(self, style: Style) -> str:
+        """Return the ink of the line."""
+        return style.faint_ink if self.is_faint else style.ink
 
 
 NODE_MARKS: dict[NodeKind, NodeMark] = {
@@ -36,14 +41,19 @@ NODE_MARKS: dict[NodeKind, NodeMark] = {
     "result": NodeMark("ellipse", "result", 2.2),
     "variable": NodeMark("cylinder", "variable"),
     "copy": NodeMark("note", "copied tensor", 0.8),
+    "send": NodeMark("invhouse", "send", 1.2),
+    "receive": NodeMark("house", "receive", 1.2),
 }
 
 EDGE_MARKS: dict[EdgeKind, EdgeMark] = {
-    "data": EdgeMark("solid", FAINT_INK, "normal", 0.9, "data"),
-    "control": EdgeMark("dotted", FAINT_INK, "vee", 1.1, "control dependency"),
-    "copy": EdgeMark("solid", INK, "normal", 2.6, "copy to another device"),
+    "data": EdgeMark("solid", True, "normal", 0.9, "data"),
+    "control": EdgeMark("dotted", True, "vee", 1.1, "control dependency"),
+    "copy": EdgeMark("solid", False, "normal", 2.6, "copy to another device"),
+    "tie": EdgeMark("solid", True, "none", 0.9, "must share a device"),
 }
 
+_CHANGED_WIDTH = 3.0  # points
+CHANGED_MEANING = "changed"
 ASKED_MEANING = "asked for another device"
 HOST_MEMORY_MEANING = "in host memory"
 COUNT_MEANING = "thicker: more tensors"
@@ -58,19 +68,21 @@ def line_width(edge: Edge) -> float:
     return round(EDGE_MARKS[edge.kind].width + 0.3 * min(math.log2(edge.count), 5), 2)
 
 
-def node_attributes(node: Node, style: DeviceLook) -> dict[str, str]:
+def node_attributes(node: Node, look: DeviceLook, style: Style = SCREEN) -> dict[str, str]:
     """Give the Graphviz attributes of a node, but its label, in the look of its device."""
     shape = NODE_MARKS[node.kind].shape
-    corner = style.corner if shape == "box" else ""
+    corner = look.corner if shape == "box" else ""
     attributes = {
         "shape": shape,
         "style": ",".join(filter(None, ("filled", corner, "dashed" if node.host_memory else ""))),
-        "fillcolor": style.fill,
-        "color": style.line,
+        "fillcolor": look.fill,
+        "color": look.line,
         "penwidth": f"{NODE_MARKS[node.kind].width:g}",
     }
     if node.kind == "copy":
-        attributes |= {"fillcolor": PAPER, "color": INK}
+        attributes |= {"fillcolor": style.paper, "color": style.ink}
     if node.asked:
-        attributes |= {"peripheries": "2", "color": WARNING_INK}
+        attributes |= {"peripheries": "2", "color": style.warning_ink}
+    if node.changed:
+        attributes |= {"penwidth": f"{_CHANGED_WIDTH:g}", "color": style.ink}
     return attributes

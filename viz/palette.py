@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from viz.figure import Group
+from viz.style import SCREEN, Style
 
-INK = "#1a1a1a"
-FAINT_INK = "#4a4a4a"
-WARNING_INK = "#8c2200"
-PAPER = "#ffffff"
+# The inks of the style "screen".
+INK = SCREEN.ink
+FAINT_INK = SCREEN.faint_ink
+WARNING_INK = SCREEN.warning_ink
+PAPER = SCREEN.paper
 
 # Okabe & Ito (2008), less the black, which is the ink; wine is Paul Tol's. Neighbours differ in hue and in lightness.
 _HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#882255")
@@ -53,7 +55,7 @@ _PATTERNS = {
 _OTHER = _Pattern(_HUES[5:] + _HUES[:5], _PLAIN, 2, 1.8)
 
 
-def look(group: Group) -> DeviceLook:
+def look(group: Group, style: Style = SCREEN) -> DeviceLook:
     """Choose the look of a device by its kind and index; past the last hue, the cluster's border changes.
 
     >>> look(Group("a", "a", kind="GPU", index=0)).line == look(Group("b", "b", kind="GPU", index=1)).line
@@ -62,26 +64,30 @@ def look(group: Group) -> DeviceLook:
     pattern = _PATTERNS.get(group.kind.upper(), _OTHER)
     turn, place = divmod(group.index, len(pattern.hues))
     hue = pattern.hues[place]
+    backdrop, fill = (0.07, 0.26) if style.is_dark else (0.10, 0.34)
     return DeviceLook(
-        backdrop=blend(hue, 0.10),
-        fill=blend(hue, 0.34),
-        line=_shade(hue, 0.62),
+        backdrop=blend(hue, backdrop, style.paper),
+        fill=blend(hue, fill, style.paper),
+        line=blend(hue, 0.85) if style.is_dark else _shade(hue, 0.62),
         corner=pattern.corner,
         border=_BORDERS[(pattern.border + turn) % len(_BORDERS)],
         width=pattern.width,
     )
 
 
-NO_DEVICE = DeviceLook(PAPER, PAPER, FAINT_INK, _PLAIN, "solid", 0.8)
+def no_device(style: Style = SCREEN) -> DeviceLook:
+    """Return the look of what is on no device."""
+    return DeviceLook(style.paper, style.paper, style.faint_ink, _PLAIN, "solid", 0.8)
 
 
-def blend(colour: str, share: float) -> str:
-    """Mix `share` (0 to 1) of a "#rrggbb" colour into white.
+def blend(colour: str, share: float, paper: str = PAPER) -> str:
+    """Mix `share` (0 to 1) of a "#rrggbb" colour into that of the paper.
 
     >>> blend("#000000", 0.0), blend("#102030", 1.0)
     ('#ffffff', '#102030')
     """
-    return _join(round(255 + (part - 255) * share) for part in _split(colour))
+    pairs = zip(_split(colour), _split(paper), strict=True)
+    return _join(round(below + (part - below) * share) for part, below in pairs)
 
 
 def contrast(one: str, other: str) -> float:

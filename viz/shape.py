@@ -9,16 +9,16 @@ from typing import Literal
 
 from viz.figure import Figure, Node
 from viz.labels import LABEL_LIMIT
+from viz.style import SCREEN, Style
 
-_WANTED = 1.4  # width over height: a figure across a page or a README
 _LETTER, _LINE = 6.5, 15.0  # points a letter and a line of text take
 _GAP_ACROSS, _GAP_ALONG = 20.0, 28.0  # points between nodes of a rank, and between ranks
 _TAG_HEIGHT, _TAG_WIDTH = 26.0, 90.0
 _GROUP_MARGIN = 30.0
 
 
-def direction(figure: Figure) -> Literal["down", "right"]:
-    """Give the figure's direction, or for "auto" the one whose estimated width is nearest to 1.4 times its height.
+def direction(figure: Figure, style: Style = SCREEN) -> Literal["down", "right"]:
+    """Give the figure's direction, or for "auto" the one whose estimated shape is nearest to that of the page.
 
     Ties go down, as do figures without nodes.
 
@@ -29,7 +29,8 @@ def direction(figure: Figure) -> Literal["down", "right"]:
         return figure.direction
     if not figure.nodes:
         return "down"
-    return "down" if _misfit(*size_down(figure)) <= _misfit(*_size_right(figure)) else "right"
+    down, right = _misfit(style, *size_down(figure)), _misfit(style, *_size_right(figure))
+    return "down" if down <= right else "right"
 
 
 def size_down(figure: Figure) -> tuple[float, float]:
@@ -74,8 +75,8 @@ def depths(figure: Figure) -> dict[str, int]:
     return depth
 
 
-def _misfit(width: float, height: float) -> float:
-    return abs(math.log(width / height / _WANTED))
+def _misfit(style: Style, width: float, height: float) -> float:
+    return abs(math.log(width / height / style.aspect))
 
 
 def _size_right(figure: Figure) -> tuple[float, float]:

@@ -6,6 +6,8 @@ import copy
 import re
 from xml.etree import ElementTree
 
+from viz.names import visible
+
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}title"
 _FAMILY = "DejaVu Sans,Verdana,sans-serif"  # Verdana has the same widths, where DejaVu is missing
@@ -30,6 +32,23 @@ def tidy(svg: bytes) -> bytes:
         text.set("font-family", _FAMILY)
     _lift_titles(root)
     root.set("role", "img")
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def described(svg: bytes, title: str, description: str) -> bytes:
+    """Put a title and a description first in an SVG, where programs that read it aloud look for them.
+
+    >>> b"<title>a</title><desc>c</desc>" in described(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "a", "c")
+    True
+    """
+    ElementTree.register_namespace("", _SVG)
+    root = ElementTree.fromstring(svg)
+    for tag, text in (("desc", description), ("title", title)):
+        if text:
+            element = ElementTree.Element(f"{{{_SVG}}}{tag}")
+            element.text = visible(text)
+            root.insert(0, element)
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
 

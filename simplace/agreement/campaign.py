@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import random
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from simplace.agreement import runner
 from simplace.agreement.generator import generate
 from simplace.agreement.runner import Batch, Outcome
+from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
 from simplace.oracle.machine import Machine
 
@@ -17,7 +22,7 @@ MACHINES = (
     Machine(cpus=1, gpus=0), Machine(cpus=1, gpus=1), Machine(cpus=1, gpus=2), Machine(cpus=1, gpus=8),
     Machine(cpus=2, gpus=0), Machine(cpus=2, gpus=2), Machine(cpus=1, gpus=11),
 )  # fmt: skip
-_TIMES = 16
+_TIMES = (4, 12)  # a second process is only asked about what the first left open
 _COPY = re.compile(r"\bp\d+(?=[_/])")
 
 
@@ -85,33 +90,84 @@ class Round:
     differing: dict[str, str]
 
 
-def rounds(seed: int, programs: int, size: int, count: Count, machine: Machine | None = None) -> Iterator[Round]:
-    """Run the programs of the seeds from `seed` on, `size` in a process; add them up in `count`.
+def rounds(
+    seed: int, programs: int, size: int, count: Count, machine: Machine | None = None, jobs: int = 1
+) -> Iterator[Round]:
+    """Run the programs of the seeds from `seed` on, `size` in a process, `jobs` at once; add them up in `count`.
 
-    The machine of a batch is drawn by its first seed where none is given, so one seed means one program anywhere.
+    Rounds come in the order of their seeds. The machine of a batch is drawn by its first seed where none is given, so
+    one seed means one program with any TensorFlow of one version.
     """
-    table = KernelTable.shipped()
-    for first in range(seed, seed + programs, size):
+    table = KernelTable.shipped(installed_version())
+    pool = ThreadPoolExecutor(jobs)  # threads: the work is done in TensorFlow's processes
+
+    def run(first: int) -> list[_Part]:
         chosen = machine or random.Random(first).choice(MACHINES)
         seeds = range(first, min(first + size, seed + programs))
         sources = {f"p{one}": generate(one, table, chosen.gpus, chosen.cpus) for one in seeds}
-        while sources:
-            batch = runner.run(sources, chosen)
-            chance = _by_chance(sources, batch, chosen)
-            differing = count.add([name for name in sources if name not in batch.unreached], batch, chance)
-            yield Round(first, chosen, batch, {name: sources.get(name, "") for name in differing})
-            sources = {name: sources[name] for name in batch.unreached[1:]}  # the first of them ended the process
+        return list(_parts(first, sources, chosen))
+
+    try:
+        for parts in pool.map(run, range(seed, seed + programs, size)):
+            for part in parts:
+                reached = [name for name in part.sources if name not in part.batch.unreached]
+                differing = count.add(reached, part.batch, part.chance)
+                sources = {name: part.sources.get(name, "") for name in differing}
+                yield Round(part.first_seed, part.machine, part.batch, sources)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Hold the programs given to one process, what became of them, and which differ by chance only."""
+
+    first_seed: int
+    machine: Machine
+    batch: Batch
+    sources: dict[str, str]
+    chance: frozenset[str]
+
+
+def _parts(first: int, sources: dict[str, str], machine: Machine) -> Iterator[_Part]:
+    """Run programs in one process, and what a program that ends it leaves over in another one."""
+    while sources:
+        batch = runner.run(sources, machine)
+        yield _Part(first, machine, batch, sources, _by_chance(sources, batch, machine))
+        sources = {name: sources[name] for name in batch.unreached[1:]}  # the first of them ended the process
+
+
+def record(path: Path, date: datetime.date, seed: int, count: Count) -> None:
+    """Keep the counts of a run in a file of many; the row of a run that goes on is replaced."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    row = {
+        "date": date.isoformat(), "seed": seed, "programs": count.programs, "placements": count.placements,
+        "refused": count.refused, "nodes": count.nodes, "differing": count.differing, "in_a_row": count.in_a_row,
+        "by_chance": count.by_chance, "ended": len(count.ends),
+    }  # fmt: skip
+    rows = [*(one for one in known if one["seed"] != seed), row]
+    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def _by_chance(sources: dict[str, str], batch: Batch, machine: Machine) -> frozenset[str]:
     """Name the programs each of whose differences goes away when TensorFlow is asked again."""
-    suspects = dict.fromkeys(outcome.program for outcome in batch.outcomes if outcome.differences)
-    return frozenset(name for name in suspects if name in sources and _changes_its_mind(sources[name], machine))
+    open_programs = dict.fromkeys(one.program for one in batch.outcomes if one.differences and one.program in sources)
+    told: dict[str, list[set[str]]] = {name: [] for name in open_programs}
+    found: set[str] = set()
+    for times in _TIMES:
+        if left := [name for name in told if name not in found]:
+            _ask_again({name: sources[name] for name in left}, times, machine, told)
+            found.update(name for name in left if told[name] and not set.intersection(*told[name]))
+    return frozenset(found)
 
 
-def _changes_its_mind(source: str, machine: Machine) -> bool:
-    again = runner.run({f"p{i}": source for i in range(_TIMES)}, machine)
+def _ask_again(sources: dict[str, str], times: int, machine: Machine, told: dict[str, list[set[str]]]) -> None:
+    """Add, by program, the differences of each of so many copies of it."""
+    copies = {f"p{i * times + k}": name for i, name in enumerate(sources) for k in range(times)}
+    again = runner.run({copy: sources[name] for copy, name in copies.items()}, machine)
     by_copy: dict[str, set[str]] = {outcome.program: set() for outcome in again.outcomes}
     for outcome in again.outcomes:
         by_copy[outcome.program].update(_COPY.sub("", line) for line in outcome.differences)
-    return bool(by_copy) and not set.intersection(*by_copy.values())
+    for copy, lines in by_copy.items():
+        if copy in copies:
+            told[copies[copy]].append(lines)

@@ -16,7 +16,10 @@ from simplace.kernels.table import ArgSpec, KernelTable, OpDef
 _KNOWN_KERNELS = 0.98  # an op without any kernel makes TensorFlow refuse the whole program
 _DEEPEST = 14  # Python allows twenty blocks inside each other
 _FRAMES = re.compile(r"(Ref)?(Enter|Exit|NextIteration|LoopCond)")  # by hand they make no valid loop
-_ARGUMENTS = ("float32",) * 4 + ("int32",) * 2 + ("int64", "bool", "string", "float64", "float16", "complex64")
+_NUMBERS = ("float32",) * 8 + ("int32",) * 4 + ("int64", "bool", "string", "float64", "float16", "complex64") * 2
+_CRASHING = re.compile(r"QueueDequeue(Many|UpTo)(V2)?")  # a count that is no scalar ends TensorFlow's process
+_ARGUMENTS = (*_NUMBERS, "resource", "resource", "variant")
+_HELD = tuple(one for one in templates.DTYPES if not one.startswith(("q", "var", "res")))  # what a constant may hold
 _COMMON = (
     "float32",
     "int32",
@@ -71,19 +74,27 @@ class _Program:
         if not self.soft:
             self.put("tf.config.set_soft_device_placement(False)")
         types = tuple(self.random.choices(_ARGUMENTS, k=self.random.randint(0, 3)))
-        names = [self.new("x") for _ in types]
+        composites = self.random.choices(templates.COMPOSITES, k=self.random.choice((0, 0, 0, 1, 2)))
+        names = [self.new("x") for _ in (*types, *composites)]
         self.put(f"def main({', '.join(names)}):")
         with self.deeper():
-            env = _Values([*captured, *zip(types, names, strict=True)])
+            env = _Values([*captured, *zip(types, names, strict=False)])
+            self.objects += zip((kind for kind, _, _ in composites), names[len(types) :], strict=True)
             self.body(env, self.random.randint(1, 2), self.random.randint(2, 9))
             self.put(f"return {self.results(env)}")
-        signature = "".join(f", tf.TensorSpec({self._shape()}, tf.{dtype})" for dtype in types)
+        specs = [f"tf.TensorSpec({self._shape(dtype)}, tf.{dtype})" for dtype in types]
+        specs += [spec for _, spec, _ in composites]
+        if not all(specs):  # a variable can't be in a signature
+            specs = []
         options = self.maybe(0.05, ", jit_compile=False")
-        self.put(f"f = traced(main{signature}, name=name{options})")
+        self.put(f"f = traced({', '.join(['main', *specs])}, name=name{options})")
         for _ in range(self.random.choice((1, 1, 1, 2, 3))):
-            arguments = "".join(f", value({dtype!r}, {self.real_device()})" for dtype in types)
+            arguments = [f"value({dtype!r}, {self.real_device()})" for dtype in types]
+            for _, _, text in composites:
+                with self.scope(0.6, real=True):
+                    arguments.append(self.assign("x", text))
             with self.scope(0.4):
-                self.put(f"call(f{arguments})")
+                self.put(f"call({', '.join(['f', *arguments])})")
 
     def _session(self) -> None:
         self.put("def steps():")
@@ -125,7 +136,7 @@ class _Program:
             with self.scope(0.2, real=True):
                 self.objects.append((kind, self.assign("o", text)))
         captured = []
-        for dtype in self.random.choices(_ARGUMENTS, k=self.random.choice((0, 0, 1, 2))):
+        for dtype in self.random.choices((*_ARGUMENTS, *_HELD), k=self.random.choice((0, 0, 1, 2))):
             captured.append((dtype, self.assign("c", f"value({dtype!r}, {self.real_device()})")))
         return captured
 
@@ -351,8 +362,12 @@ class _Program:
 
     def surrounding(self, env: _Values) -> str:
         chance = self.random.random()
-        if chance < 0.55:
+        if chance < 0.5:
             return f"tf.device({self.device_text()})"
+        if chance < 0.53:
+            return f"v1.device(lambda op: {self.device_text()} if op.inputs else op.device)"
+        if chance < 0.55:
+            return "tf.xla.experimental.jit_scope()"
         if chance < 0.75 or self.random.random() > self.colocations:
             return f"tf.control_dependencies([{env.pick_any(self)}])"
         if chance < 0.9:
@@ -389,8 +404,8 @@ class _Program:
     def maybe(self, rate: float, text: str) -> str:
         return text if self.random.random() < rate else ""
 
-    def _shape(self) -> str:
-        return self.random.choice(("None", "None", "[2, 2]"))
+    def _shape(self, dtype: str) -> str:
+        return "None" if dtype in ("resource", "variant") else self.random.choice(("None", "None", "[2, 2]"))
 
     def assign(self, prefix: str, text: str) -> str:
         name = self.new(prefix)
@@ -472,7 +487,7 @@ def _usable(table: KernelTable) -> tuple[str, ...]:
 
 
 def _is_usable(op: OpDef) -> bool:
-    if _FRAMES.fullmatch(op.name):
+    if _FRAMES.fullmatch(op.name) or _CRASHING.fullmatch(op.name):
         return False
     return all(kind in templates.KINDS or name in op.defaults for name, kind in op.attr_types.items())
 

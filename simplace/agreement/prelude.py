@@ -6,29 +6,40 @@ only extended, which is when TensorFlow places its graph.
 
 PRELUDE = '''\
 import contextlib
+import faulthandler
+import os
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.eager import cancellation
+from tensorflow.python.framework import function as legacy
 from tensorflow.python.framework import ops
+from tensorflow.python.ops import functional_ops
 
 v1 = tf.compat.v1
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+SECONDS = 90  # for one program, which takes a tenth of a second on an idle machine
 VALUES = {"bool": True, "string": "a"}
+kept = []  # variables whose handles are given as arguments
 
 
 def attempt(name, program):
-    """Run one program; say how it ended."""
+    """Run one program; say how it ended. One that hangs ends the process."""
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
     tf.config.set_soft_device_placement(True)
     v1.experimental.output_all_intermediates(False)
     v1.enable_control_flow_v2()
     print("begin", name, flush=True)
     try:
-        program(name)
+        with ag_ctx.ControlStatusCtx(ag_ctx.Status.DISABLED):  # nothing to rewrite, and it takes most of the time
+            program(name)
         print("built", name, flush=True)
     except Exception as error:
         print("failed", name, type(error).__name__, str(error).splitlines()[:1], flush=True)
+    faulthandler.cancel_dump_traceback_later()
 
 
 def made(dtype, make, place=0):
@@ -61,6 +72,11 @@ def unknown(dtype):
 def value(dtype, device=None):
     """Make an eager tensor."""
     with tf.device(device):
+        if dtype == "resource":
+            kept.append(tf.Variable([1.0, 2.0]))
+            return kept[-1].handle
+        if dtype == "variant":
+            return tf.raw_ops.EmptyTensorList(element_shape=[2], max_num_elements=-1, element_dtype=tf.float32)
         return tf.constant(np.full([2, 2], VALUES.get(dtype, 1)), dtype)
 
 
@@ -83,6 +99,36 @@ def traced(python_function, *signature, name="", **options):
     if name:
         python_function.__name__ = f"{name}_main"
     return tf.function(python_function, input_signature=signature or None, autograph=False, **options)
+
+
+def defined(python_function, *types, **options):
+    """Make a function as TensorFlow 1 did."""
+
+    @legacy.Defun(*types, **options)
+    def old(*arguments):
+        return python_function(*arguments)
+
+    return old
+
+
+def gradient(python_function, tensor):
+    """Differentiate with a tape."""
+    with tf.GradientTape() as tape:
+        tape.watch(tensor)
+        result = python_function(tensor)
+    return tape.gradient(result, tensor)
+
+
+def forward(python_function, tensor):
+    """Differentiate forward."""
+    with tf.autodiff.ForwardAccumulator(tensor, tf.ones_like(tensor)) as accumulator:
+        return accumulator.jvp(python_function(tensor))
+
+
+def recorded(writer, write):
+    """Write a summary."""
+    with writer.as_default():
+        return write()
 
 
 def call(function, *arguments):

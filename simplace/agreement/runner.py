@@ -10,7 +10,8 @@ from pathlib import Path
 
 from simplace.agreement.prelude import script
 from simplace.comparison import Agreement, compare
-from simplace.devices import DeviceSet, device
+from simplace.cut_check import CopyAgreement, check_cuts
+from simplace.devices import DeviceSet, seen_from_the_first
 from simplace.kernels.table import KernelTable
 from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Options
@@ -27,7 +28,8 @@ _OWNER = re.compile(r"p\d+(?=_)")
 class Outcome:
     """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees.
 
-    `same` of the `nodes` that either places are placed alike.
+    `same` of the `nodes` that either places are placed alike; so are `copies_same` of the `copies` that either makes,
+    both 0 where TensorFlow was not asked for its subgraphs.
     `refused` says that TensorFlow refused to place, `failed_later` that it placed all and failed at a later stage.
     """
 
@@ -38,6 +40,8 @@ class Outcome:
     differences: tuple[str, ...] = ()
     refused: bool = False
     failed_later: bool = False
+    copies_same: int = 0
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Batch:
     unreached: tuple[str, ...] = ()
 
 
-def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 120.0) -> Batch:
+def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 1800.0) -> Batch:
     """Place programs, given by names like "p12", with TensorFlow and with simplace."""
     with tempfile.TemporaryDirectory(prefix="agreement-") as folder:
         path = Path(folder, "programs.py")
@@ -70,13 +74,13 @@ def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 120.0
 def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:
     """Compare every placement of an observation with simplace's."""
     table = KernelTable.load(observation.registry)
-    devices = DeviceSet(device(each.name) for each in observation.devices)
+    devices = seen_from_the_first(each.name for each in observation.devices)
     return [outcome_of(observed, devices, table, owner) for observed in observation.programs]
 
 
 def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, program: str = "") -> Outcome:
     """Place a program and list where TensorFlow's placement, or its refusal, is another one."""
-    own = DeviceSet(device(each.name) for each in observed.devices) if observed.devices else devices
+    own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = simulate(observed.program, own, table)
     agreement = compare(placement, observed.log, observed.refused)
     lines = [f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences]
@@ -84,7 +88,12 @@ def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
         return Outcome(program, name, agreement.total, agreement.same, tuple(lines), failed_later=True)
     lines += _refusals(placement, observed, agreement)
-    return Outcome(program, name, agreement.total, agreement.same, tuple(lines), observed.refused is not None)
+    cuts = check_cuts(placement, observed.cuts) or CopyAgreement(0, 0)
+    lines += [f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in cuts.differences]
+    refused = observed.refused is not None
+    return Outcome(
+        program, name, agreement.total, agreement.same, tuple(lines), refused, copies_same=cuts.same, copies=cuts.total
+    )
 
 
 def outcome_of(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str = "") -> Outcome:

@@ -6,6 +6,7 @@ process, then those that keep the difference are put together, half of them if n
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from simplace.agreement import runner
 from simplace.oracle.machine import Machine
 
 _MADE = re.compile(r"(\w+) = made\((tf\.\w+), (?!lambda: unknown)")
-_SEVERAL = re.compile(r"([\w, ]+), = several\(\[([\w., ]+)\]")
+_SEVERAL = re.compile(r"\(?([\w, ]+?),?\)? = several\(\[([\w., ]+)\]")
 _VALUE = re.compile(r"\b[tcxa]\d+\b")
 _MOST_TRIALS = 120
 
@@ -29,17 +30,21 @@ class Edit:
     text: str | None
 
 
-def shrink(source: str, machine: Machine, rounds: int = 12) -> str:
+def shrink(source: str, machine: Machine, rounds: int = 40) -> str:
     """Return the smallest program found that differs from TensorFlow like `source` does."""
 
     def differs(programs: dict[str, str]) -> set[str]:
-        batch = runner.run(programs, machine)
-        return {outcome.program for outcome in batch.outcomes if outcome.differences}
+        found: set[str] = set()
+        while programs:
+            batch = runner.run(programs, machine)
+            found.update(outcome.program for outcome in batch.outcomes if outcome.differences)
+            programs = {name: programs[name] for name in batch.unreached[1:]}  # the first of them ended the process
+        return found
 
-    return shrink_with(source, differs, rounds)
+    return shrink_with(ast.unparse(ast.parse(source)), differs, rounds)  # a line a statement
 
 
-def shrink_with(source: str, differs: Differs, rounds: int = 12) -> str:
+def shrink_with(source: str, differs: Differs, rounds: int = 40) -> str:
     """Shrink by any question about programs.
 
     >>> source = "def program(name):\\n    with a:\\n        t1 = b\\n    t2 = c\\n    t3 = d\\n"

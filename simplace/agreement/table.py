@@ -1,72 +1,77 @@
-"""Compare every program of the corpus and every sample on every machine, and write the table of it."""
+"""Compare every program of the corpus and every sample on every machine, and write the pages of it.
+
+A script is compared on the machines of `COLUMNS`, unless one of its lines names other ones, in the words of
+`--devices`: `# machines: cpu:1,gpu:1; cpu:2`.
+"""
 
 from __future__ import annotations
 
 import datetime
-import json
+import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
-from simplace.agreement import runner
+from simplace.agreement import document, runner
+from simplace.agreement import record as records
+from simplace.agreement.record import Cell, Record, Run
 from simplace.agreement.runner import Outcome
-from simplace.devices import DeviceSet, device
+from simplace.devices import seen_from_the_first
 from simplace.errors import TargetError
+from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
-from simplace.oracle.machine import Machine
+from simplace.kernels.table_file import version_key
+from simplace.machine_file import machine
+from simplace.oracle.machine import TWO_TASKS, Machine
 from simplace.oracle.messages import Options
 from simplace.oracle.observation import Observation, ObservedProgram
 from simplace.oracle.oracle import observe
+from simplace.oracle.starting import Forks, Start
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "agreement.md"
+FOLDER = ROOT / "docs" / "agreement"
 RANDOM = ROOT / "docs" / "agreement-random.json"
-GPUS = (0, 1, 2, 8)
-COLUMNS = tuple((gpus, soft) for gpus in GPUS for soft in (True, False))
-
-Cells = dict[tuple[int, bool], "Cell"]
+_SHOWN = 2  # differences a placement
+_MACHINES = re.compile(r"^# machines: (.+)$", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class Cell:
-    """Count the nodes of all placements of one row on one machine."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Describe a column of the table; `soft` False turns soft placement off, True leaves it to the program."""
 
-    same: int = 0
-    total: int = 0
-    placements: int = 0
-    refused: int = 0
-    differing: int = 0
-
-    def add(self, outcome: Outcome) -> None:
-        """Add a placement."""
-        self.same += outcome.same
-        self.total += outcome.nodes
-        self.placements += 1
-        self.refused += outcome.refused
-        self.differing += bool(outcome.differences)
-
-    def __str__(self) -> str:
-        """Write the cell.
-
-        >>> str(Cell(12, 12, 2, 1)), str(Cell(11, 12, 1, 0, 1))
-        ('12/12 r', '**11/12**')
-        """
-        text = f"{self.same}/{self.total}" + (" r" if self.refused else "")
-        return f"**{text}**" if self.differing else text
+    name: str
+    machine: Machine
+    soft: bool
 
 
-@dataclass(slots=True)
-class Table:
-    """Hold the cells by script and program, with what ended a script early."""
+def both(name: str, machine: Machine) -> tuple[Column, Column]:
+    """Make the columns of one machine: soft placement on, then off."""
+    return Column(f"{name} soft", machine, True), Column(f"{name} hard", machine, False)
 
-    tensorflow: str = ""
-    rows: dict[tuple[str, str], Cells] = field(default_factory=dict)
-    ends: list[str] = field(default_factory=list)
 
-    def differing(self) -> int:
-        """Count the cells in which anything differs."""
-        return sum(bool(cell.differing) for cells in self.rows.values() for cell in cells.values())
+COLUMNS = tuple(column for gpus in (0, 1, 2, 8) for column in both(f"{gpus} GPU", Machine(cpus=1, gpus=gpus))) + both(
+    "2 tasks", TWO_TASKS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Say what to compare: scripts and columns whose names hold one of the texts, and of these only the stale ones.
+
+    `jobs` are the runs at a time.
+    """
+
+    scripts: tuple[str, ...] = ("",)
+    columns: tuple[str, ...] = ("",)
+    only_stale: bool = False
+    jobs: int = 1
 
 
 def scripts() -> list[Path]:
@@ -77,108 +82,111 @@ def scripts() -> list[Path]:
     return found
 
 
-def write(only: str = "") -> int:
-    """Fill the table and write docs/agreement.md, or print it where `only` narrows it; 1 if anything differs."""
-    table = Table()
-    for path in scripts():
-        if only in path.stem:
-            for gpus, soft in COLUMNS:
-                fill(table, path, gpus, soft)
-            print(f"{path.stem}: {sum(len(c) for (s, _), c in table.rows.items() if s == path.stem)} cells", flush=True)
-    text = render(table, datetime.date.today())
-    if only:
-        print(text)
-    else:
-        DOCUMENT.write_text(text, encoding="utf-8")
-    return 1 if table.differing() else 0
+def columns(path: Path) -> tuple[Column, ...]:
+    """List the columns that a script is compared in."""
+    named = _MACHINES.search(path.read_text(encoding="utf-8"))
+    if named is None:
+        return COLUMNS
+    texts = [text.strip() for text in named[1].split(";")]
+    return tuple(column for text in texts for column in both(text, machine(text, None, {})[0]))
 
 
-def fill(table: Table, path: Path, gpus: int, soft: bool) -> None:
+def write(wish: Wish) -> int:
+    """Compare what is wished with the installed TensorFlow and write the pages; 1 if anything compared now differs.
+
+    What was compared before stays as it is, and every script is kept as soon as it is done: a run may be ended and
+    gone on with.
+    """
+    version = installed_version()
+    if version is None:
+        raise TargetError("TensorFlow is not installed in this Python: pip install tensorflow")
+    path = FOLDER / f"{version}.json"
+    record = records.load(path, version)
+    order = {script.stem: [column.name for column in columns(script)] for script in scripts()}
+    differing = 0
+    with ExitStack() as stack:
+        idle: SimpleQueue[Forks] = SimpleQueue()
+        for _ in range(wish.jobs):
+            idle.put(stack.enter_context(Forks()))
+        pool = stack.enter_context(ThreadPoolExecutor(wish.jobs))
+        for script in (one for one in scripts() if _holds(one.stem, wish.scripts)):
+            done = _compare(script, _wished(script, record, wish), record, pool, idle)
+            differing += sum(bool(cell.differing) for run in done.values() for cell in run.cells.values())
+            if done:
+                record.keep(order)
+                records.save(path, record)
+                print(_told(script.stem, done), flush=True)
+    write_pages()
+    return 1 if differing else 0
+
+
+def write_pages() -> None:
+    """Write the pages from the records of all versions, newest first."""
+    paths = sorted(FOLDER.glob("*.json"), key=lambda path: version_key(path.stem), reverse=True)
+    known = [records.load(path, path.stem) for path in paths]
+    for record in known:
+        (FOLDER / f"{record.tensorflow}.md").write_text(document.version_page(record), encoding="utf-8")
+    DOCUMENT.write_text(document.summary_page(known, RANDOM, FOLDER.name), encoding="utf-8")
+
+
+def run(path: Path, column: Column, start: Start) -> Run:
     """Run one script on one machine and add up what its programs came to."""
-    options = Options(max_calls=200, time_limit=1500.0, soft_placement=None if soft else False)
+    began = time.monotonic()
+    options = Options(max_calls=200, time_limit=1500.0, soft_placement=None if column.soft else False, partitions=True)
     with open(os.devnull, "w") as nowhere:
-        observation = observe(path, (), Machine(cpus=1, gpus=gpus), options, nowhere.fileno())
-    table.tensorflow = observation.tensorflow
-    if observation.failure is not None:
-        where = f"{gpus} GPUs, {_word(soft)}"
-        table.ends.append(f"{path.stem} ({where}): {observation.failure.text.splitlines()[-1]}")
+        observation = observe(path, (), column.machine, options, nowhere.fileno(), start)
+    cells: dict[str, Cell] = {}
     for observed, outcome in zip(observation.programs, _outcomes(observation), strict=True):
-        row = (path.stem, "" if path.parent.name == "samples" else _row(observed))
-        table.rows.setdefault(row, {}).setdefault((gpus, soft), Cell()).add(outcome)
+        row = "" if path.parent.name == "samples" else _row(observed)
+        cells.setdefault(row, Cell()).add(outcome)
+        for line in outcome.differences[:_SHOWN]:
+            print(f"    {path.stem} ({column.name}) {row}: {line[:600]}", flush=True)
+    end = observation.failure.text.splitlines()[-1] if observation.failure else ""
+    return Run(datetime.date.today().isoformat(), _digest(path), round(time.monotonic() - began, 1), end, cells)
 
 
-def render(table: Table, date: datetime.date) -> str:
-    """Write the table as Markdown."""
-    placements = sum(cell.placements for cells in table.rows.values() for cell in cells.values())
-    nodes = sum(cell.total for cells in table.rows.values() for cell in cells.values())
-    lines = [
-        "# Agreement with TensorFlow",
-        "",
-        f"simplace and TensorFlow {table.tensorflow} place every program below on emulated machines; "
-        f"{date.isoformat()}, {placements} placements, {nodes} nodes, {table.differing()} cells with a difference.",
-        "Written by `python -m simplace.agreement`.",
-        "",
-        "A cell counts the nodes that both place alike, out of all that either places. **Bold**: something differs. "
-        "r: TensorFlow refused a placement, and simplace refused it with the same status and the same message; then "
-        "only the nodes that were placed before count. Empty: the program does not place that graph on that machine. "
-        "Each machine has one CPU; soft and hard are soft placement on and off.",
-        "",
-        *_random_lines(),
-        "## Programs",
-        "",
-        "| script | program | " + " | ".join(f"{gpus} GPU {_word(soft)}" for gpus, soft in COLUMNS) + " |",
-        "|---|---|" + "---|" * len(COLUMNS),
-        *(_line(row, cells) for row, cells in table.rows.items()),
-        "",
-        "## Not compared",
-        "",
-        *(f"- {line}" for line in (*_CAUSES, *table.ends)),
-    ]
-    return "\n".join(lines) + "\n"
+def _wished(script: Path, record: Record, wish: Wish) -> list[Column]:
+    known = record.runs.get(script.stem, {})
+    named = [column for column in columns(script) if _holds(column.name, wish.columns)]
+    if not wish.only_stale:
+        return named
+    digest = _digest(script)
+    return [column for column in named if column.name not in known or known[column.name].digest != digest]
 
 
-_CAUSES = (
-    'A node with more than eight edges, where TensorFlow takes "the first" of them: it keeps them in a hash set of '
-    "addresses, so its own choice changes from run to run (graph/edgeset.h). Seen for the IdentityN that stays behind "
-    "for a lowered loop or branch, where lists of strings and of numbers meet. A random program counts as such only if "
-    "TensorFlow, asked 16 times, places each of its nodes as simplace does at least once.",
-    "What the runtime places later, when it runs: the functions of tf.data pipelines, calls that are not inlined in a "
-    "session, and what XLA compiles.",
-    "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function), and the rare "
-    "program on which it hangs: there is no placement.",
-    "A graph that Python changes after the session has it, such as the gradient of a call made between two runs: "
-    'TensorFlow refuses the new graph before it places it ("Connecting to invalid output").',
-    "Frames made by hand of the raw ops Enter, Exit, NextIteration and LoopCond: random ones are no valid loop, so the "
-    "random programs make loops with tf.while_loop (both versions), map_fn and scan only.",
-    "Failures after placement, such as inputs from different frames: the placement is compared, the failure is not.",
-    "The order of hash maps in messages (node attributes, kernels, op types, possible devices), and the numbers "
-    "TensorFlow gives to device names.",
-)
+def _holds(name: str, texts: Iterable[str]) -> bool:
+    return any(text in name for text in texts)
 
 
-def _random_lines() -> Iterator[str]:
-    if not RANDOM.exists():
-        return
-    yield "## Random programs"
-    yield ""
-    yield "`python -m simplace.agreement random --record` ran these, seeds in a row from the first one:"
-    yield ""
-    yield "| date | first seed | programs | placements | refused | nodes | differ | by chance | ended TensorFlow |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for one in json.loads(RANDOM.read_text(encoding="utf-8")):
-        keys = ("date", "seed", "programs", "placements", "refused", "nodes", "differing", "by_chance", "ended")
-        yield "| " + " | ".join(str(one[key]) for key in keys) + " |"
-    yield ""
+def _compare(
+    script: Path, wished: Sequence[Column], record: Record, pool: ThreadPoolExecutor, idle: SimpleQueue[Forks]
+) -> dict[str, Run]:
+    def compare(column: Column) -> Run:
+        start = idle.get()
+        try:
+            return run(script, column, start)
+        finally:
+            idle.put(start)
+
+    done = dict(zip((column.name for column in wished), pool.map(compare, wished), strict=True))
+    record.runs.setdefault(script.stem, {}).update(done)
+    return done
 
 
-def _line(row: tuple[str, str], cells: Cells) -> str:
-    script, program = row
-    return f"| {script} | {program} | " + " | ".join(str(cells.get(column, "")) for column in COLUMNS) + " |"
+def _told(script: str, done: dict[str, Run]) -> str:
+    cells = [cell for run in done.values() for cell in run.cells.values()]
+    seconds = sum(run.seconds for run in done.values())
+    wrong = sum(bool(cell.differing) for cell in cells)
+    return f"{script}: {len(cells)} cells, {sum(cell.total for cell in cells)} nodes, {wrong} differ, {seconds:.0f} s"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def _outcomes(observation: Observation) -> Iterator[Outcome]:
     kernels = KernelTable.load(observation.registry) if observation.registry else KernelTable.shipped()
-    devices = DeviceSet(device(each.name) for each in observation.devices)
+    devices = seen_from_the_first(each.name for each in observation.devices)
     return (runner.outcome_of(observed, devices, kernels) for observed in observation.programs)
 
 
@@ -187,7 +195,3 @@ def _row(observed: ObservedProgram) -> str:
     if observed.program.function is not None or not observed.program.graph.nodes:
         return observed.program.name
     return observed.program.graph.nodes[0].name.split("/")[0]
-
-
-def _word(soft: bool) -> str:
-    return "soft" if soft else "hard"

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simplace.commands import judging, output
 from simplace.commands import options as words
-from simplace.commands import output
-from simplace.commands.schedule import thread_counts
+from simplace.commands.measure import add_steps
 from simplace.errors import SimplaceError
 from simplace.progress import progress
 
@@ -21,21 +21,22 @@ def add(commands: Any) -> None:
     """Add the subcommand."""
     parser = commands.add_parser("check", help="compare with TensorFlow's own placement; status 1 if they differ")
     words.add_target(parser)
+    judging.add_requirements(parser)
+    judging.add_reports(parser)
     parser.add_argument("--log", metavar="FILE", help="compare with this placement log, of any TensorFlow, instead")
-    parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps of a graph file, "
-                        "on this computer's CPU")  # fmt: skip
-    parser.add_argument("--inter-op", metavar="N[,N...]", default="1,2", help="with --schedule: the settings to run "
-                        "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=words.whole, default=12, help="with --schedule: steps to trace "
-                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps, on this "
+                        "computer's CPU")  # fmt: skip
+    add_steps(parser, "with --schedule: ")
     parser.set_defaults(command=lambda options: _check_schedule(options) if options.schedule else _check(options))
 
 
 def _check(options: argparse.Namespace) -> int:
     from simplace.targets import check, compare_with_log, place
+    from simplace.verdicts import of_agreement, of_failure
     from simplace.views import summary, tables
     from viz import to_text
 
+    requirements = judging.check_first(options)
     log = _read_log(options.log) if options.log else None
     with progress() as stage:
         settings = words.settings(options, stage)
@@ -45,10 +46,15 @@ def _check(options: argparse.Namespace) -> int:
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             print(f"{placed.name}\n{to_text(tables.difference_table(placed), output.width(sys.stdout))}\n")
+    demanded = judging.judge(result, requirements, sys.stdout)
     print(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
+    if copies := summary.copies_line(result):
+        print(copies)
+    verdicts = (*of_failure(result), *of_agreement(result), *demanded)
+    judging.write_reports(options, verdicts, judging.findings(options, result))
     if result.failure:
         return output.complain(result.failure)
-    return 0 if result.agrees else 1
+    return 0 if result.agrees and not judging.status(demanded) else 1
 
 
 def _read_log(name: str) -> tuple[LoggedNode, ...]:
@@ -68,20 +74,10 @@ def _read_log(name: str) -> tuple[LoggedNode, ...]:
 
 
 def _check_schedule(options: argparse.Namespace) -> int:
-    from simplace.schedule_check import check_schedule
-    from simplace.targets import place
-    from simplace.views.schedule_tables import agreement_table
-    from viz import to_text
+    from simplace.commands.measure import compare, measured
 
-    options.devices = options.devices or "cpu:1,gpu:0"
     with progress() as stage:
-        result = place(options.target, words.settings(options, stage))
         stage("running real steps")
-        rows = check_schedule(
-            Path(options.target),
-            words.one_program(result, None).placement,
-            inter_op=thread_counts(options.inter_op),
-            steps=max(1, options.steps),
-        )
-    print(to_text(agreement_table(rows)))
+        found = measured(options, options.target)
+    print(compare(found))
     return 0

@@ -24,12 +24,13 @@ def add(commands: Any) -> None:
 def _kernels(options: argparse.Namespace) -> int:
     from simplace.graph import dtypes
     from simplace.kernels.extra import load_extra
+    from simplace.kernels.installed import installed_version
     from simplace.kernels.summary import kernel_rows
     from simplace.kernels.table import KernelTable
     from simplace.views.kernel_table import kernel_table, lacking_notes
     from viz import to_text
 
-    table = KernelTable.shipped()
+    table = KernelTable.shipped(options.tensorflow or installed_version())
     if options.kernels:
         table = table.with_extra(load_extra(Path(options.kernels)))
     try:

@@ -1,36 +1,96 @@
-"""`simplace measure`: record how long a graph file's ops take on this computer's CPU."""
+"""`simplace measure`: record how long the ops of a program take on this computer's CPU, beside what is simulated."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
 from simplace.commands import output
+from simplace.errors import SimplaceError
+from simplace.progress import progress
+
+if TYPE_CHECKING:
+    from simplace.oracle.measure.measure import Measured
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("measure", help="record how long a graph file's ops take on this computer's CPU")
-    parser.add_argument("target", metavar="GRAPH", help="a .pb or .pbtxt graph without placeholders")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the cost file to write, for --costs")
-    parser.add_argument("--intra-op", metavar="N", type=words.whole, default=1, help="threads that share one op "
-                        "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=words.whole, default=10, help="steps to trace "
-                        "(default: %(default)s)")  # fmt: skip
+    parser = commands.add_parser("measure", help="record how long ops take on this computer's CPU")
+    parser.add_argument("target", metavar="TARGET", help="model.py, model.py:function, a SavedModel directory "
+                        "(:signature for one), .pb or .pbtxt; a script's own arguments follow after --")  # fmt: skip
+    parser.add_argument("-o", "--output", metavar="FILE", help="write a cost file, for --costs, with the times of the "
+                        "first setting")  # fmt: skip
+    parser.add_argument("--timeout", metavar="S", type=words.seconds, default=300.0,
+                        help="end TensorFlow after S seconds (default: %(default)g)")  # fmt: skip
+    add_steps(parser)
     parser.set_defaults(command=_measure)
+
+
+def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
+    """Add what steps to run; `when` begins each help."""
+    parser.add_argument("--inter-op", metavar="N[,N...]", default="1,2", help=f"{when}the sizes of the inter-op pool "
+                        "to run; -1: the caller's thread (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--intra-op", metavar="N", type=words.positive, default=1, help=f"{when}threads that share one "
+                        "op (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", type=words.positive, default=12, help=f"{when}steps to trace for each "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--batch", metavar="N", type=words.positive, default=32, help=f"{when}for unknown first "
+                        "dimensions of made-up inputs (default: %(default)s)")  # fmt: skip
+
+
+def measured(options: argparse.Namespace, target: str) -> Measured:
+    """Run real steps of a target, and the probes of the executor's fixed times beside them."""
+    from simplace.oracle.measure.measure import measure
+
+    return measure(
+        target,
+        [(size, options.intra_op) for size in thread_counts(options.inter_op)],
+        arguments=options.script_arguments,
+        warm_up=100,
+        steps=options.steps + 1,  # the first one is learnt from
+        batch=options.batch,
+        probes=True,
+        time_limit=options.timeout,
+    )
+
+
+def compare(found: Measured) -> str:
+    """Simulate the steps that were measured; write a table with what was run and how disturbed it was."""
+    from simplace.schedule_check import check_schedule
+    from simplace.views.schedule_tables import agreement_notes, agreement_table
+    from viz import to_text
+
+    ran = len(set(found.settings[0].steps[0].order))
+    rows = check_schedule(found, cores=len(os.sched_getaffinity(0)))
+    notes = [f"note: {line}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
+    return "\n".join([to_text(agreement_table(rows), output.width(sys.stdout)), "", *notes])
+
+
+def thread_counts(text: str) -> list[int]:
+    """Read one count of threads or several, such as "1,2,4"; raise `SimplaceError` otherwise."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SimplaceError(f"cannot read the thread counts {text!r}; write one or several, such as 1,2,4,8") from None
 
 
 def _measure(options: argparse.Namespace) -> int:
     from simplace.costs.recorded import cost_file
-    from simplace.oracle.measure.measure import measure
+    from simplace.schedule_check import fixed_times
 
     output.check_writable(options.output)
-    found = measure(Path(options.target), intra_op=options.intra_op, steps=max(1, options.steps))
-    content = cost_file(found.seconds, intra_op=found.intra_op, gap_s=found.gap, tensorflow=found.tensorflow)
-    output.write(options.output, (json.dumps(content, indent=1) + "\n").encode())
-    print(f"wrote {options.output}", file=sys.stderr)
+    with progress() as stage:
+        stage("running real steps")
+        found = measured(options, options.target)
+    print(compare(found))
+    if options.output:
+        first = found.settings[0]
+        content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
+                            tensorflow=first.tensorflow)  # fmt: skip
+        output.write(options.output, (json.dumps(content, indent=1) + "\n").encode())
+        print(f"wrote {options.output}", file=sys.stderr)
     return 0

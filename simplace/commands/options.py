@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 _STDERR = 2  # the file descriptor
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
+def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Add the target and all that `settings` reads."""
     parser.add_argument(
-        "target", metavar="TARGET", help="model.py, model.py:function, a SavedModel directory, .pb, .pbtxt or .keras; "
-        "a script's own arguments follow after --"
+        "target", metavar="TARGET", nargs="?" if optional else None, help="model.py, model.py:function, a SavedModel "
+        "directory, .pb, .pbtxt or .keras; a script's own arguments follow after --"
     )  # fmt: skip
     add_machine(parser)
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """Add what `settings` reads besides the target."""
-    parser.add_argument("--devices", metavar="LIST", help="such as cpu:1,gpu:2, or a TOML file of a machine")
+    what = "such as cpu:1,gpu:2, or the tasks of a cluster, such as ps=cpu:1+2xworker=gpu:2, or a TOML file of either"
+    parser.add_argument("--devices", metavar="LIST", help=what)
     parser.add_argument("--visible", metavar="N,N", help="the physical GPUs that the program sees, in this order")
     soft = parser.add_mutually_exclusive_group()
     soft.add_argument("--soft", dest="soft", action="store_true", default=None, help="turn soft placement on")
@@ -40,8 +41,10 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_kernels(parser: argparse.ArgumentParser) -> None:
-    """Add the file of extra kernels."""
+    """Add the choice of the kernel table: TensorFlow's version, and a file of extra kernels."""
     parser.add_argument("--kernels", metavar="FILE", default="", help="a TOML file with the kernels of custom ops")
+    parser.add_argument("--tensorflow", metavar="V", default="", help="the version whose kernels and rules count, such "
+                        "as 2.18 (files only; default: the installed one)")  # fmt: skip
 
 
 def settings(options: argparse.Namespace, stage: Stage) -> Settings:
@@ -57,6 +60,7 @@ def settings(options: argparse.Namespace, stage: Stage) -> Settings:
         max_calls=options.max_calls,
         time_limit=options.timeout,
         kernels=options.kernels,
+        tensorflow=options.tensorflow,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
         stage=stage,
     )

@@ -8,19 +8,28 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simplace.commands import figures, output
 from simplace.commands import options as words
-from simplace.commands import output
-from simplace.errors import DrawingError, SimplaceError
+from simplace.commands.measure import measured, thread_counts
+from simplace.errors import SimplaceError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
+    from simplace.costs.cost_model import CostModel
     from simplace.result import Placed
     from simplace.scheduling import Schedule
+
+_ASSUMED = (
+    "Assumed: Grappler rewrites nothing; a GPU has a PCIe link, a pair of processes a network link of its own; "
+    "pools of a session's own are the process's; allocators do not fragment. docs/schedule.md tells what is modelled, "
+    "after which source file, and how close it comes."
+)
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("schedule", help="simulate when what runs: threads, streams, copies, memory")
+    parser = commands.add_parser("schedule", help="simulate when what runs: threads, streams, copies, memory",
+                                 epilog=_ASSUMED)  # fmt: skip
     words.add_target(parser)
     parser.add_argument("--inter-op", metavar="N[,N...]", default="0", help="threads that run ops; several compare; "
                         "0: one a core, -1: the caller's thread (default: %(default)s)")  # fmt: skip
@@ -30,8 +39,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--cores", metavar="N", type=words.whole, default=2, help="CPU cores (default: %(default)s)")
     parser.add_argument("--executor", choices=("tensorflow", "textbook"), default="tensorflow",
                         help="TensorFlow's own, or the tutorials' pool a device (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--costs", metavar="C", default="analytic", help="analytic, flat, or a file of recorded costs "
-                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--costs", metavar="C", default="analytic", help="analytic, flat, measured (on this "
+                        "computer's CPU, now), or a file of recorded costs (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are: t4, a100, a100-pcie, h100, "
                         "h200 (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
@@ -45,7 +54,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="how often a loop's body runs")
     parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the output of a condition "
                         "that is taken; for an If, 1 is then")  # fmt: skip
-    parser.add_argument("-o", "--output", metavar="FIGURE", help=f"draw a Gantt chart: {', '.join(output.FIGURES)}")
+    figures.add_figure(parser, "a Gantt chart or the memory over time", ("timeline", "memory"), has_boxes=False)
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
@@ -65,7 +74,10 @@ def _schedule(options: argparse.Namespace) -> int:
     with progress() as stage:
         settings = words.settings(options, stage)
         result = place(options.target, settings)
-    placed = words.one_program(result, options.program)
+        placed = words.one_program(result, options.program)
+        if options.costs == "measured":
+            stage("running real steps")
+            options.costs = _measured_costs(placed, options)
     schedule = _run(placed, options, sizes[0], _limits(placed, settings))
     out = sys.stderr if options.json == "-" else sys.stdout
     print(schedule_tables.summary(schedule), file=out)
@@ -76,12 +88,22 @@ def _schedule(options: argparse.Namespace) -> int:
     return 0
 
 
-def thread_counts(text: str) -> list[int]:
-    """Read one count of threads or several, such as "1,2,4"; raise `SimplaceError` otherwise."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise SimplaceError(f"cannot read the thread counts {text!r}; write one or several, such as 1,2,4,8") from None
+def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
+    """Run the program's function for real, on one inter-op thread, and take the times of its CPU kernels."""
+    from simplace.costs.recorded import RecordedCosts
+    from simplace.schedule_check import fixed_times
+    from simplace.scheduling import cost_model
+
+    program = placed.placement.program
+    narrowed = ":" in options.target and not Path(options.target).exists()
+    function = "" if narrowed or program.kind != "function" else f":{program.name.split(' ')[0]}"
+    wanted = argparse.Namespace(
+        inter_op="1", intra_op=1, steps=10, batch=options.batch, timeout=options.timeout,
+        script_arguments=options.script_arguments,
+    )  # fmt: skip
+    found = measured(wanted, f"{options.target}{function}")
+    step, rest = found.settings[0], cost_model("analytic", options.gpu, options.gpu_memory_fraction)
+    return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
 
 
 def _run(placed: Placed, options: argparse.Namespace, inter_op: int, limits: dict[str, int]) -> Schedule:
@@ -131,7 +153,7 @@ def _write_files(schedule: Schedule, options: argparse.Namespace) -> None:
     from simplace.exports.schedule_report import report
 
     if options.output:
-        _write(options.output, _drawn(schedule, options.output))
+        _draw(schedule, options)
     if options.trace:
         _write(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
     if options.json:
@@ -143,14 +165,8 @@ def _write(name: str, data: bytes) -> None:
     print(f"wrote {name}", file=sys.stderr)
 
 
-def _drawn(schedule: Schedule, name: str) -> bytes:
-    from simplace.views.timeline import timeline
-    from viz import LayoutError, render
-    from viz.gantt import to_dot
+def _draw(schedule: Schedule, options: argparse.Namespace) -> None:
+    from simplace.views.placed_figures import CHARTS
 
-    kind = Path(name).suffix.lower()[1:]
-    dot = to_dot(timeline(schedule))
-    try:
-        return dot.encode() if kind == "dot" else render(dot, kind)  # type: ignore[arg-type]
-    except LayoutError as error:
-        raise DrawingError(f"{name}: {error}") from None
+    chart = CHARTS[options.figure](schedule)
+    figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.name}", options)

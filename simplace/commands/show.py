@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from simplace.commands import figures, judging, output
 from simplace.commands import options as words
-from simplace.commands import output
-from simplace.errors import DrawingError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
@@ -22,10 +20,9 @@ def add(commands: Any) -> None:
     words.add_target(parser)
     parser.add_argument("--table", action="store_true", help="list every node and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
-    parser.add_argument("-o", "--output", metavar="FIGURE", help=f"draw the device graph: {', '.join(output.FIGURES)}")
     parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
-    parser.add_argument("--nodes", metavar="N", type=words.positive, default=40, help="boxes a figure may have before "
-                        "name scopes collapse (default: %(default)s)")  # fmt: skip
+    figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation"))
+    judging.add_requirements(parser)
     parser.set_defaults(command=_show)
 
 
@@ -34,12 +31,14 @@ def _show(options: argparse.Namespace) -> int:
 
     output.check_figure(options.output)
     output.check_writable(options.json)
+    requirements = judging.check_first(options)
     with progress() as stage:
         result = words.named(place(options.target, words.settings(options, stage)), options)
     _print_report(result, options)
     if options.output:
         _draw(result, options)
-    return output.complain(result.failure) if result.failure else 0
+    verdicts = judging.judge(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
+    return output.complain(result.failure) if result.failure else judging.status(verdicts)
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
@@ -59,19 +58,8 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 
 
 def _draw(result: Result, options: argparse.Namespace) -> None:
-    from simplace.views.placement_figure import placement_figure
-    from viz import LayoutError, draw, to_dot
+    from simplace.views.placed_figures import FIGURES
 
     drawn = words.largest(result)
-    figure = placement_figure(drawn, options.nodes)
-    path = Path(options.output)
-    kind = path.suffix.lower()[1:]
-    try:
-        with progress() as stage:
-            stage(f"drawing {path}")
-            data = to_dot(figure).encode() if kind == "dot" else draw(figure, kind)  # type: ignore[arg-type]
-    except LayoutError as error:
-        raise DrawingError(f"{path}: {error}") from None
-    output.write(path, data)
     others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
-    print(f"drew {drawn.name}{others}: {path}", file=sys.stderr)
+    figures.write_figure(FIGURES[options.figure](drawn, figures.boxes(options)), f"{drawn.name}{others}", options)

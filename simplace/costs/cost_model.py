@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 
@@ -46,22 +47,28 @@ class KernelCost:
     `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time
     on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads would share the work
     on a CPU; TensorFlow runs GPU kernels whole, the textbook's GPUs are pools that share it too.
-    `is_guess` says that only bytes were counted, for lack of a formula.
+    `is_guess` says that only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
+    average of costs has seen of it where that is not `host_s` (None).
     """
 
     host_s: float
     device_s: float = 0.0
     shards: int = 1
     is_guess: bool = False
+    average_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
     """Hold the fixed times of the executor, in seconds.
 
-    `op_s`: bookkeeping of an op on its thread. `hand_off_s`: until another thread starts on what was dispatched.
-    `fork_s`: starting and joining the shards of a kernel. `poll_s`: until the host sees that a copy is done.
-    `step_s`: between two steps.
+    `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
+    `hand_off_s`: until a parked thread starts on what was dispatched. `fork_s`: starting and joining the shards of a
+    kernel. `poll_s`: until the host sees that a copy is done. `step_s`: between two steps.
+    `dispatch_s`: on the thread that dispatches an op, for each. `wake_s`: there too, where that wakes a parked thread.
+    `queue_s`: between what a thread was given and the next op that it takes from a queue.
+    `spin_s`: how long a thread without work looks for some before it parks, `spin_hand_off_s`: until it has found it.
+    `after_s`: pairs (seconds of a kernel, seconds of bookkeeping more after it, since it swept the caches), by length.
     """
 
     op_s: float = 0.0
@@ -69,6 +76,27 @@ class Overheads:
     fork_s: float = 0.0
     poll_s: float = 0.0
     step_s: float = 0.0
+    dead_s: float = 0.0
+    dispatch_s: float = 0.0
+    wake_s: float = 0.0
+    queue_s: float = 0.0
+    spin_s: float = 0.0
+    spin_hand_off_s: float = 0.0
+    after_s: tuple[tuple[float, float], ...] = ()
+
+    def after(self, kernel_s: float) -> float:
+        """Interpolate `after_s` for a kernel of some length: from nothing at 0, no more than the last value.
+
+        >>> Overheads(after_s=((1.0, 0.5), (3.0, 1.5))).after(2.0)
+        1.0
+        """
+        pairs = self.after_s
+        if not pairs or kernel_s <= pairs[0][0]:
+            return pairs[0][1] * kernel_s / pairs[0][0] if pairs and pairs[0][0] else 0.0
+        for (short, less), (long, more) in pairwise(pairs):
+            if kernel_s <= long:
+                return less + (more - less) * (kernel_s - short) / (long - short)
+        return pairs[-1][1]
 
 
 class CostModel(Protocol):

@@ -2,13 +2,19 @@
 
 Peaks are those of the data sheets, without sparsity. They are upper bounds: real kernels reach a part of them.
 
-- T4: "NVIDIA T4 Tensor Core GPU" data sheet (8.1 TFLOPS FP32, 65 TFLOPS FP16, 16 GB, 320 GB/s, PCIe 3.0 x16); FP64
-  is 1/32 of FP32 on Turing ("NVIDIA Turing GPU Architecture" whitepaper).
-- A100: "NVIDIA A100 Tensor Core GPU" data sheet, 80 GB SXM (9.7 FP64, 19.5 FP32, 156 TF32, 312 BF16 and FP16 TFLOPS,
-  2039 GB/s, NVLink 600 GB/s both ways together, PCIe Gen4 64 GB/s both ways together).
-- H100: "NVIDIA H100 Tensor Core GPU" data sheet, SXM (34 FP64, 67 FP32, 989 TF32, 1979 BF16 and FP16 TFLOPS with
-  sparsity, so half of these without; 80 GB, 3.35 TB/s, NVLink 900 GB/s, PCIe Gen5 128 GB/s).
-- H200: "NVIDIA H200 Tensor Core GPU" data sheet, SXM (the compute of the H100; 141 GB, 4.8 TB/s).
+- T4: "NVIDIA T4 Tensor Core GPU" data sheet, specifications (8.1 TFLOPS FP32, 65 TFLOPS mixed FP16, 16 GB GDDR6,
+  320 GB/s, PCIe 3.0 x16); "NVIDIA Turing GPU Architecture" whitepaper (FP64 is 1/32 of FP32, FP16 twice; boost clock
+  1,590 MHz; compute capability 7.5).
+- A100: "NVIDIA A100 Tensor Core GPU" data sheet, specifications, 80 GB SXM (9.7 FP64, 19.5 FP64 on tensor cores, 19.5
+  FP32, 156 TF32, 312 BF16 and FP16 TFLOPS, 2,039 GB/s; the PCIe card 1,935 GB/s; NVLink 600 GB/s and PCIe Gen4 64 GB/s,
+  both ways together); "NVIDIA A100 Tensor Core GPU Architecture" whitepaper, peak rates (FP16 78 and BF16 39 TFLOPS
+  without tensor cores; boost clock 1,410 MHz).
+- H100: "NVIDIA H100 Tensor Core GPU" data sheet, specifications, SXM (34 FP64, 67 FP64 on tensor cores, 67 FP32, 989
+  TF32, 1,979 BF16 and FP16 TFLOPS, the last three with sparsity, so half of these without; 80 GB, 3.35 TB/s, NVLink 900
+  GB/s, PCIe Gen5 128 GB/s); "NVIDIA H100 Tensor Core GPU Architecture" whitepaper (FP16 and BF16 133.8 TFLOPS without
+  tensor cores; 1,980 MHz).
+- H200: "NVIDIA H200 Tensor Core GPU" data sheet, specifications, SXM (the compute of the H100; 141 GB, 4.8 TB/s).
+- A GB is 10^9 bytes, as the sheets write it. Drivers report a little more or less (ECC takes some of a T4's).
 - CPU: AVX2 has two 8-wide fused multiply-adds a cycle, so 32 FLOP a cycle in float32 and 16 in float64 (Intel 64 and
   IA-32 Architectures Optimization Reference Manual, Haswell and later). Clock and bandwidth a core are those of a
   cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of DDR4-2666 (21.3 GB/s,

@@ -21,7 +21,7 @@ _MOST_SHARDS = 1024
 # Measured on TensorFlow 2.21 with 2 cores: 0.3 to 1 us of bookkeeping an op, 12 us (8 to 17) until a second worker
 # starts on what was dispatched, 0.1 to 0.2 ms to fork and join a kernel of a millisecond, 0.1 to 0.2 ms between steps.
 # The host polls for finished copies every 10 us (common_runtime/device/device_event_mgr.h), so 5 us on average.
-MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, hand_off_s=12e-6, fork_s=0.1e-3, poll_s=5e-6, step_s=0.15e-3)
+MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, dead_s=0.5e-6, hand_off_s=12e-6, fork_s=0.1e-3, poll_s=5e-6, step_s=0.15e-3)
 
 
 @dataclass(frozen=True, slots=True)

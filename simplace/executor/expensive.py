@@ -19,6 +19,10 @@ _NEVER = frozenset(
     "BroadcastArgs ConcatOffset ConsumeMutexLock".split()
 )
 
+# Kernels whose output is known before the step (OpKernel::const_tensor): the executor takes it without running them,
+# so they are never measured and stay as expensive as they began. Const is one too, but never expensive.
+_NEVER_MEASURED = frozenset({"VarHandleOp"})
+
 
 def can_be_expensive(op: str, device_type: str) -> bool:
     """Say whether an op's kernel counts as expensive until measured otherwise.
@@ -29,13 +33,22 @@ def can_be_expensive(op: str, device_type: str) -> bool:
     return device_type == "CPU" and op not in _NEVER
 
 
+def settled_cycles(op: str, cycles: float) -> float:
+    """Return where the moving average of an op ends whose kernel takes some cycles.
+
+    >>> settled_cycles("MatMul", 5e6), settled_cycles("VarHandleOp", 100.0)
+    (5000000.0, 100000000.0)
+    """
+    return INITIAL_CYCLES if op in _NEVER_MEASURED else cycles
+
+
 class CostAverages:
     """Keep the moving average of each node's cost in cycles, over steps."""
 
-    def __init__(self, cycles: list[float], can_be: list[bool], *, is_warm: bool) -> None:
-        self._cycles = cycles
+    def __init__(self, ops: list[str], cycles: list[float], can_be: list[bool], *, is_warm: bool) -> None:
+        self._cycles = [settled_cycles(op, cost) for op, cost in zip(ops, cycles, strict=True)]
         self._can_be = can_be
-        self._average = list(cycles) if is_warm else [INITIAL_CYCLES] * len(cycles)
+        self._average = list(self._cycles) if is_warm else [INITIAL_CYCLES] * len(cycles)
         self._runs = [0] * len(cycles)
 
     def is_expensive(self, node: int) -> bool:

@@ -41,7 +41,7 @@ class MemoryUse:
 
 
 def memory_use(trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int]) -> tuple[MemoryUse, ...]:
-    """Follow the memory of each device. Allocators are perfect here: no fragmentation, no reuse in place."""
+    """Follow the memory of each device. Allocators are perfect here: no fragmentation."""
     return tuple(_of_device(trace, device, limits.get(device, 0)) for device in devices)
 
 

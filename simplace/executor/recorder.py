@@ -18,6 +18,17 @@ _SAME_BUFFER = frozenset(
 )
 # Ops that hand out what lives longer than the step: constants, arguments, variables.
 _RESIDENT = frozenset("Const HostConst _Arg _DeviceArg ReadVariableOp VariableV2 Variable VarHandleOp".split())
+# Ops that write their output into an input which nobody else needs, of the same type and size: those that call
+# forward_input in tensorflow/core/kernels/cwise_ops_common.{h,cc}, bias_op.cc, softmax_op.cc, aggregate_ops.cc,
+# cwise_op_clip.cc and in the UnaryElementWiseOp and BinaryElementWiseOp of core/framework/numeric_op.h.
+_TAKES_OVER = frozenset(
+    "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Digamma Div "
+    "DivNoNan Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Inv InvGrad Invert Lgamma Log Log1p LogicalAnd LogicalNot "
+    "LogicalOr Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Rint Round Rsqrt RsqrtGrad "
+    "Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv "
+    "TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus "
+    "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue".split()
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +94,10 @@ class Recorder:
             if isinstance(first, Buffer):
                 first.uses += len(tensors)
             return [first] * len(tensors)
+        taken = self._taken_over(node, inputs) if part.op in _TAKES_OVER and len(tensors) == 1 else None
+        if taken is not None:
+            taken.uses += 1
+            return [taken]
         return [self._output(node, slot, t.size, time, span) for slot, t in enumerate(tensors)]
 
     def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
@@ -118,6 +133,20 @@ class Recorder:
         is_host = slot < len(on_host) and on_host[slot]
         device = self._hosts[part.device] if is_host else part.device
         return self.allocate(device, size, node, slot, time, span)
+
+    def _taken_over(self, node: int, inputs: list[object]) -> Buffer | None:
+        """Return the first input that the output may be written into."""
+        wanted, device = self._priced.outputs[node][0], self._graph.nodes[node].device
+        for buffer in inputs:
+            if not isinstance(buffer, Buffer) or buffer.uses != 1 or buffer.device != device:
+                continue
+            held = self._priced.outputs[buffer.node]
+            if buffer.slot < len(held) and (held[buffer.slot].dtype, held[buffer.slot].size) == (
+                wanted.dtype,
+                wanted.size,
+            ):
+                return buffer
+        return None
 
     def _resident(self) -> tuple[tuple[str, int, int], ...]:
         """List (device, bytes, node) of constants, arguments and variables; a variable read twice counts once."""

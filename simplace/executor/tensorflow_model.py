@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from simplace.costs.cost_model import Overheads
 from simplace.costs.pricing import PricedGraph
 from simplace.devices import Device
 from simplace.executor.control_flow import ControlFlow
@@ -22,7 +23,7 @@ from simplace.executor.propagation import Activation, Iteration, Propagator
 from simplace.executor.recorder import Buffer, Recorder
 from simplace.executor.settings import Threads
 from simplace.executor.streams import Stream, Streams, start_on
-from simplace.executor.threads import Helpers, Pool, Worker
+from simplace.executor.threads import Helpers, Pool, PoolTimes, Worker
 from simplace.executor.trace import LaneKind, SpanKind, Trace, Why
 
 
@@ -68,16 +69,20 @@ class _Simulation:
         devices = self.graph.placement.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
         overheads = priced.model.overheads
-        self.op_ns, self.hand_off_ns, self.fork_ns, self.poll_ns, self.step_ns = (
+        self.op_ns, self.dead_ns, self.fork_ns, self.poll_ns, self.step_ns = (
             round(1e9 * s)
-            for s in (overheads.op_s, overheads.hand_off_s, overheads.fork_s, overheads.poll_s, overheads.step_s)
+            for s in (overheads.op_s, overheads.dead_s, overheads.fork_s, overheads.poll_s, overheads.step_s)
         )
+        self.pool_times = _pool_times(overheads)
         self.host_ns = [round(1e9 * cost.host_s) for cost in priced.kernels]
         self.device_ns = [round(1e9 * cost.device_s) for cost in priced.kernels]
+        self.after_ns = [round(1e9 * overheads.after(cost.host_s)) for cost in priced.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
-        cycles = [cost.host_s * priced.model.clock for cost in priced.kernels]
+        cycles = [
+            (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
+        ]
         self.is_receive = [node.role == "recv" for node in self.graph.nodes]
-        self.averages = CostAverages(cycles, can_be, is_warm=threads.warm)
+        self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
         self.processes = self._make_processes()
         self.pools = self._make_pools()
         self.process_of = [self.processes[_process_name(d)] for d in self.device]
@@ -105,7 +110,7 @@ class _Simulation:
                 self.recorder.lane(f"{where}intra-op {i}", "intra", name)
                 for i in range(threads.intra_op_size if threads.intra_op_size > 1 else 0)
             ]
-            pool = Pool(self.events, self.random, workers, self.hand_off_ns, self.work_on)
+            pool = Pool(self.events, self.random, workers, self.pool_times, self.work_on)
             made[name] = _Process(name, Cores(self.events, threads.cores), Helpers(helpers), pool)
         return made
 
@@ -125,7 +130,7 @@ class _Simulation:
             lanes = [
                 self.recorder.lane(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
             ]
-            found[gpu.name] = Pool(self.events, self.random, lanes, self.hand_off_ns, self.work_on)
+            found[gpu.name] = Pool(self.events, self.random, lanes, self.pool_times, self.work_on)
             shared[process] = found[gpu.name]
         return found
 
@@ -162,20 +167,33 @@ class _Simulation:
     def work_on(self, worker: Worker) -> None:
         """Let a worker run until it has to wait for the end of an op, or has nothing to do."""
         while True:
+            if self._pays(worker):
+                return
             if not worker.inline:
                 found = worker.pool.take(worker)
                 if found is None:
                     return
                 worker.inline.append(found)
+                if self._pays(worker):
+                    return
             activation = worker.inline.popleft()
             if self._begin(worker, activation):
                 return
 
+    def _pays(self, worker: Worker) -> bool:
+        """Let a worker do the bookkeeping that it owes; say whether there was any."""
+        if not worker.owed:
+            return False
+        work, worker.owed = worker.owed, 0
+        process = self.processes[self.recorder.lanes[worker.lane].owner]
+        process.cores.run(work, lambda: self.work_on(worker))
+        return True
+
     def _begin(self, worker: Worker, activation: Activation) -> bool:
         """Start a node on a worker; say whether it takes time."""
         node, now = activation.node, self.events.now
-        work = self.op_ns if self.graph.nodes[node].role != "source" else 0
         runs = not activation.is_dead
+        work = 0 if self.graph.nodes[node].role == "source" else self.op_ns if runs else self.dead_ns
         helpers: list[int] = []
         if runs:
             helpers = self._helpers(node)
@@ -223,7 +241,9 @@ class _Simulation:
         process.cores.run(work, done)
 
     def _span_kind(self, node: int, runs: bool) -> SpanKind:
-        return "launch" if runs and self.device_ns[node] else "op"
+        if not runs:
+            return "dead"
+        return "launch" if self.device_ns[node] else "op"
 
     def _worker_span(self, worker: Worker, activation: Activation, kind: SpanKind) -> int:
         now, ready = self.events.now, activation.ready_at
@@ -241,6 +261,8 @@ class _Simulation:
         now, node = self.events.now, activation.node
         self.recorder.ends_at(span, now)
         worker.last_span, worker.last_time = span, now
+        if not activation.is_dead:
+            worker.owed += self.after_ns[node]
         if self.is_receive[node]:
             self._post_receive(activation, worker, span)
             return
@@ -403,6 +425,22 @@ class _Simulation:
         }
         device, kind, title = kinds[from_gpu, to_gpu]
         return self.streams.of(device.name, kind, f"{device.short} {title}"), tuple(waits)
+
+
+def _pool_times(overheads: Overheads) -> PoolTimes:
+    return PoolTimes(
+        *(
+            round(1e9 * seconds)
+            for seconds in (
+                overheads.hand_off_s,
+                overheads.dispatch_s,
+                overheads.wake_s,
+                overheads.queue_s,
+                overheads.spin_s,
+                overheads.spin_hand_off_s,
+            )
+        )
+    )
 
 
 def _process_name(device: Device) -> str:

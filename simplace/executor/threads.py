@@ -2,23 +2,31 @@
 
 Mirrors Eigen's NonBlockingThreadPool: what a worker schedules goes to the front of its own queue, what anybody else
 schedules to the back of a random one; a worker takes from its own front, then steals from the back of others,
-starting at a random one. A pool of one thread never steals. Randomness comes from a seed.
+starting at a random one. A pool of one thread never steals. Of the threads without work at most one spins, as long
+as few are active; the others park. Randomness comes from a seed.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
 from simplace.executor.events import Events
 from simplace.executor.propagation import Activation
 
+_PARKED = -1
+_ACTIVE_WITHOUT_SPINNER = 4  # kMinActiveThreadsToStartSpinning: with more active threads a thread parks at once
+
 
 class Worker:
-    """Hold one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again."""
+    """Hold one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
 
-    __slots__ = ("inline", "lane", "last_span", "last_time", "pool", "queue")
+    `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`.
+    """
+
+    __slots__ = ("inline", "lane", "last_span", "last_time", "owed", "pool", "queue", "spins_until")
 
     def __init__(self, pool: Pool, lane: int) -> None:
         self.pool = pool
@@ -27,43 +35,80 @@ class Worker:
         self.inline: deque[Activation] = deque()
         self.last_span = -1
         self.last_time = -1
+        self.owed = 0
+        self.spins_until = _PARKED
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTimes:
+    """Hold a pool's fixed times in nanoseconds, under the names of `Overheads`."""
+
+    hand_off: int = 0
+    dispatch: int = 0
+    wake: int = 0
+    queue: int = 0
+    spin: int = 0
+    spin_hand_off: int = 0
 
 
 class Pool:
-    """Hold the workers of one pool. `go` is called with a worker that may have something to do."""
+    """Hold the workers of one pool. `go` is called with a worker that may have something to do.
+
+    One thread without work spins for a while before it parks, so that it finds soon what is dispatched; a parked one
+    has to be woken, which costs the thread that dispatches as well.
+    """
 
     def __init__(
-        self, events: Events, random: Random, lanes: list[int], hand_off: int, go: Callable[[Worker], None]
+        self, events: Events, random: Random, lanes: list[int], times: PoolTimes, go: Callable[[Worker], None]
     ) -> None:
         self._events = events
         self._random = random
-        self._hand_off = hand_off
+        self._times = times
         self._go = go
         self.workers = [Worker(self, lane) for lane in lanes]
         self._idle = list(self.workers)
 
     def schedule(self, activation: Activation, by: Worker | None) -> None:
-        """Queue an execution and wake the first idle worker, if there is one."""
+        """Queue an execution; a thread that spins finds it, else the first parked one is woken."""
         if by is not None and by.pool is self:
             by.queue.appendleft(activation)
         else:
             self._pick().queue.append(activation)
-        if self._idle:
-            worker = self._idle.pop(0)
-            self._events.at(self._events.now + self._hand_off, lambda: self._go(worker))
+        if by is not None:
+            by.owed += self._times.dispatch
+        if not self._idle:
+            return
+        at = self._events.now + (by.owed if by is not None else 0)
+        worker = next((one for one in self._idle if one.spins_until > at), None)
+        wait = self._times.spin_hand_off
+        if worker is None:
+            worker, wait = self._idle[0], self._times.hand_off
+            if by is not None:
+                by.owed += self._times.wake
+        self._idle.remove(worker)
+        woken = worker
+        self._events.at(at + wait, lambda: self._go(woken))
 
     def take(self, worker: Worker) -> Activation | None:
         """Return what a worker runs next; None sends it to rest."""
         if worker.queue:
+            worker.owed += self._times.queue
             return worker.queue.popleft()
         if len(self.workers) > 1:
             start = self._random.randrange(len(self.workers))
             for victim in self.workers[start:] + self.workers[:start]:
                 if victim.queue:
                     return victim.queue.pop()
+        self._rest(worker)
+        return None
+
+    def _rest(self, worker: Worker) -> None:
+        now = self._events.now
+        active = len(self.workers) - len(self._idle) - 1
+        is_first = active <= _ACTIVE_WITHOUT_SPINNER and all(one.spins_until <= now for one in self._idle)
+        worker.spins_until = now + self._times.spin if is_first else _PARKED
         self._idle.append(worker)
         self._idle.sort(key=self.workers.index)
-        return None
 
     def _pick(self) -> Worker:
         return self.workers[self._random.randrange(len(self.workers))] if len(self.workers) > 1 else self.workers[0]

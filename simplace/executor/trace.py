@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link"]
-SpanKind = Literal["op", "launch", "kernel", "shard", "copy"]
+SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead"]
 Why = Literal["start", "dependency", "thread", "stream", "link"]
 
 _KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
@@ -31,7 +31,8 @@ class Span:
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
     that ("dependency": for nothing), `cause` the number of the span that ended the wait (-1: none). `step` counts from
-    0; `iteration` names the iterations of loops around it, outermost first.
+    0; `iteration` names the iterations of loops around it, outermost first. A span of kind "dead" is the bookkeeping
+    of a node on a branch that is not taken.
     """
 
     node: int

@@ -34,7 +34,7 @@ def waits(trace: Trace) -> tuple[Wait, ...]:
         if span.kind == "shard":
             continue
         causes = found.setdefault(span.node, {})
-        if span.kind in ("op", "launch"):
+        if span.kind in ("op", "launch", "dead"):
             causes["dependency"] = causes.get("dependency", 0) + max(0, span.ready - starts[span.step])
         if span.start > span.ready:
             causes[span.why] = causes.get(span.why, 0) + span.start - span.ready

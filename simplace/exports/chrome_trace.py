@@ -90,7 +90,8 @@ def _flows(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
         if not before.duration or span.why not in ("dependency", "thread"):
             continue
         common = {"name": "releases", "cat": "flow", "id": i}
-        events.append({"ph": "s", **common, "ts": before.end / 1000, **_place(schedule, owners, before)})
+        inside = before.end - 1  # an arrow starts from the slice around it, and a slice ends before its end
+        events.append({"ph": "s", **common, "ts": inside / 1000, **_place(schedule, owners, before)})
         start = {"ph": "f", "bp": "e", **common, "ts": span.start / 1000}
         events.append({**start, **_place(schedule, owners, span)})
     return events

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from simplace.comparison import Agreement
+from simplace.cut_check import CopyAgreement, Transfer
 from simplace.explain import explain_conflict, sentence
 from simplace.partition.transfers import Copy
 from simplace.placement import reasons as why
@@ -48,28 +49,31 @@ def _program(placed: Placed) -> dict[str, Any]:
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
         "nodes": [_node(placement, i) for i in range(2, len(placement.graph)) if i in placement.decisions],
-        "copies": [_copy(placement, copy) for copy in placed.copies],
+        "copies": [copy_report(placement, copy) for copy in placed.copies],
         "agreement": None if placed.agreement is None else _agreement(placed.agreement),
+        "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
         "error": None if placement.refusal is None else _error(placement, placement.refusal),
     }
 
 
 def _node(placement: Placement, i: int) -> dict[str, Any]:
     node = placement.node(i)
-    reason = why.reason(placement, i)
     return {
         "name": node.name,
         "op": node.op,
         "requested": node.requested,
         "device": node.device,
-        "reason": {**_reason(placement, reason), "text": sentence(placement, reason)},
+        "reason": reason_report(placement, i),
         "source": node.source,
     }
 
 
-def _reason(placement: Placement, reason: why.Reason) -> dict[str, Any]:
+def reason_report(placement: Placement, i: int) -> dict[str, Any]:
+    """Return the reason for a placed node's device: its rule, what it is made of, and the same as a sentence."""
+    reason = why.reason(placement, i)
     names = [field.name for field in fields(reason) if field.name not in ("node", "device")]
-    return {"rule": reason.rule, **{name: _value(placement, name, getattr(reason, name)) for name in names}}
+    found = {name: _value(placement, name, getattr(reason, name)) for name in names}
+    return {"rule": reason.rule, **found, "text": sentence(placement, reason)}
 
 
 def _value(placement: Placement, name: str, value: Any) -> Any:
@@ -85,7 +89,8 @@ def _value(placement: Placement, name: str, value: Any) -> Any:
     return value
 
 
-def _copy(placement: Placement, copy: Copy) -> dict[str, Any]:
+def copy_report(placement: Placement, copy: Copy) -> dict[str, Any]:
+    """Return one copy."""
     return {
         "tensor": copy.tensor,
         "from": copy.source,
@@ -107,6 +112,35 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
             {"node": d.node, "op": d.op, "simplace": d.ours, "tensorflow": d.theirs} for d in agreement.differences
         ],
         "refused": {"simplace": agreement.refusals[0] or None, "tensorflow": agreement.refusals[1] or None},
+    }
+
+
+def _copy_agreement(agreement: CopyAgreement) -> dict[str, Any]:
+    return {
+        "same": agreement.same,
+        "total": agreement.total,
+        "differences": [
+            {
+                "tensor": found.transfer.tensor,
+                "from": found.transfer.source,
+                "to": found.transfer.target,
+                "simplace": _transfer(found.ours),
+                "tensorflow": _transfer(found.theirs),
+            }
+            for found in agreement.differences
+        ],
+    }
+
+
+def _transfer(transfer: Transfer | None) -> dict[str, Any] | None:
+    if transfer is None:
+        return None
+    return {
+        "send": transfer.sent_by,
+        "receive": transfer.received_by,
+        "dtype": transfer.dtype,
+        "consumers": list(transfer.consumers),
+        "after": list(transfer.after),
     }
 
 

@@ -21,6 +21,7 @@ from simplace.importers.keras_layers import Layer, UnsupportedError, call, opera
 from simplace.importers.keras_trace import Trace, Value
 from simplace.importers.program import Program
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
+from simplace.kernels.table_file import version_key
 
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
 _OPERATORS = "keras.src.ops.numpy"
@@ -28,14 +29,14 @@ _HELP = "run the model in a script instead: simplace show script.py"
 Config = Mapping[str, Any]
 
 
-def read(path: str | Path) -> list[Program]:
-    """Read the one program of a .keras file.
+def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
+    """Read the one program of a .keras file, with the ops that a version of TensorFlow makes of it (None: the newest).
 
     Raise `TargetError` for a file that is none, and for a model with a layer, an option or a dtype policy whose ops
     are not known here; the message names it.
     """
     model = _config(path)
-    trace = Trace()
+    trace = Trace(version_key(tensorflow or ""))
     try:
         outputs = _Model(trace).run(model)
     except UnsupportedError as error:

@@ -74,6 +74,7 @@ def operate(trace: Trace, kind: str, operands: Sequence[Value | float]) -> Value
 
 
 # Operation classes of keras.src.ops.numpy
+_ERFC_SINCE = (2, 19)  # the version of TensorFlow in which tf.nn.gelu came to use Erfc
 OPERATORS: Mapping[str, str] = {"Add": "AddV2", "Divide": "RealDiv", "Multiply": "Mul", "Subtract": "Sub"}
 
 
@@ -96,9 +97,18 @@ def _scalar(trace: Trace, name: str) -> Value:
 
 def _gelu(trace: Trace, x: Value) -> Value:
     half = trace.op("Mul", [_scalar(trace, "Gelu/mul/x"), x], "Gelu/mul", shape=x.shape)
+    if trace.tensorflow and trace.tensorflow < _ERFC_SINCE:
+        return _gelu_by_erf(trace, x, half)
     minus = trace.op("Neg", [x], "Gelu/Neg")
     scaled = trace.op("Mul", [minus, _scalar(trace, "Gelu/Cast/x")], "Gelu/mul_1")
     return trace.op("Mul", [half, trace.op("Erfc", [scaled], "Gelu/Erfc")], "Gelu/mul_2")
+
+
+def _gelu_by_erf(trace: Trace, x: Value, half: Value) -> Value:
+    scaled = trace.op("RealDiv", [x, _scalar(trace, "Gelu/Cast/x")], "Gelu/truediv")
+    erf = trace.op("Erf", [scaled], "Gelu/Erf")
+    added = trace.op("AddV2", [_scalar(trace, "Gelu/add/x"), erf], "Gelu/add", shape=x.shape)
+    return trace.op("Mul", [half, added], "Gelu/mul_1")
 
 
 def _silu(trace: Trace, x: Value) -> Value:

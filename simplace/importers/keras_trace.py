@@ -19,7 +19,7 @@ FLOAT, INT32 = DataType.DT_FLOAT, DataType.DT_INT32
 # The name of each op's first output argument (tensorflow/core/ops/*.cc); those not listed here call it "output".
 _OUTPUTS = {
     **dict.fromkeys(("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Less", "SquaredDifference"), "z"),
-    **dict.fromkeys(("Sigmoid", "Tanh", "Erfc", "Exp", "Neg", "Rsqrt", "Transpose", "Cast"), "y"),
+    **dict.fromkeys(("Sigmoid", "Tanh", "Erf", "Erfc", "Exp", "Neg", "Rsqrt", "Transpose", "Cast"), "y"),
     **dict.fromkeys(("Relu", "Relu6", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu"), "activations"),
     "LogSoftmax": "logsoftmax",
     "MatMul": "product",
@@ -44,9 +44,13 @@ class Value:
 
 
 class Trace:
-    """Collect the nodes of one function while a model's layers are walked."""
+    """Collect the nodes of one function while a model's layers are walked.
 
-    def __init__(self) -> None:
+    `tensorflow` holds the numbers of the version that would trace, such as (2, 18, 1), () for the newest.
+    """
+
+    def __init__(self, tensorflow: tuple[int, ...] = ()) -> None:
+        self.tensorflow = tensorflow
         self._nodes: list[NodeDef] = []
         self._names: set[str] = set()
         self._scopes: list[str] = []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from simplace.devices import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
 Kind = Literal["function", "session", "graph"]
@@ -27,6 +28,23 @@ class NodeNotes:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """Suppose that the program had requested `device` for the nodes whose name matches a glob pattern."""
+
+    pattern: str
+    device: DeviceName
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRun:
+    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs, each sorted."""
+
+    feeds: tuple[str, ...] = ()
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Describe one graph to place.
 
@@ -35,6 +53,8 @@ class Program:
     scope around the call, as a device name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
+    `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
+    `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
     name: str
@@ -46,6 +66,8 @@ class Program:
     soft_placement: bool = True
     notes: Mapping[str, Mapping[str, NodeNotes]] = field(default_factory=dict)
     kept_devices: Mapping[str, str] = field(default_factory=dict)
+    pruned_to: SessionRun | None = None
+    pins: tuple[Pin, ...] = ()
 
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""

@@ -7,13 +7,13 @@ the two modules that import TensorFlow.
 from __future__ import annotations
 
 import gzip
-import json
 import platform
 import sys
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from simplace.kernels import table_file
 
 MESSAGE_FILES = (
     "tensorflow.core.framework.graph_pb2",
@@ -61,15 +61,9 @@ def write(path: str | Path) -> None:
 
     ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     bare = op_def_pb2.OpList(op=sorted(map(_without_documentation, ops.op), key=lambda op: op.name))
-    about = json.dumps(_about(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info()), indent=1)
-    entries = {
-        "about.json": about.encode(),
-        "ops.binpb": bare.SerializeToString(deterministic=True),
-        "kernels.binpb": kernels.get_all_registered_kernels().SerializeToString(deterministic=True),
-    }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, content in entries.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # no time of day: same bytes
+    about = _about(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info())
+    registered = kernels.get_all_registered_kernels().SerializeToString(deterministic=True)
+    table_file.write(path, about, bare.SerializeToString(deterministic=True), registered)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,32 +1,27 @@
 """Know the ops and kernels of one TensorFlow build.
 
-Mirrors tensorflow/core/framework/{op_def,kernel_def}.proto. A table file is a zip with `about.json`, `ops.binpb`
-(an `OpList`) and `kernels.binpb` (a `KernelList`), written by `simplace.kernels.capture`; an op is decoded when it is
-first asked for.
+Mirrors tensorflow/core/framework/{op_def,kernel_def}.proto. A table comes from a file (`simplace.kernels.table_file`)
+that `simplace.kernels.capture` wrote; an op is decoded when it is first asked for.
 """
 
 from __future__ import annotations
 
-import json
-import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from google.protobuf.message import DecodeError
-
-from simplace.errors import SimplaceError, TargetError, choices
+from simplace.errors import SimplaceError, TargetError
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.node_def import AttrValue
 from simplace.importers import protos
 from simplace.importers.graph_def import attr_value, data_type
+from simplace.kernels import table_file
 from simplace.kernels.full_type import FullType
+from simplace.kernels.table_file import TableFile, is_release_of, version_key
 
-SUFFIX = ".kernels.zip"
 Constraint = tuple[str, frozenset[Any]]
 
 
@@ -138,35 +133,49 @@ class KernelTable:
     @classmethod
     def load(cls, path: str | Path) -> KernelTable:
         """Read a table file; raise `TargetError` where it is none."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                about = json.loads(archive.read("about.json"))
-                source = _Messages(archive.read("ops.binpb"), archive.read("kernels.binpb"))
-        except OSError as error:
-            raise TargetError(f"kernel table {path} cannot be read: {error.strerror or error}") from error
-        except (zipfile.BadZipFile, KeyError, ValueError, DecodeError) as error:
-            raise TargetError(
-                f"{path} is not a kernel table: {error}; make one with `python -m simplace.kernels.capture PATH`"
-            ) from error
-        return cls(str(about["name"]), str(about["version"]), source)
+        file = table_file.read(path)
+        return cls(str(file.about["name"]), str(file.about["version"]), _Messages(file))
 
     @classmethod
     def shipped(cls, version: str | None = None) -> KernelTable:
         """Give the table that comes with simplace for a TensorFlow version, by default the newest one.
 
-        A version without a table of its own (another patch release) is a `TargetError` that lists those there are.
+        "2.18" stands for any patch release of it. A version without a table of its own gets the nearest one of the
+        same major version, whose name then says so (a tie goes to the newer one); with another major version, or with
+        no version at all, it is a `TargetError` that lists those there are.
         """
         known = cls.versions()
-        wanted = version or known[-1]
-        if wanted not in known:
-            raise TargetError(f"no kernel table for TensorFlow {wanted}; there is one for {choices(known)}")
-        return _shipped(wanted)
+        nearest = nearest_version(version, known) if version else known[-1]
+        if nearest is None:
+            raise TargetError(f"no kernel table for TensorFlow {version}; there is one for {', '.join(known)}")
+        table = _shipped(nearest)
+        if version is None or is_release_of(nearest, version):
+            return table
+        return KernelTable(f"{table.name}, the nearest to {version}", table.version, table._source)
 
     @classmethod
     def versions(cls) -> tuple[str, ...]:
         """List the TensorFlow versions whose tables come with simplace, oldest first."""
-        names = (entry.name for entry in _data().iterdir() if entry.name.endswith(SUFFIX))
-        return tuple(sorted((name.removesuffix(SUFFIX) for name in names), key=_version_key))
+        return table_file.shipped_versions()
+
+
+def nearest_version(version: str, known: Sequence[str]) -> str | None:
+    """Give the version of `known` (oldest first) that is nearest, None where none has the same major version.
+
+    >>> [nearest_version(one, ["2.16.2", "2.18.1", "2.21.0"]) for one in ("2.18", "2.18.0", "2.17", "2.30.1", "1.15")]
+    ['2.18.1', '2.18.1', '2.18.1', '2.21.0', None]
+    """
+    wanted = version_key(version)
+    near = [one for one in known if version_key(one)[:1] == wanted[:1]]
+    if not near:
+        return None
+    minor, patch = (*wanted, 0, 0)[1:3]
+
+    def distance(one: str) -> tuple[int, int, tuple[int, ...]]:
+        key = version_key(one)
+        return abs(key[1] - minor), abs(key[2] - patch), tuple(-number for number in key)
+
+    return min(near, key=distance)
 
 
 def with_defaults(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue]:
@@ -246,13 +255,9 @@ class _Source(Protocol):
 
 
 class _Messages:
-    def __init__(self, ops: bytes, kernels: bytes) -> None:
-        op_list = protos.message_class("OpList").FromString(ops)
-        kernel_list = protos.message_class("KernelList").FromString(kernels)
-        self._ops = {message.name: message for message in op_list.op}
-        self._kernels: dict[str, list[Any]] = {}
-        for message in kernel_list.kernel:
-            self._kernels.setdefault(message.op, []).append(message)
+    def __init__(self, file: TableFile) -> None:
+        self._ops = file.ops
+        self._kernels = file.kernels
 
     def op(self, name: str) -> OpDef | None:
         message = self._ops.get(name)
@@ -339,14 +344,6 @@ def _full_type(message: Any) -> FullType:
     return FullType(name, tuple(map(_full_type, message.args)), message.s)
 
 
-def _data() -> Any:
-    return files("simplace.kernels").joinpath("data")
-
-
 @cache
 def _shipped(version: str) -> KernelTable:
-    return KernelTable.load(_data().joinpath(version + SUFFIX))
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    return KernelTable.load(table_file.shipped_path(version))

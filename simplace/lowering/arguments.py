@@ -28,6 +28,19 @@ def pin_arguments(body: Body, devices: Sequence[str]) -> None:
         node.assigned = device
 
 
+def refuse_unseen(arguments: Sequence[str], devices: DeviceSet) -> None:
+    """Raise `Refused` for an argument on a task of the cluster that the function's own task does not see.
+
+    Mirrors how a task finds the devices of its inputs (common_runtime/eager/core.cc), before it builds the function. On
+    a single machine the placer itself finds the device missing.
+    """
+    if all(devices.home.same_address_space(device.spec) for device in devices):
+        return
+    for name in arguments:
+        if name and devices.find(name) is None:
+            raise invalid(f"{name} unknown device.")
+
+
 def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatures: Signatures) -> None:
     """Assign each result to the device that its producer asks for, as far as that names one device.
 

@@ -139,19 +139,22 @@ def _bound(value: Any, call_attrs: Mapping[str, Any], node: NodeDef, function: F
 def _find_inputs(
     node: NodeDef, draft: Draft, tensors: Mapping[str, Tensors], names: Mapping[str, int], function: FunctionDef
 ) -> None:
+    data: list[tuple[int, int]] = []
+    control: list[int] = []
     for text in node.inputs:
         if text.startswith("^"):
             position = names.get(text[1:])
             if position is None:
                 raise _missing(text, f"node {node.name!r}", function)
-            draft.control.append(position)
+            control.append(position)
             continue
         found = tensors.get(text)
         if found is None:
             raise _missing(text, f"node {node.name!r}", function)
-        draft.data += found
-    if len(draft.data) != len(draft.types[0]):
-        raise wrong_input_count(draft.name, draft.op, len(draft.data), len(draft.types[0]), function.name)
+        data += found
+    if len(data) != len(draft.types[0]):
+        raise wrong_input_count(draft.name, draft.op, len(data), len(draft.types[0]), function.name)
+    draft.data, draft.control = data, control
 
 
 def _result_drafts(function: FunctionDef, tensors: Mapping[str, Tensors], on_device: bool) -> list[Draft]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from simplace.errors import TargetError
@@ -24,15 +24,18 @@ _SOURCE_ID, _SINK_ID = 0, 1
 
 @dataclass(slots=True)
 class Draft:
-    """Hold a node of a list with its attributes complete and its inputs found: `data` is (position, slot) each."""
+    """Hold a node of a list with its attributes complete and its inputs found.
+
+    `data` is (position in the list, slot) of each data input, `control` the position of each control input.
+    """
 
     name: str
     op: str
     device: str
     attrs: Mapping[str, Any]
     types: Types
-    data: list[tuple[int, int]] = field(default_factory=list)
-    control: list[int] = field(default_factory=list)
+    data: Sequence[tuple[int, int]] = ()
+    control: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +84,19 @@ def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Grap
 
 def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[Draft]:
     """Complete the attributes of nodes and find their inputs; raise as `construct` does."""
-    positions = {node.name: i for i, node in enumerate(nodes)}
-    if len(positions) < len(nodes):
-        twice = next(node.name for i, node in enumerate(nodes) if positions[node.name] != i)
+    first_outputs = {node.name: (i, 0) for i, node in enumerate(nodes)}
+    if len(first_outputs) < len(nodes):
+        twice = next(node.name for i, node in enumerate(nodes) if first_outputs[node.name][0] != i)
         raise TargetError(f"two nodes are called {twice!r}; names must be unique in a graph")
+    first_output = first_outputs.__getitem__
     drafts = []
+    control: tuple[int, ...]
     for name, op, device, inputs, attrs in nodes:
         complete, types = signatures.complete(op, attrs, name)
-        data, control = _find_inputs(inputs, name, positions)
+        try:
+            data, control = tuple(map(first_output, inputs)), ()
+        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
+            data, control = _find_inputs(inputs, name, first_outputs)
         if len(data) != len(types[0]):
             raise wrong_input_count(name, op, len(data), len(types[0]))
         drafts.append(Draft(name, op, device, complete, types, data, control))
@@ -179,24 +187,22 @@ def split_input(text: str) -> tuple[str, int]:
 
 
 def _find_inputs(
-    inputs: Sequence[str], node: str, positions: Mapping[str, int]
-) -> tuple[list[tuple[int, int]], list[int]]:
+    inputs: Sequence[str], node: str, first_outputs: Mapping[str, tuple[int, int]]
+) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
     data: list[tuple[int, int]] = []
     control: list[int] = []
     for text in inputs:
-        position, slot = positions.get(text), 0  # no name has a colon or a caret in it
-        if position is None:
-            name, slot = split_input(text)
-            position = positions.get(name)
-        if position is None:
+        name, slot = split_input(text)
+        first = first_outputs.get(name)
+        if first is None:
             raise TargetError(f"node {node!r} has the input {text!r}, but no node is called {name!r}")
         if slot == CONTROL:
-            control.append(position)
+            control.append(first[0])
         elif control:
             raise TargetError(f"node {node!r} has the data input {text!r} after a control input")
         else:
-            data.append((position, slot))
-    return data, control
+            data.append((first[0], slot))
+    return tuple(data), tuple(control)
 
 
 def wrong_input_count(node: str, op: str, found: int, wanted: int, function: str = "") -> TargetError:
@@ -266,7 +272,7 @@ def _dependencies(drafts: Sequence[Draft]) -> tuple[list[int], list[list[int]]]:
     return pending, outputs
 
 
-def _in_name_order(control: list[int], drafts: Sequence[Draft]) -> list[int]:
+def _in_name_order(control: Sequence[int], drafts: Sequence[Draft]) -> Sequence[int]:
     if len(control) < 2:
         return control
     return sorted(set(control), key=lambda src: drafts[src].name)

@@ -14,12 +14,14 @@ from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
 from simplace.lowering import accumulate_n, parallel_concat
 from simplace.lowering.accumulate_n import remove_accumulate_n
-from simplace.lowering.arguments import pin_arguments, pin_results
+from simplace.lowering.arguments import pin_arguments, pin_results, refuse_unseen
 from simplace.lowering.body import instantiate
 from simplace.lowering.construct import construct, construct_finished
 from simplace.lowering.functional_ops import is_functional, lower_functional_ops
 from simplace.lowering.isolation import isolate_calls
 from simplace.lowering.parallel_concat import remove_parallel_concat
+from simplace.lowering.pins import pin_nodes
+from simplace.lowering.pruning import prune
 from simplace.lowering.signatures import Signatures
 
 
@@ -31,16 +33,19 @@ def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: st
     `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
-    if program.function is None and not program.kept_devices and not _is_rewritten(program, signatures):
+    is_plain = program.function is None and not (program.kept_devices or program.pruned_to or program.pins)
+    if is_plain and not _is_rewritten(program, signatures):
         return construct_finished(program.graph.nodes, signatures)
     if program.function is None:
-        graph = _session_graph(program, signatures)
+        graph = _session_graph(program, signatures, devices)
+        pin_nodes(graph.op_nodes(), program.pins, devices)
     else:
         graph = _function_graph(program, program.function, signatures, devices, target)
     remove_accumulate_n(graph)
     lower_functional_ops(graph, signatures, inline_calls=program.function is not None)
     remove_parallel_concat(graph)
     isolate_calls(graph, signatures)
+    pin_nodes(graph.op_nodes(), program.pins, devices)
     return freeze(graph)
 
 
@@ -51,8 +56,10 @@ def _is_rewritten(program: Program, signatures: Signatures) -> bool:
     return any(op in passes or is_functional(op, signatures) for op in ops)
 
 
-def _session_graph(program: Program, signatures: Signatures) -> GraphBuilder:
+def _session_graph(program: Program, signatures: Signatures, devices: DeviceSet) -> GraphBuilder:
     graph = construct(program.graph.nodes, signatures)
+    if program.pruned_to is not None:
+        prune(graph, program.pruned_to, devices.devices[0].name)  # the first device is the client's
     if program.kept_devices:
         for node in graph.op_nodes():
             if node.name in program.kept_devices and signatures.is_stateful(node.op):
@@ -67,7 +74,9 @@ def _function_graph(
     if function is None:
         raise TargetError(f"the library of {program.name!r} has no function {name!r}")
     body = instantiate(function, {}, signatures)
+    refuse_unseen(program.arg_devices, devices)
     pin_arguments(body, program.arg_devices)
+    pin_nodes(body.graph.op_nodes(), program.pins, devices)
     fallback = devices.find(target) if target and program.soft_placement else None
     pin_results(body, devices, fallback, signatures)
     return body.graph

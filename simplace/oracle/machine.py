@@ -1,4 +1,4 @@
-"""The machine that TensorFlow is to believe in: how many CPU and GPU devices, and how they are cut up."""
+"""The machine that TensorFlow is to believe in: its CPU and GPU devices, or those of a cluster of such machines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,39 @@ GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """Describe one task of a cluster: a process of a job, with CPU and GPU devices of its own.
+
+    >>> Task("worker", 1, gpus=2).name
+    '/job:worker/task:1'
+    """
+
+    job: str
+    index: int
+    cpus: int = 1
+    gpus: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the task as a partial device name."""
+        return f"/job:{self.job}/task:{self.index}"
+
+    @property
+    def device_names(self) -> list[str]:
+        """List the full names of the task's devices, CPUs first."""
+        prefix = f"/job:{self.job}/replica:0/task:{self.index}/device:"
+        return [f"{prefix}CPU:{i}" for i in range(self.cpus)] + [f"{prefix}GPU:{i}" for i in range(self.gpus)]
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
-    """Describe the devices of one emulated machine.
+    """Describe the devices of one emulated machine, or of a cluster.
 
     `gpus` counts physical GPUs of `gpu_memory` bytes each. `virtual_gpus[i]` lists the memory limits, in bytes, of
     the logical devices that physical GPU i is split into; an empty entry, or a missing one, leaves it whole.
     `visible` names the physical GPUs that the program sees, in order; None shows them all.
+    `tasks` are those of a cluster; the program runs as the first one, whose devices are `cpus` and `gpus`. With
+    `connected`, it begins as if it had connected to the cluster.
 
     >>> Machine(gpus=2, virtual_gpus=((GIB, GIB),)).logical_gpus
     3
@@ -26,6 +53,8 @@ class Machine:
     gpu_memory: int = 16 * GIB
     virtual_gpus: tuple[tuple[int, ...], ...] = ()
     visible: tuple[int, ...] | None = None
+    tasks: tuple[Task, ...] = ()
+    connected: bool = False
 
     @property
     def visible_gpus(self) -> tuple[int, ...]:
@@ -37,6 +66,35 @@ class Machine:
         """Count the logical GPUs that the program sees before it changes anything itself."""
         return sum(max(1, len(self.split_of(gpu))) for gpu in self.visible_gpus)
 
+    @property
+    def has_gpus(self) -> bool:
+        """Say whether there is a GPU anywhere in the cluster."""
+        return self.gpus > 0 or any(task.gpus for task in self.tasks)
+
     def split_of(self, gpu: int) -> tuple[int, ...]:
         """Give the memory limits that physical GPU `gpu` is split into, () where it is whole."""
         return self.virtual_gpus[gpu] if gpu < len(self.virtual_gpus) else ()
+
+    def of_task(self, job: str, index: int) -> Machine | None:
+        """Return the machine behind a task of the program's own cluster, None for one that should be in `tasks`.
+
+        Without `tasks` each one is behind such a machine, and so it is for a program that begins connected and then
+        names another cluster.
+        """
+        for task in self.tasks:
+            if (task.job, task.index) == (job, index):
+                return Machine(task.cpus, task.gpus, self.gpu_memory)
+        return self if not self.tasks or self.connected else None
+
+
+def cluster(tasks: tuple[Task, ...], *, gpu_memory: int = 16 * GIB, connected: bool = False) -> Machine:
+    """Make the machine of a cluster; the program runs as the chief, or else as the first task.
+
+    >>> cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
+    'chief'
+    """
+    ordered = tuple(sorted(tasks, key=lambda task: task.job != "chief"))
+    return Machine(ordered[0].cpus, ordered[0].gpus, gpu_memory, tasks=ordered, connected=connected)
+
+
+TWO_TASKS = cluster((Task("worker", 0, gpus=2), Task("worker", 1, gpus=2)), connected=True)

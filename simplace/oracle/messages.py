@@ -6,11 +6,13 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from simplace.oracle.machine import Machine
+from simplace.oracle.machine import Machine, Task
 
 EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so that a crash loses none of them
 LOG = "tensorflow.log"  # what TensorFlow, and other native code, prints to file descriptor 2
 OUT = "native.txt"  # what they print to file descriptor 1
+PARTITIONS = "partitions"  # the directory of the graphs that TensorFlow cuts placed graphs into
+FORKED_FROM = "SIMPLACE_FORKED_FROM"  # an environment variable: the process that a child was forked from
 
 Mode = Literal["script", "graph", "saved_model"]
 
@@ -23,7 +25,8 @@ class Options:
     (at least 50 times). `time_limit` is in seconds,
     None for none. `function` narrows the run to the functions of that Python name, "" takes all. `soft_placement`
     overrides what the program sets, None keeps it. `signature` picks a SavedModel's
-    signature, "" takes all. `tags` picks its graph where a SavedModel has several.
+    signature, "" takes all. `tags` picks its graph where a SavedModel has several. `partitions` asks for the subgraphs
+    that TensorFlow cuts each placed graph into, and turns Grappler off for it.
     """
 
     max_calls: int = 10
@@ -32,6 +35,7 @@ class Options:
     soft_placement: bool | None = None
     signature: str = ""
     tags: tuple[str, ...] = ()
+    partitions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Request:
 def request_from_json(text: str) -> Request:
     """Read what `Request.to_json` wrote.
 
-    >>> request = Request("script", "model.py", "/tmp/x", ("-v",), Machine(gpus=2, virtual_gpus=((1, 2),)))
+    >>> request = Request("script", "model.py", "/tmp/x", ("-v",), Machine(tasks=(Task("ps", 0),)))
     >>> request_from_json(request.to_json()) == request
     True
     """
@@ -66,6 +70,7 @@ def request_from_json(text: str) -> Request:
     machine, options = fields.pop("machine"), fields.pop("options")
     machine["virtual_gpus"] = tuple(tuple(limits) for limits in machine["virtual_gpus"])
     machine["visible"] = None if machine["visible"] is None else tuple(machine["visible"])
+    machine["tasks"] = tuple(Task(**task) for task in machine["tasks"])
     options["tags"] = tuple(options["tags"])
     fields["arguments"] = tuple(fields["arguments"])
     return Request(**fields, machine=Machine(**machine), options=Options(**options))

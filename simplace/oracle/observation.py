@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from simplace.importers.program import Program
+from simplace.graph.node_def import GraphDef
+from simplace.importers.program import Program, SessionRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,43 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Hold the subgraphs that TensorFlow cut a placed graph into, one a device, as it wrote them.
+
+    A session prunes its graph to a run first, unless it placed no more than the run needs; `run` is None for what was
+    cut as it was placed, a function for one.
+    """
+
+    subgraphs: tuple[GraphDef, ...]
+    run: SessionRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedProgram:
     """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
 
     `devices` are those of this program alone, () where they are those of the observation: a session has its own.
+    `cuts` are in the order they were made, () where they were not asked for.
     """
 
     program: Program
     log: tuple[LoggedNode, ...]
     refused: Refused | None = None
     devices: tuple[Device, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFact:
+    """Hold what only the running Python program shows; `at` is the user's line, `values` say what by name.
+
+    The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope";
+    `simplace.oracle.inside.python_facts` says when each is noted.
+    """
+
+    kind: str
+    at: str
+    values: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +91,7 @@ class Observation:
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
     called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions.
+    counts the ops that ran outside of functions. `python` is in the order of its events.
     """
 
     tensorflow: str
@@ -72,3 +101,4 @@ class Observation:
     registry: str
     failure: Failure | None = None
     eager_ops: int = 0
+    python: tuple[PythonFact, ...] = ()

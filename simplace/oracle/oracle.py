@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import re
@@ -12,21 +11,32 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import simplace
 from simplace.errors import ProgramError, TargetError
 from simplace.importers import graph_def
-from simplace.importers.program import NodeNotes, Program
+from simplace.importers.program import NodeNotes, Program, SessionRun
+from simplace.kernels.installed import installed_version
 from simplace.oracle import messages, plugin
 from simplace.oracle.machine import Machine
 from simplace.oracle.messages import Mode, Options, Request
 from simplace.oracle.native_output import NativeOutput
-from simplace.oracle.observation import Device, Failure, LoggedNode, Observation, ObservedProgram, Refused
+from simplace.oracle.observation import (
+    Cut,
+    Device,
+    Failure,
+    LoggedNode,
+    Observation,
+    ObservedProgram,
+    PythonFact,
+    Refused,
+)
+from simplace.oracle.starting import Child, Start, start_process
 
-_START = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
 _HIDE_REAL_GPUS = "NoDevFiles"
+_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
 _POLL = 0.2  # seconds
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
@@ -37,16 +47,18 @@ def observe(
     machine: Machine | None = None,
     options: Options | None = None,
     stdout: int | None = None,
+    start: Start = start_process,
 ) -> Observation:
     """Run a script once under TensorFlow, on an emulated machine, and return what TensorFlow did.
 
-    The script prints where this process prints, or to the file descriptor `stdout`. A script that fails yields what
+    The script prints where this process prints, or to the file descriptor `stdout`; `start` is how its process comes
+    to be (`Forks` is the quick way for many). A script that fails yields what
     was seen until then, with `failure` set. Raise `TargetError` if there is no such script, `ProgramError` if the
     child never got as far as the script.
     """
     if not Path(script).is_file():
         raise TargetError(f"{script}: no such file; give the path of a Python script")
-    return _run("script", str(script), arguments, machine or Machine(), options or Options(), stdout)
+    return _run("script", str(script), arguments, machine or Machine(), options or Options(), stdout, start)
 
 
 def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
@@ -58,27 +70,38 @@ def observe_file(path: str | Path, machine: Machine | None = None, options: Opti
 
 
 def _run(
-    mode: Mode, target: str, arguments: tuple[str, ...], machine: Machine, options: Options, stdout: int | None
+    mode: Mode,
+    target: str,
+    arguments: tuple[str, ...],
+    machine: Machine,
+    options: Options,
+    stdout: int | None,
+    start: Start = start_process,
 ) -> Observation:
     version = _tensorflow_version()
-    built = str(plugin.build(version)) if machine.gpus else ""
+    built = str(plugin.build(version)) if machine.has_gpus else ""
     registry = str(plugin.cache_directory() / f"kernels-{version}.zip")
     with tempfile.TemporaryDirectory(prefix="simplace-") as directory:
         request = Request(mode, target, directory, arguments, machine, options, built, registry)
-        ended = _wait_for_child(request, stdout)
+        ended = _wait_for_child(request, stdout, start)
         return _read(request, ended)
 
 
-def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
+def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failure | None:
     """Run the child; return how it failed, as far as its end alone can tell."""
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
-    root = str(Path(simplace.__file__).resolve().parents[1])
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
-    command = [sys.executable, "-c", _START, root, str(request_file)]
-    child = subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+    if request.options.partitions:
+        environment |= {
+            "TF_CPP_VMODULE": "graph_partition=2",
+            "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, messages.PARTITIONS)),
+            "TF_DUMP_GRAPH_FMT": "BIN",
+            "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
+        }
+    child = start(request_file, environment, stdout)
     directory, shown = Path(request.directory), sys.stdout if stdout is None else sys.stderr
     native = NativeOutput([(directory / messages.OUT, shown), (directory / messages.LOG, sys.stderr)])
     try:
@@ -97,7 +120,7 @@ def _wait_for_child(request: Request, stdout: int | None) -> Failure | None:
     )
 
 
-def _wait(child: subprocess.Popen[bytes], limit: float | None, native: NativeOutput) -> int:
+def _wait(child: Child, limit: float | None, native: NativeOutput) -> int:
     """Wait for the child's exit status, passing on what native code prints meanwhile."""
     end = None if limit is None else time.monotonic() + limit
     while True:
@@ -110,7 +133,7 @@ def _wait(child: subprocess.Popen[bytes], limit: float | None, native: NativeOut
             native.pass_on()
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: Child) -> None:
     """End the child with all that it started, if it still runs."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
@@ -135,14 +158,20 @@ def _read(request: Request, ended: Failure | None) -> Observation:
     failures = [Failure(event["how"], event["text"]) for event in of_kind.get("failure", ())]
     notes = {event["function"]: _notes(event["nodes"]) for event in of_kind.get("notes", ())}
     ends = of_kind.get("ended", ())
+    programs = [_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
+    for event in of_kind.get("partition", ()):
+        number = event["program"]
+        cuts = (*programs[number].cuts, _cut(event, programs[number].program, Path(request.directory)))
+        programs[number] = replace(programs[number], cuts=cuts)
     return Observation(
         tensorflow=of_kind["started"][0]["tensorflow"],
         devices=tuple(_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
-        programs=tuple(_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())),
+        programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
         failure=failures[0] if failures else None if ends else ended,  # TensorFlow may crash when it is torn down
         eager_ops=ends[0]["eager_ops"] if ends else 0,
+        python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )
 
 
@@ -169,10 +198,18 @@ def _program(
         soft_placement=event["soft_placement"],
         notes={**of_graph, **of_functions},
         kept_devices=event.get("kept_devices", {}),
+        pruned_to=SessionRun(*map(tuple, event["pruned_to"])) if event.get("pruned_to") else None,
     )
     refused = Refused(**event["refused"]) if event["refused"] else None
     devices = tuple(_device(each) for each in event.get("devices", ()))
     return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+
+
+def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
+    files = (directory / messages.PARTITIONS / name for name in event["graphs"])
+    is_pruned = program.function is None and program.pruned_to is None
+    run = SessionRun(*(tuple(sorted(names)) for names in event["run"])) if is_pruned else None
+    return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
@@ -187,9 +224,7 @@ def _device(fields: Mapping[str, str]) -> Device:
 
 
 def _tensorflow_version() -> str:
-    for name in ("tensorflow", "tensorflow-cpu"):
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    raise ProgramError("TensorFlow is not installed in this Python: pip install tensorflow")
+    version = installed_version()
+    if version is None:
+        raise ProgramError("TensorFlow is not installed in this Python: pip install tensorflow")
+    return version

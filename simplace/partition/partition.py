@@ -15,7 +15,10 @@ from typing import Literal
 
 from simplace.errors import SimplaceError
 from simplace.graph.build import CONTROL, SOURCE
-from simplace.partition.transfers import Copy, MemoryTypes, copies
+from simplace.graph.dtypes import is_ref
+from simplace.partition.draft import Rewritten
+from simplace.partition.rewrite import rewrite
+from simplace.partition.transfers import Copy, MemoryTypes, transfers
 from simplace.placement.placement import Placement
 
 Role = Literal["op", "source", "send", "recv"]
@@ -114,88 +117,122 @@ def partition(placement: Placement) -> PartitionedGraph:
     if placement.refusal is not None:
         first = placement.refusal.message.splitlines()[0]
         raise SimplaceError(f"{placement.program.name} cannot run, since TensorFlow refuses to place it: {first}")
-    work = _Partitioner(placement)
-    for node in range(2, len(placement.graph)):
+    work = _Partitioner(rewrite(placement))
+    for node in range(2, len(work.graph)):
         work.add_with_inputs(node)
     return work.finished()
 
 
 class _Partitioner:
-    def __init__(self, placement: Placement) -> None:
-        self.placement = placement
-        self.graph = placement.graph
-        self.memory = MemoryTypes(placement)
-        self.cpus = {device.name for device in placement.devices if device.type == "CPU"}
-        self.copies = tuple(copies(placement))
-        self.copy_at = {(c.producer, c.slot, c.target, c.target_memory): i for i, c in enumerate(self.copies)}
+    def __init__(self, rewritten: Rewritten) -> None:
+        self.placement = rewritten.placement
+        self.loop_merges = rewritten.loop_merges
+        self.graph = self.placement.graph
+        self.memory = MemoryTypes(self.placement)
+        self.transfers = transfers(self.placement)
         self.nodes: list[PartNode] = []
         self.edges: list[list[PartEdge]] = []  # into each node, as its NodeDef would list them
         self.number: dict[int, int] = {}
+        self.written: list[int] = []  # in the order of TensorFlow's file: nodes by id, sends and receives as needed
         self.receives: dict[int, int] = {}
         self.receiver: dict[int, int] = {}
 
     def add_with_inputs(self, node: int) -> None:
+        graph = self.graph
         here = self.number_of(node)
-        controls = [edge for edge in self.graph.in_edges[node] if self.graph.is_control(edge)]
-        for edge in (*self.graph.data_in_edges(node), *controls):
-            source, slot = self.graph.edge_src[edge], self.graph.edge_src_slot[edge]
-            if source < 2:
+        self.written.append(here)
+        controls = [edge for edge in graph.in_edges[node] if graph.is_control(edge)]
+        merges = [graph.edge_src[edge] for edge in controls if graph.edge_src[edge] in self.loop_merges]
+        plain: list[int] = []  # what a receive of a reference waits for
+        references: list[int] = []
+        for edge in (*graph.data_in_edges(node), *controls):
+            source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
+            if source < 2 or (slot == CONTROL and source in self.loop_merges):
                 continue
-            copy = self.copy_of(edge)
-            start = self.number_of(source) if copy < 0 else self.receive_of(copy)
+            copy = self.transfers.of_edge.get(edge, -1)
+            is_new = copy >= 0 and copy not in self.receives
+            start = self.number_of(source) if copy < 0 else self.receive_of(copy, edge)
             start_slot = slot if copy < 0 or slot == CONTROL else 0
-            self.edges[here].append(PartEdge(start, start_slot, here, self.graph.edge_dst_slot[edge]))
+            self.edges[here].append(PartEdge(start, start_slot, here, graph.edge_dst_slot[edge]))
+            is_reference = slot != CONTROL and is_ref(graph.out_types[source][slot])
+            if is_reference and copy >= 0:
+                references.append(start)
+            elif not is_reference:
+                plain.append(start)
+            made = self.transfers.copies[copy] if is_new else None
+            if merges and made is not None and made.source != made.target:
+                self.add_control(self.number_of(merges.pop()), start)
+        for receive in references:
+            for before in plain:
+                self.add_control(before, receive)
+        for merge in dict.fromkeys(merges):
+            self.add_control(self.number_of(merge), here)
+
+    def add_control(self, start: int, end: int) -> None:
+        self.edges[end].append(PartEdge(start, CONTROL, end, CONTROL))
 
     def number_of(self, node: int) -> int:
+        """Number a node when it is first named, which may be before it is written."""
         if node not in self.number:
             graph = self.graph
-            self.number[node] = self.append(
+            self.number[node] = self.named(
                 PartNode(graph.names[node], graph.ops[node], self.placement.device(node), "op", node)
             )
         return self.number[node]
 
-    def copy_of(self, edge: int) -> int:
-        """Return the number of the copy that serves an edge, -1 for none."""
-        graph = self.graph
-        source, slot, node = graph.edge_src[edge], graph.edge_src_slot[edge], graph.edge_dst[edge]
-        here, there = self.placement.device(node), self.placement.device(source)
-        if here == there and (here in self.cpus or slot == CONTROL):
-            return -1
-        if slot == CONTROL:
-            return self.copy_at[source, slot, here, "device"]
-        to_host = here in self.cpus or self.memory.of(node)[0][graph.edge_dst_slot[edge]]
-        if here == there and self.memory.of(source)[1][slot] == to_host:
-            return -1
-        return self.copy_at[source, slot, here, "host" if to_host else "device"]
-
-    def receive_of(self, copy: int) -> int:
-        """Return the receive of a copy; made with its send at the first consumer."""
+    def receive_of(self, copy: int, edge: int) -> int:
+        """Return the receive of a copy; made with its send at the first edge that needs it."""
         if copy in self.receives:
             return self.receives[copy]
-        made = self.copies[copy]
+        made = self.transfers.copies[copy]
         producer, slot = self.number_of(made.producer), made.slot
         if made.is_control:
             dummy = self.append(PartNode(f"{self.graph.names[made.producer]}/_order", "Const", made.source, "op"))
-            self.edges[dummy].append(PartEdge(producer, CONTROL, dummy, CONTROL))
+            self.add_control(producer, dummy)
             producer, slot = dummy, 0
-        on_host = made.source_memory == "host" and made.source not in self.cpus
+        from_host, to_host = self.ends_on_host(made, edge)
         send = self.append(
-            PartNode(f"{made.tensor}/_send_{copy}", "_HostSend" if on_host else "_Send", made.source, "send", copy=copy)
+            PartNode(
+                f"{made.tensor}/_send_{copy}", "_HostSend" if from_host else "_Send", made.source, "send", copy=copy
+            )
         )
         self.edges[send].append(PartEdge(producer, slot, send, 0))
-        to_host = made.target_memory == "host" and made.target not in self.cpus
         receive = self.append(
             PartNode(f"{made.tensor}/_recv_{copy}", "_HostRecv" if to_host else "_Recv", made.target, "recv", copy=copy)
         )
         self.receiver[send] = self.receives[copy] = receive
         return receive
 
+    def ends_on_host(self, copy: Copy, edge: int) -> tuple[bool, bool]:
+        """Say which ends the kernels want in host memory; on a CPU that is only what could not be elsewhere."""
+        if copy.is_control:
+            return False, False
+        to_host = self.memory.of(self.graph.edge_dst[edge])[0][self.graph.edge_dst_slot[edge]]
+        return self.memory.of(copy.producer)[1][copy.slot], to_host
+
     def append(self, node: PartNode) -> int:
+        self.written.append(self.named(node))
+        return self.written[-1]
+
+    def named(self, node: PartNode) -> int:
         self.nodes.append(node)
         self.edges.append([])
         return len(self.nodes) - 1
 
+    def renumber(self) -> None:
+        """Number the nodes as they were written."""
+        place = [0] * len(self.nodes)
+        for i, node in enumerate(self.written):
+            place[node] = i
+        self.nodes = [self.nodes[node] for node in self.written]
+        self.edges = [
+            [PartEdge(place[edge.src], edge.src_slot, place[edge.dst], edge.dst_slot) for edge in self.edges[node]]
+            for node in self.written
+        ]
+        self.receiver = {place[send]: place[receive] for send, receive in self.receiver.items()}
+
     def finished(self) -> PartitionedGraph:
+        self.renumber()
         devices = sorted({node.device for node in self.nodes})
         source_of = {device: self.append(PartNode(SOURCE, "NoOp", device, "source")) for device in devices}
         outs: list[list[PartEdge]] = [[] for _ in self.nodes]
@@ -208,7 +245,7 @@ class _Partitioner:
             if not self.edges[i] and node.role != "source" and i not in in_loops:
                 outs[source_of[node.device]].append(PartEdge(source_of[node.device], CONTROL, i, CONTROL))
         ordered = tuple(tuple(sorted(edges, key=lambda edge: edge.dst_slot == CONTROL)) for edges in outs)
-        return PartitionedGraph(self.placement, tuple(self.nodes), self.copies, ordered, self.receiver)
+        return PartitionedGraph(self.placement, tuple(self.nodes), self.transfers.copies, ordered, self.receiver)
 
 
 def _construction_order(

@@ -58,6 +58,8 @@ class TensorSizes:
             shapes = self._placement.notes(node).shapes
             if slot < len(shapes):
                 return shapes[slot]
+        if graph.ops[node] == "LoopCond":
+            return ()
         attrs = graph.attrs[node]
         stated = attrs.get("_output_shapes")
         if isinstance(stated, tuple) and slot < len(stated):

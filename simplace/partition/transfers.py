@@ -1,22 +1,26 @@
 """The copies between devices that a placement makes necessary.
 
 Mirrors the sends and receives of tensorflow/core/graph/graph_partition.cc: one transfer per tensor, destination
-device and memory, shared by its consumers there; a control edge across devices sends an empty tensor.
+device and memory, shared by its consumers there; a control edge across devices sends an empty tensor. A reference is
+sent anew to each consumer, since it is read at that moment.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from simplace.graph import dtypes
 from simplace.graph.build import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.node_def import Shape
 from simplace.kernels.search import memory_types
+from simplace.partition.rewrite import rewrite
 from simplace.partition.shapes import TensorSizes
 from simplace.placement.placement import Placement
 
-_SOURCE, _SINK = 0, 1
+_SOURCE = 0
+_SHARED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,38 @@ class MemoryTypes:
 
 
 def copies(placement: Placement) -> list[Copy]:
-    """List the transfers of a placement, by first consumer and input slot."""
+    """List the transfers of a placement, by first consumer and input slot.
+
+    Where a control loop is the consumer, it counts as the node that it was made for: the first one of the loop on that
+    device which needs something from elsewhere.
+    """
+    if placement.refusal is not None:
+        return list(transfers(placement).copies)
+    rewritten = rewrite(placement)
+    found = transfers(rewritten.placement).copies
+    if rewritten.placement is placement:
+        return list(found)
+    return [
+        replace(copy, producer=rewritten.origin[copy.producer], consumers=rewritten.originals(copy.consumers))
+        for copy in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """Hold the transfers of a graph; `of_edge` maps the edges that need one to its number."""
+
+    copies: tuple[Copy, ...]
+    of_edge: Mapping[int, int]
+
+
+def transfers(placement: Placement) -> Transfers:
+    """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes."""
     graph = placement.graph
-    sizes, memory = TensorSizes(placement), MemoryTypes(placement)
+    memory = MemoryTypes(placement)
     cpus = {device.name for device in placement.devices if device.type == "CPU"}
     devices = [placement.device(node) for node in range(len(graph))]
-    found: dict[tuple[int, int, str, bool], list[int]] = {}
+    found: dict[tuple[int, int, str, bool, int], list[int]] = {}
     for node in range(2, len(graph)):
         here = devices[node]
         if not here:
@@ -91,8 +121,14 @@ def copies(placement: Placement) -> list[Copy]:
             to_host = on_cpu or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
             if here == there and (on_cpu or slot == CONTROL or memory.of(source)[1][slot] == to_host):
                 continue
-            found.setdefault((source, slot, here, to_host), []).append(node)
-    return [_copy(placement, sizes, memory, cpus, *key, consumers) for key, consumers in found.items()]
+            own = edge if slot != CONTROL and dtypes.is_ref(graph.out_types[source][slot]) else _SHARED
+            found.setdefault((source, slot, here, to_host, own), []).append(edge)
+    sizes = TensorSizes(placement)
+    made = tuple(
+        _copy(placement, sizes, memory, cpus, *key[:4], [graph.edge_dst[edge] for edge in edges])
+        for key, edges in found.items()
+    )
+    return Transfers(made, {edge: i for i, edges in enumerate(found.values()) for edge in edges})
 
 
 def _copy(

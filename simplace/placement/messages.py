@@ -245,7 +245,7 @@ def _value_text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case bytes():
-            return '"' + value.decode("utf-8", "backslashreplace") + '"'
+            return _quoted(value)
         case ShapeAttr(dims):
             return "<unknown>" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
         case TensorInfo():
@@ -255,6 +255,23 @@ def _value_text(value: Any) -> str:
         case tuple():
             return "[" + ", ".join(_value_text(item) for item in value) + "]"
     return str(value)
+
+
+def _quoted(value: bytes) -> str:
+    """Quote a string as SummarizeString does (attr_value_util.cc): escaped like in C, a long one by its two ends.
+
+    >>> print(_quoted(b"a\\n'\\xff"), _quoted(bytes(range(48, 58)) * 9))
+    "a\\n\\'\\377" "0123456789...0123456789"
+    """
+    escaped = "".join(_ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in value)
+    return f'"{escaped}"' if len(escaped) < _LONG_STRING else f'"{escaped[:10]}...{escaped[-10:]}"'
+
+
+_ESCAPES = {
+    ord(plain): escaped
+    for plain, escaped in {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"}.items()
+}
+_LONG_STRING = 80
 
 
 def _device_index(groups: Groups, members: list[int]) -> int:

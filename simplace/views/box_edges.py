@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simplace.partition.transfers import Copy
@@ -37,9 +38,18 @@ class _Found:
     control: dict[Ends, int] = field(default_factory=dict)
 
 
-def box_edges(placement: Placement, copies: list[Copy], box_of: dict[int, int], keepers: frozenset[int]) -> BoxEdges:
-    """Gather the edges; control edges of nodes that are folded into others (not in `keepers`) are left out."""
-    transfers = _transfers(copies, box_of)
+def box_edges(
+    placement: Placement,
+    copies: list[Copy],
+    box_of: dict[int, int],
+    keepers: frozenset[int],
+    stands_for: Mapping[str, str] | None = None,
+) -> BoxEdges:
+    """Gather the edges; control edges of nodes that are folded into others (not in `keepers`) are left out.
+
+    `stands_for` maps a device to the one that is drawn in its place, where that is another.
+    """
+    transfers = _transfers(copies, box_of, stands_for or {})
     carried = {(one.source, target) for one in transfers for target in one.targets}
     found = _Found()
     graph = placement.graph
@@ -76,7 +86,7 @@ def without_implied(edges: dict[Ends, int], all_edges: set[Ends]) -> dict[Ends, 
     return kept
 
 
-def _transfers(copies: list[Copy], box_of: dict[int, int]) -> tuple[Transfer, ...]:
+def _transfers(copies: list[Copy], box_of: dict[int, int], stands_for: Mapping[str, str]) -> tuple[Transfer, ...]:
     """Group the copies by the boxes at both ends; those that several boxes read, by the device they go to."""
     alone: dict[Ends, list[Copy]] = {}
     spread: dict[tuple[int, str], list[Copy]] = {}
@@ -87,7 +97,7 @@ def _transfers(copies: list[Copy], box_of: dict[int, int]) -> tuple[Transfer, ..
         if len(targets) == 1:
             alone.setdefault((source, targets[0]), []).append(copy)
         else:
-            spread.setdefault((source, copy.target), []).append(copy)
+            spread.setdefault((source, stands_for.get(copy.target, copy.target)), []).append(copy)
     made = [Transfer(source, (target,), tuple(group)) for (source, target), group in alone.items()]
     made += [Transfer(source, _targets(group, box_of), tuple(group)) for (source, _), group in spread.items()]
     return tuple(sorted(made, key=lambda one: (one.source, one.targets)))

@@ -11,12 +11,13 @@ from simplace.placement.placement import Placement
 from simplace.placement.reasons import granted
 from simplace.result import Placed
 from simplace.views import quantities
+from simplace.views.alike import figure_boxes
 from simplace.views.box_edges import BoxEdges, Ends, box_edges, without_implied
-from simplace.views.boxes import Box, boxes
+from simplace.views.boxes import Box
+from simplace.views.facts import facts
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
-_BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
@@ -24,13 +25,14 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     """Describe the device graph of one program in at most `limit` boxes, or some more where many devices share them.
 
     Every copy between devices is in the `count` of one edge of kind "copy". Where several boxes read one copy, a node
-    of kind "copy" stands for it on their device. Of a refused placement, the nodes that could not be placed lie
-    outside all devices.
+    of kind "copy" stands for it on their device. Of many devices, those alike are drawn as one. Of a refused
+    placement, the nodes that could not be placed lie outside all devices.
     """
     placement = placed.placement
-    made, box_of = boxes(placement, _room(placement, limit))
-    drawn = frozenset(node for box in made for node in box.nodes)
-    found = box_edges(placement, placed.copies, box_of, drawn)
+    alike = figure_boxes(placement, limit)
+    made, box_of = alike.boxes, alike.box_of
+    drawn = alike.drawn
+    found = box_edges(placement, placed.copies, box_of, drawn, alike.stands_for)
     collapsed = len(drawn) > len(made)
     data = _legible(found) if collapsed else found.data
     control = _legible_control(found, data)
@@ -39,24 +41,22 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     members: list[list[int]] = [[] for _ in made]
     for node, number in box_of.items():
         members[number].append(node)
-    used = {box.device for box in made}
+    used = {device for family in alike.devices.values() for device in family}
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=_title(placed),
         caption=_caption(placed, len(made), hidden, used),
-        groups=tuple(_group(placed, name, i) for i, name in _devices(placement) if name in used),
-        nodes=(*(_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
+        groups=tuple(
+            device_group(placed, alike.devices[name], i) for i, name in numbered(placement) if name in alike.devices
+        ),
+        nodes=(*(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
         edges=(
             *copy_edges,
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
             *(Edge(str(one), str(other), "control", "", count) for (one, other), count in control.items()),
         ),
+        description=facts(placed),
     )
-
-
-def _room(placement: Placement, limit: int) -> int:
-    devices = len({decision.device for decision in placement.decisions.values()})
-    return max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))
 
 
 def _legible(found: BoxEdges) -> dict[Ends, int]:
@@ -81,7 +81,7 @@ def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
     edges: list[Edge] = []
     for transfer in found.transfers:
         source, count = str(transfer.source), len(transfer.copies)
-        what, size = _what(transfer.copies)
+        what, size = what_is_copied(transfer.copies)
         if len(transfer.targets) == 1:
             edges.append(Edge(source, str(transfer.targets[0]), "copy", f"{what} · {size}", count))
             continue
@@ -92,7 +92,7 @@ def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
     return nodes, edges
 
 
-def _what(copies: tuple[Copy, ...]) -> tuple[str, str]:
+def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
     """Spell what is copied, and its size."""
     total = quantities.total([copy.size for copy in copies])
     kinds = Counter(f"{copy.dtype} {quantities.shape(copy.shape)}" for copy in copies)
@@ -102,7 +102,7 @@ def _what(copies: tuple[Copy, ...]) -> tuple[str, str]:
     return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
 
 
-def _devices(placement: Placement) -> list[tuple[int, str]]:
+def numbered(placement: Placement) -> list[tuple[int, str]]:
     """Number the devices within their type."""
     seen: Counter[str] = Counter()
     numbered = []
@@ -137,14 +137,20 @@ def _caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]
     return " · ".join(parts)
 
 
-def _group(placed: Placed, name: str, index: int) -> Group:
+def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
+    """Describe a device by its full name, or several that are drawn as one."""
     placement = placed.placement
-    device = placement.devices.by_name[name]
-    count = sum(1 for decision in placement.decisions.values() if decision.device == name)
-    return Group(name, device.short, quantities.plural(count, "op"), device.type, index)
+    device = placement.devices.by_name[names[0]]
+    count = sum(1 for decision in placement.decisions.values() if decision.device in names)
+    title, ops = device.short, quantities.plural(count, "op")
+    if len(names) > 1:
+        title += f" … {placement.devices.by_name[names[-1]].short}"
+        ops = f"{len(names)} devices alike, {ops} in all"
+    return Group(names[0], title, ops, device.type, index)
 
 
-def _node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
+def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
+    """Describe a box; `members` are its nodes with those drawn with them."""
     on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
     on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(

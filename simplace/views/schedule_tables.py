@@ -13,6 +13,7 @@ from simplace.scheduling import Schedule
 from simplace.views.quantities import plural, size
 from viz import Column, Table, to_text
 
+_DISTURBED = 0.05
 _WAITED_FOR: dict[Why, str] = {
     "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
 }  # fmt: skip
@@ -156,18 +157,45 @@ def agreement_table(rows: Sequence[Agreement]) -> Table:
     """Compare simulated and measured steps, a thread setting a row."""
     cells = tuple(
         (
-            str(one.inter_op),
+            "caller" if one.inter_op == -1 else str(one.inter_op),
             str(one.intra_op),
             duration(one.measured),
             duration(one.simulated),
             f"{one.ratio:.3f}",
-            f"{one.same_order}/{one.steps}",
+            f"{one.low:.3f} to {one.high:.3f}",
+            f"{one.same_order}/{one.traced}",
+            f"{one.disturbed:.0%}",
         )
         for one in rows
     )
-    heads = ("inter-op", "intra-op", "measured", "simulated", "simulated/measured", "steps in the same order")
-    footer = "medians of traced steps; steps much longer than the fastest are left out"
-    return Table(tuple(Column(head, "right") for head in heads), cells, footer=footer)
+    heads = (
+        "inter-op",
+        "intra-op",
+        "measured",
+        "simulated",
+        "simulated/measured",
+        "quartiles",
+        "same order",
+        "disturbed",
+    )
+    return Table(tuple(Column(head, "right") for head in heads), cells)
+
+
+def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequence[Agreement]) -> list[str]:
+    """Say what ran, with which inputs, and what the columns of `agreement_table` are."""
+    lines = [
+        f"{name} ran {plural(nodes, 'node')} as a session's graph, "
+        f"traced, without TensorFlow's rewrites (Grappler, constant folding) and without oneDNN",
+        *remarks,
+        "medians of traced steps, each simulated with its own node times; "
+        + ", ".join(f"{one.steps} of {one.traced} steps" for one in rows[:1])
+        + " count, those in which threads waited least for a core",
+        "same order: steps whose nodes started in the order foretold by the steps before; with several threads chance "
+        "decides it too",
+    ]
+    if any(one.disturbed > _DISTURBED for one in rows):
+        lines.append("this computer was busy: with more than 5% disturbed, a step is longer than its ops explain")
+    return lines
 
 
 def warnings(schedule: Schedule) -> list[str]:

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 
 from simplace.comparison import Agreement
+from simplace.cut_check import CopyDifference
 from simplace.explain import explain_conflict, sentence
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
@@ -92,6 +93,38 @@ def agreement_line(result: Result, whom: str = "") -> str:
     if all(a.holds for a in asked):
         return f"agrees with {whom}: {same}/{total} nodes{more}"
     return f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}"
+
+
+def copies_line(result: Result) -> str:
+    """Say in one line whether TensorFlow's partition graphs have the same copies, "" where they were not asked for."""
+    asked = [placed.copy_agreement for placed in result.programs if placed.copy_agreement is not None]
+    if not asked:
+        return ""
+    count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
+    if all(a.holds for a in asked):
+        uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
+        rest = f"; it made none for {plural(uncut, 'program')}" if uncut else ""
+        return f"copies: {count} as in TensorFlow's partition graphs{rest}"
+    return f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}"
+
+
+def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
+    """Say one differing copy in a line."""
+    one = found.transfer
+    source, target = (tables.short(placed.placement, device) for device in (one.source, one.target))
+    return (
+        f"{one.tensor} from {source} to {target}: simplace {found.ours or 'none'}, TensorFlow {found.theirs or 'none'}"
+    )
+
+
+def _first_copies(result: Result) -> str:
+    parts = [
+        f"{placed.name}: {copy_difference_text(placed, found)}"
+        for placed in result.programs
+        if placed.copy_agreement is not None
+        for found in placed.copy_agreement.differences[:2]
+    ]
+    return "; ".join(parts[:3])
 
 
 def _wrapped(text: str, width: int | None) -> str:

@@ -6,13 +6,17 @@ from collections import Counter
 
 from simplace.devices import LOCAL_TASK
 from simplace.executor.trace import Lane, Span
+from simplace.result import Placed
 from simplace.scheduling import Schedule
+from simplace.views.facts import facts
 from simplace.views.schedule_tables import duration
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
 from viz.gantt import Lane as Row
 
-_KINDS: dict[str, BarKind] = {"op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy"}
+_KINDS: dict[str, BarKind] = {
+    "op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy", "dead": "op",
+}  # fmt: skip
 
 
 def timeline(schedule: Schedule) -> Gantt:
@@ -28,7 +32,9 @@ def timeline(schedule: Schedule) -> Gantt:
     title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
-    return Gantt(title, _caption(schedule), lanes, bars, _groups(schedule), trace.makespan / 1e9)
+    caption = _caption(schedule)
+    said = f"{facts(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
+    return Gantt(title, caption, lanes, bars, _groups(schedule), trace.makespan / 1e9, said)
 
 
 def _caption(schedule: Schedule) -> str:

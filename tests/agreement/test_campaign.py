@@ -1,7 +1,14 @@
 """Counting what random programs come to."""
 
-from simplace.agreement.campaign import Count
+import datetime
+import json
+
+import pytest
+
+from simplace.agreement import runner
+from simplace.agreement.campaign import Count, record, rounds
 from simplace.agreement.runner import Batch, Outcome, essence
+from simplace.oracle.machine import Machine
 
 
 def test_programs_in_a_row_begin_anew_after_a_difference():
@@ -31,3 +38,45 @@ def test_the_essence_of_a_refusal_leaves_out_hash_orders_only():
     assert essence(message) == (
         "No OpKernel was registered to support Op 'Foo' used by {{node a}}Registered devices: [CPU]\n\t [[a]]"
     )
+
+
+def test_a_run_that_goes_on_keeps_its_row(tmp_path):
+    path, date = tmp_path / "random.json", datetime.date(2026, 1, 2)
+    record(path, date, 7, Count(programs=150, in_a_row=150))
+    record(path, date, 8, Count(programs=1))
+    record(path, date, 7, Count(programs=300, in_a_row=120, differing=1, ends=["hung"]))
+    first, second = json.loads(path.read_text())
+    assert (first["seed"], first["programs"]) == (8, 1)
+    assert second == {
+        "date": "2026-01-02", "seed": 7, "programs": 300, "placements": 0, "refused": 0, "nodes": 0, "differing": 1,
+        "in_a_row": 120, "by_chance": 0, "ended": 1,
+    }  # fmt: skip
+
+
+def pretended(differs, ends=""):
+    """Stand in for TensorFlow: what `differs` is true of differs, and the process ends in the program named `ends`."""
+
+    def run(programs, machine):
+        names = list(programs)
+        reached = names[: names.index(ends)] if ends in names else names
+        outcomes = [Outcome(name, "f", 1, 1, ("a (Add)",) if differs(name) else ()) for name in reached]
+        return Batch(tuple(outcomes), {}, f"ended in {ends}" if ends in names else "", tuple(names[len(reached) :]))
+
+    return run
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_rounds_come_in_the_order_of_their_seeds(monkeypatch, jobs):
+    monkeypatch.setattr(runner, "run", pretended(lambda name: name == "p7", ends="p4"))
+    count = Count()
+    found = [(part.first_seed, sorted(part.differing)) for part in rounds(3, 6, 2, count, Machine(), jobs)]
+    assert found == [(3, []), (5, []), (7, [])], "what only one copy of many does is no difference"
+    assert (count.programs, count.in_a_row, count.by_chance, count.ends) == (4, 4, 1, ["ended in p4"])
+
+
+def test_what_differs_each_time_differs(monkeypatch):
+    monkeypatch.setattr(runner, "run", pretended(lambda name: True))
+    count = Count()
+    found = [sorted(part.differing) for part in rounds(3, 4, 2, count, Machine())]
+    assert found == [["p3", "p4"], ["p5", "p6"]]
+    assert (count.differing, count.in_a_row) == (4, 0)

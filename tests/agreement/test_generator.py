@@ -7,7 +7,7 @@ import pytest
 from simplace.agreement import templates
 from simplace.agreement.generator import generate
 from simplace.agreement.prelude import script
-from simplace.agreement.regressions import machine_of, write
+from simplace.agreement.regressions import Case, read, write
 from simplace.errors import TargetError
 from simplace.kernels.table import KernelTable
 from simplace.oracle.machine import Machine
@@ -34,10 +34,21 @@ def test_every_template_is_an_expression():
         assert dtype in (*templates.DTYPES, "", *templates.USES)
 
 
-def test_a_case_says_its_devices(tmp_path):
-    case = tmp_path / "case.py"
-    write(case, generate(1, TABLE, 2), Machine(cpus=2, gpus=3))
-    assert machine_of(case) == Machine(cpus=2, gpus=3)
-    case.write_text("pass\n")
-    with pytest.raises(TargetError, match="says nowhere on which devices"):
-        machine_of(case)
+def test_a_case_is_read_as_it_was_written(tmp_path):
+    case = Case(generate(1, TABLE, 2), Machine(cpus=2, gpus=3))
+    write(tmp_path / "case.py", case, "What it shows.")
+    assert read(tmp_path / "case.py") == case
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def program(name):\n    pass\n", "says nowhere on which devices"),
+        ("# devices: cpu:1,gpu:0\n", "holds no program"),
+    ],
+)
+def test_a_file_that_is_no_case_is_refused(tmp_path, text, why):
+    file = tmp_path / "case.py"
+    file.write_text(text)
+    with pytest.raises(TargetError, match=why):
+        read(file)

@@ -7,10 +7,8 @@ import pytest
 
 from simplace.agreement import runner
 from simplace.agreement.campaign import Count, rounds
-from simplace.agreement.regressions import machine_of
+from simplace.agreement.regressions import read
 from simplace.oracle.machine import Machine
-from simplace.oracle.messages import Options
-from simplace.oracle.oracle import observe
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 PROGRAMS = 100  # on each of two machines: about 20 seconds each
@@ -20,8 +18,8 @@ pytestmark = pytest.mark.tf
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
 def test_a_case_agrees(case):
-    observation = observe(case, (), machine_of(case), Options(max_calls=1000))
-    outcomes = runner.outcomes(observation)
+    kept = read(case)
+    outcomes = runner.run({"p0": kept.source}, kept.machine).outcomes
     assert outcomes, "the case has something to place"
     assert [line for outcome in outcomes for line in outcome.differences] == []
 

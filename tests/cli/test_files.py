@@ -36,7 +36,7 @@ def refused(capsys, *words):
 
 
 def test_show_summarises(graph, capsys):
-    assert main(["show", graph, "--devices", "cpu:1,gpu:1", "--soft"]) == 0
+    assert main(["show", graph, "--devices", "cpu:1,gpu:1", "--soft", "--tensorflow", "2.21"]) == 0
     out = capsys.readouterr().out
     assert "graph: graph, 4 nodes, soft placement on" in out
     assert "CPU:0 → GPU:0" in out
@@ -57,7 +57,7 @@ def test_table_lists_every_node(graph, capsys):
 
 
 def test_json_follows_its_schema(graph, capsys):
-    assert main(["show", graph, "--devices", "cpu:1,gpu:2", "--soft", "--json", "-"]) == 0
+    assert main(["show", graph, "--devices", "cpu:1,gpu:2", "--soft", "--tensorflow", "2.21", "--json", "-"]) == 0
     out, err = capsys.readouterr()
     report = json.loads(out)
     assert report["schema"] == "simplace/placement/1"

@@ -2,10 +2,32 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.devices import DeviceName, DeviceSet, device, local_devices, parse_counts
+from simplace.devices import (
+    DeviceName,
+    DeviceSet,
+    device,
+    local_devices,
+    parse_counts,
+    parse_tasks,
+    seen_from_the_first,
+)
 from simplace.errors import DeviceSpecError
 
 TASK = "/job:localhost/replica:0/task:0/device:"
+
+
+def test_devices_of_other_tasks_are_remote():
+    names = [f"/job:worker/replica:0/task:{task}/device:CPU:0" for task in (1, 0, 1)]
+    devices = seen_from_the_first([*names[:2], "/job:ps/replica:0/task:1/device:GPU:0"])
+    assert [d.is_local for d in devices] == [True, False, False]
+    assert str(devices.home) == "/job:worker/replica:0/task:1"
+    assert seen_from_the_first([]).home == DeviceName()
+
+
+@pytest.mark.parametrize("text", ["", "worker", "0xworker=cpu:1", "worker=", "/job:worker=cpu:1"])
+def test_tasks_that_cannot_be_read_are_refused(text):
+    with pytest.raises(DeviceSpecError, match=r"tasks|device list"):
+        parse_tasks(text)
 
 
 def test_types_go_by_factory_priority_then_name() -> None:

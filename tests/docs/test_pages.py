@@ -32,6 +32,8 @@ def run(command, folder):
         str(folder / Path(word).name) if before in WRITES and word != "-" else word
         for before, word in zip(["", *given], given, strict=False)
     ]
+    if given[1] == "export":
+        words[3] = str(folder / words[3])  # it names its file without an option
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
     done = subprocess.run(
         [sys.executable, "-m", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -44,7 +46,8 @@ def run(command, folder):
 def matches(expected, printed):
     """Say whether the output is as shown; a line `[...]` stands for lines that the page leaves out."""
     parts = [re.escape(part.strip("\n")) for part in f"\n{expected}\n".split(f"\n{CUT}\n")]
-    return re.fullmatch(r"(?:\n|\n.*\n|)".join(parts), printed, flags=re.DOTALL) is not None
+    pattern = r"(?:\n|\n.*\n|)".join(parts)
+    return re.fullmatch(rf"\n*{pattern}\n*", f"\n{printed}\n", flags=re.DOTALL) is not None
 
 
 @pytest.mark.tf
@@ -94,6 +97,8 @@ def test_every_figure_is_drawn_by_a_command_on_a_page():
 def test_a_cut_stands_for_lines_left_out():
     assert matches("a\n[...]\nd", "a\nb\nc\nd")
     assert matches("a\nd", "a\nd")
+    assert matches("[...]\nc\nd", "a\nb\nc\nd")
+    assert matches("a\n[...]", "a\nb")
     assert not matches("a\n[...]\nd", "a\nb\ne")
 
 

@@ -6,9 +6,9 @@ from tests.executor.worlds import Costs, run
 assert ShapeAttr  # the worlds' `shape` is a vector of two floats
 CHAIN = """
     x = Placeholder() @g0 {dtype=float, shape=shape}
-    A = Neg(x) @g0
-    B = Neg(A) @g0
-    C = Neg(B) @g0
+    A = MatMul(x, x) @g0
+    B = MatMul(A, A) @g0
+    C = MatMul(B, B) @g0
 """
 
 
@@ -19,8 +19,16 @@ def test_chain_holds_two_tensors_at_a_time() -> None:
 
 
 def test_identity_shares_its_input() -> None:
-    text = CHAIN.replace("B = Neg(A)", "B = Identity(A)")
+    text = CHAIN.replace("B = MatMul(A, A)", "B = Identity(A)")
     assert run(text).memory[1].peak == 512
+
+
+def test_elementwise_op_writes_into_an_input_that_nobody_else_needs() -> None:
+    text = CHAIN.replace("B = MatMul(A, A)", "B = Neg(A)")
+    assert run(text).memory[1].peak == 512  # x and A, then A alone with B in its place, then that and C
+    assert len([change for change in run(text).trace.memory if change.change > 0]) == 3
+    shared = text + "D = AddV2(A, C) @g0"  # A is needed again, so B is a tensor of its own
+    assert run(shared).memory[1].peak == 768
 
 
 def test_memory_that_runs_out_names_the_op_and_the_tensors() -> None:

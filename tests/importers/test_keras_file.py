@@ -63,6 +63,21 @@ def test_int32_inputs_are_on_the_host(tmp_path: Path) -> None:
     assert program.arg_devices == (HOST, DEFAULT_DEVICE)
 
 
+@pytest.mark.parametrize(
+    ("version", "ops"),
+    [
+        ("2.18", ["Const", "Mul", "Const", "RealDiv", "Erf", "Const", "AddV2", "Mul"]),
+        ("2.19.1", ["Const", "Mul", "Neg", "Const", "Mul", "Erfc", "Mul"]),
+        (None, ["Const", "Mul", "Neg", "Const", "Mul", "Erfc", "Mul"]),
+    ],
+)
+def test_gelu_has_the_ops_of_the_version(version: str | None, ops: list[str], tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.keras", source(), layer("Activation", "gelu", activation="gelu"))
+    (program,) = keras_file.read(path, version)
+    nodes = program.graph.library[program.function or ""].nodes
+    assert [node.op for node in nodes if node.name.startswith("net/")] == ops
+
+
 REFUSED = {
     "layer 'a' (LSTM): the ops of its class are not known": layer("LSTM", "a"),
     "layer 'a' (Mine): the ops of a class of mine are not known": layer("Mine", "a", "mine"),
@@ -242,7 +257,7 @@ def test_every_layer_traces_to_the_ops_of_keras(tmp_path: Path) -> None:
         specs = [tf.TensorSpec(one.shape, one.dtype) for one in model.inputs]
         concrete = tf.function(model).get_concrete_function(specs[0] if len(specs) == 1 else specs)
         traced = concrete.function_def
-        (program,) = keras_file.read(path)
+        (program,) = keras_file.read(path, tf.version.VERSION)
         ours = program.graph.library[program.function or ""]
         wanted, found = wiring(graph_def.function_from_message(traced)), wiring(ours)
         types = [int(arg.dtype) for arg in ours.inputs], [int(arg.dtype) for arg in ours.outputs]

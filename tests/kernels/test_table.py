@@ -10,6 +10,9 @@ import pytest
 
 from simplace.errors import TargetError
 from simplace.graph.dtypes import DataType
+from simplace.importers import protos
+from simplace.kernels import table_file
+from simplace.kernels.difference import write_difference
 from simplace.kernels.search import SYMBOLIC
 from simplace.kernels.table import (
     ArgSpec,
@@ -94,9 +97,48 @@ def test_an_extra_table_comes_on_top() -> None:
     assert "Mine" in table.op_names()
 
 
-def test_no_table_for_a_version() -> None:
-    with pytest.raises(TargetError, match=r"no kernel table for TensorFlow 1\.15\.0; there is one for .*2\.21\.0"):
+def test_no_table_for_another_major_version() -> None:
+    with pytest.raises(TargetError) as caught:
         KernelTable.shipped("1.15.0")
+    there = "2.16.2, 2.17.1, 2.18.1, 2.19.1, 2.20.0, 2.21.0"
+    assert str(caught.value) == f"no kernel table for TensorFlow 1.15.0; there is one for {there}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("2.16.2", "2.16.2 (captured from a Linux build with CUDA)"),
+        ("2.18", "2.18.1 (captured from a Linux build with CUDA)"),
+        ("2.18.0", "2.18.1 (captured from a Linux build with CUDA), the nearest to 2.18.0"),
+        ("2.9", "2.16.2 (captured from a Linux build with CUDA), the nearest to 2.9"),
+        ("2.40.1", "2.21.0 (captured from a Linux build with CUDA), the nearest to 2.40.1"),
+    ],
+)
+def test_the_nearest_table_says_so(asked: str, name: str) -> None:
+    assert KernelTable.shipped(asked).name == name
+
+
+def test_each_version_has_its_own_kernels() -> None:
+    tables = [KernelTable.shipped(version) for version in KernelTable.versions()]
+    counts = {table.version: len(table.op_names()) for table in tables}
+    assert counts == {
+        "2.16.2": 1891, "2.17.1": 1902, "2.18.1": 1899, "2.19.1": 1899, "2.20.0": 1909, "2.21.0": 1910,
+    }  # fmt: skip
+    assert [table.version for table in tables if table.op("DecodeJxl")] == ["2.21.0"]
+
+
+def test_a_difference_is_read_back_as_the_whole_table(tmp_path: Path) -> None:
+    whole = table_file.read(table_file.shipped_path("2.16.2"))
+    again = tmp_path / "again"
+    path = tmp_path / "whole"
+    ops = protos.message_class("OpList")(op=whole.ops.values())
+    kernels = protos.message_class("KernelList")(kernel=[one for ones in whole.kernels.values() for one in ones])
+    about = {key: whole.about[key] for key in ("name", "version")}
+    table_file.write(path, about, ops.SerializeToString(), kernels.SerializeToString())
+    write_difference(path, "2.21.0", again)
+    read = table_file.read(again)
+    assert (read.ops, read.kernels) == (whole.ops, whole.kernels)
+    assert again.stat().st_size < path.stat().st_size / 2
 
 
 def test_a_file_that_is_no_table(tmp_path: Path) -> None:
@@ -123,7 +165,10 @@ def test_capture_writes_what_is_shipped(tmp_path: Path) -> None:
 
     write(tmp_path / "captured")
     captured = KernelTable.load(tmp_path / "captured")
-    if tf.version.VERSION not in KernelTable.versions() or captured.name != KernelTable.shipped().name:
+    if (
+        tf.version.VERSION not in KernelTable.versions()
+        or captured.name != KernelTable.shipped(tf.version.VERSION).name
+    ):
         pytest.skip(f"the shipped table is of another build than {captured.name}")
     shipped = KernelTable.shipped(tf.version.VERSION)
     assert captured.op_names() == shipped.op_names()

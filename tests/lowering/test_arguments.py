@@ -2,7 +2,9 @@
 
 import pytest
 
+from simplace.devices import seen_from_the_first
 from simplace.errors import TargetError
+from simplace.lowering.arguments import refuse_unseen
 from simplace.refusal import Refused
 from tests.lowering.worlds import GPU1, call_program, function, prepared, same
 
@@ -73,3 +75,11 @@ def test_unparsable_device_is_refused_as_in_tensorflow():
 def test_wrong_number_of_argument_devices():
     with pytest.raises(TargetError, match="function 'f' takes 1 arguments, but the devices of 2 are given"):
         prepared(call_program(function("f(x: float) -> y: float", "", {"y": "x"}), devices=(GPU1, GPU1)))
+
+
+def test_an_argument_on_a_task_out_of_sight_is_refused():
+    home, other = "/job:a/replica:0/task:0/device:CPU:0", "/job:b/replica:0/task:0/device:CPU:0"
+    refuse_unseen((home, other, ""), seen_from_the_first([home, other]))
+    with pytest.raises(Refused, match="task:0/device:CPU:0 unknown device"):
+        refuse_unseen(("/job:c/replica:0/task:0/device:CPU:0",), seen_from_the_first([home, other]))
+    refuse_unseen((other,), seen_from_the_first([home]))  # there the placer misses the device

@@ -7,20 +7,44 @@ from pathlib import Path
 
 import pytest
 
+from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded import cost_file
 from simplace.devices import local_devices
 from simplace.errors import ProgramError, TargetError
 from simplace.importers import graph_def
 from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
+from simplace.learnt_order import learn, order, simulated
 from simplace.oracle.measure.measure import measure
 from simplace.placement.placement import Placement
-from simplace.schedule_check import check_schedule
+from simplace.schedule_check import check_schedule, graph_that_ran
 from simplace.scheduling import schedule
 from simplace.simulation import simulate
 from tests.oracle import graphs
 
 GRAPHS = {"layers": graphs.layers(), "chain": graphs.chain_beside_others()}
+MODELS = Path(__file__).parents[2] / "benchmarks" / "accuracy_models.py"
+FIVE = ("even", "uneven", "chain", "cnn", "lstm")
+SCRIPT = """
+import tensorflow as tf
+
+weights = tf.Variable(tf.ones([4, 4]))
+
+@tf.function
+def step(iterator, scale):
+    images, _ = next(iterator)
+    return tf.matmul(images, weights) * scale
+
+@tf.function
+def other(text):
+    return tf.strings.length(text)
+
+data = tf.data.Dataset.from_tensors((tf.ones([2, 4]), tf.zeros([2], tf.int32))).repeat()
+iterator = iter(data)
+for _ in range(3):
+    step(iterator, 2.0)
+other("five")
+"""
 
 
 def placed(file: Path) -> Placement:
@@ -37,31 +61,83 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.tf
 @pytest.mark.parametrize("name", GRAPHS)
 def test_one_thread_runs_in_the_simulated_order_and_time(name: str, tmp_path: Path) -> None:
-    file = written(tmp_path, GRAPHS[name])
-    (found,) = check_schedule(file, placed(file), inter_op=[1], steps=8, warm_up=3)
-    assert found.same_order == found.steps
-    assert 0.95 < found.ratio < 1.05
+    (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=9, warm_up=110, probes=True))
+    assert found.same_order == found.traced
+    assert 0.93 < found.ratio < 1.07
+
+
+@pytest.mark.tf
+@pytest.mark.parametrize("name", FIVE)
+def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
+    measured = measure(f"{MODELS}:{name}", warm_up=0, steps=2, time_limit=900)  # the loop runs its ops 20 times a step
+    (one,) = measured.settings
+    first, second = one.steps
+    learnt = learn(graph_that_ran(measured), one, first, one.kernels, warm=False)
+    assert order(simulated(learnt, one, second, Overheads(), warm=False), second) == second.order
+
+
+@pytest.mark.tf
+@pytest.mark.parametrize("name", FIVE)
+def test_warm_steps_run_in_the_foretold_order_unless_an_average_crosses_the_limit(name: str) -> None:
+    (found,) = check_schedule(measure(f"{MODELS}:{name}", warm_up=110, steps=13, time_limit=900))
+    assert found.same_order > found.traced / 2
+
+
+@pytest.mark.tf
+def test_callers_thread_runs_all_in_turn(tmp_path: Path) -> None:
+    (found,) = check_schedule(measure(written(tmp_path, GRAPHS["layers"]), [(-1, 1)], steps=4, warm_up=2))
+    assert found.same_order == found.traced
 
 
 @pytest.mark.tf
 @pytest.mark.parametrize("warm_up", [0, 150])
 def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> None:
     file = written(tmp_path, graphs.tiny_chains())
-    measured = measure(file, warm_up=warm_up, steps=4)
+    (measured,) = measure(file, warm_up=warm_up, steps=4).settings
     done = schedule(placed(file), inter_op=1, intra_op=1, warm=warm_up > 0)
     nodes = done.priced.graph.nodes
-    simulated = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
+    expected = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
     for step in measured.steps:
-        assert [name for name in step.order if name != "_SOURCE"] == simulated
+        assert [name for name in step.order if name != "_SOURCE"] == expected
 
 
 @pytest.mark.tf
 def test_measured_costs_can_be_used_again(tmp_path: Path) -> None:
     file = written(tmp_path, graphs.tiny_chains())
     costs = tmp_path / "costs.json"
-    found = measure(file, steps=2)
-    costs.write_text(json.dumps(cost_file(found.seconds, intra_op=1, gap_s=found.gap, tensorflow=found.tensorflow)))
+    (found,) = measure(file, steps=2).settings
+    content = cost_file(found.seconds, intra_op=1, fixed=Overheads(op_s=1e-6), tensorflow=found.tensorflow)
+    costs.write_text(json.dumps(content))
     assert schedule(placed(file), costs=str(costs)).makespan_s > 0
+
+
+@pytest.mark.tf
+def test_function_runs_with_the_programs_own_inputs_and_variables(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(SCRIPT)
+    measured = measure(f"{script}:step", [(1, 1), (2, 1), (-1, 1)], steps=2)
+    assert measured.program.name == "step"
+    assert measured.remarks == (
+        "step runs with the inputs of its first call", "one element of the iterator iterator stands for all",
+    )  # fmt: skip
+    ops = {node.op for node in measured.program.graph.nodes}
+    assert {"VarHandleOp", "IdentityN", "MatMul"} <= ops
+    assert not {"Placeholder", "IteratorGetNext"} & ops
+    assert [one.inter_op for one in measured.settings] == [1, 2, -1]
+    assert all("MatMul" in step.order for one in measured.settings for step in one.steps)
+
+
+@pytest.mark.tf
+def test_placeholder_gets_random_numbers(tmp_path: Path) -> None:
+    shape = "shape { dim { size: -1 } dim { size: 3 } }"
+    text = (
+        f'node {{ name: "x" op: "Placeholder" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }} '
+        f'attr {{ key: "shape" value {{ {shape} }} }} }}'
+        'node { name: "y" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }'
+    )
+    measured = measure(written(tmp_path, text), steps=1, batch=5)
+    assert measured.remarks == ("placeholders (x) hold random numbers",)
+    assert measured.settings[0].steps[0].order == ["_SOURCE", "x", "y"]
 
 
 @pytest.mark.tf
@@ -70,6 +146,18 @@ def test_graph_that_cannot_run_gets_one_line(tmp_path: Path) -> None:
         measure(written(tmp_path, 'node { name: "a" op: "NoSuchOp" }'))
 
 
-def test_only_graph_files_are_measured() -> None:
-    with pytest.raises(TargetError, match="only graph files can be measured"):
-        measure(Path("model.py"))
+@pytest.mark.tf
+def test_function_that_is_not_called_gets_one_line(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text("import tensorflow as tf\n")
+    with pytest.raises(TargetError, match=r"the program called no tf\.function g, so there is nothing to run"):
+        measure(f"{script}:g")
+
+
+def test_only_what_runs_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "model.keras"
+    file.write_text("")
+    with pytest.raises(TargetError, match="cannot be measured; give a script"):
+        measure(file)
+    with pytest.raises(TargetError, match="no such file or directory"):
+        measure(tmp_path / "none.py")

@@ -37,6 +37,26 @@ GPU:1:
     )
 
 
+def test_a_reference_is_sent_to_each_reader_after_its_other_inputs() -> None:
+    shown = text("""
+        v = VariableV2() @c {dtype=float, shape=shape}
+        y = Placeholder() @g0 {dtype=float}
+        A = Mul(v, y) @g0
+        B = Neg(v) @g0
+    """)
+    assert (
+        shown[shown.index("GPU:0:") :]
+        == """\
+GPU:0:
+  y = Placeholder(^_SOURCE)
+  A = Mul(v:0/_recv_0, y)
+  v:0/_recv_0 = _Recv(^y)
+  B = Neg(v:0/_recv_1)
+  v:0/_recv_1 = _Recv(^_SOURCE)
+  _SOURCE = NoOp()"""
+    )
+
+
 def test_control_edge_across_devices_sends_a_constant() -> None:
     shown = text("""
         x = Placeholder() @c {dtype=float}

@@ -88,10 +88,10 @@ def test_pass_through_chain_is_drawn_with_its_source() -> None:
 
 def test_twenty_thousand_nodes_take_seconds() -> None:
     placement = graphs.chain(20_000)
-    started = time.perf_counter()
+    started = time.process_time()
     boxes(placement, 40)
     boxes(graphs.chain(5_000, "Identity"), 40)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

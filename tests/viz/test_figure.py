@@ -22,11 +22,11 @@ def test_accepts_figure_without_parts() -> None:
         ),
         (
             {"nodes": (Node("a", "a", kind="blob"),)},  # type: ignore[arg-type]
-            "the kind of node 'a' is 'blob'; choose from: op, scope, argument, result, variable, copy",
+            "the kind of node 'a' is 'blob'; choose from: op, scope, argument, result, variable, copy, send, receive",
         ),
         (
             {"nodes": (Node("a", "a"),), "edges": (Edge("a", "a", "wire"),)},  # type: ignore[arg-type]
-            "the kind of edge 'a' -> 'a' is 'wire'; choose from: data, control, copy",
+            "the kind of edge 'a' -> 'a' is 'wire'; choose from: data, control, copy, tie",
         ),
         ({"direction": "up"}, "the figure's direction is 'up'; choose from: auto, down, right"),
         ({"nodes": (Node("a", "a"), Node("a", "b"))}, "two nodes have the id 'a'; ids must differ"),

@@ -86,7 +86,7 @@ def test_svg_has_no_script_link_or_comment() -> None:
     drawing = draw(FIGURES["hostile"]()).decode()
     root = ElementTree.fromstring(drawing)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
-        "svg", "g", "title", "polygon", "polyline", "path", "ellipse", "text"
+        "svg", "g", "title", "desc", "polygon", "polyline", "path", "ellipse", "text"
     }  # fmt: skip
     assert "<!--" not in drawing
 

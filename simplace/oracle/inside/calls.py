@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import tensorflow as tf
-from tensorflow.python.eager import context, core
+from tensorflow.python.eager import cancellation, context, core
 from tensorflow.python.framework import constant_op, dtypes, errors_impl, ops, tensor_shape
 from tensorflow.python.ops import gen_list_ops, gen_optional_ops, gen_resource_variable_ops
 
 from simplace.oracle.inside import call_device
-from simplace.oracle.inside.devices import Gpus, of_context
+from simplace.oracle.inside.devices import Gpus, of_context, remote
 from simplace.oracle.inside.functions import Functions, Output, shown_name, zeros
+from simplace.oracle.inside.partition_graphs import PartitionGraphs
 from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.source_lines import SourceLines
 from simplace.oracle.messages import Request
 from simplace.oracle.placement_log import Executed, LogLine, Placed
 
-Call = Callable[[], Any]
+Call = Callable[..., Any]
 _CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
 _RETRACES = 50
+_STOP = signal.SIGUSR1  # how another thread stops the program, which may wait for that thread
 _ENDED_INPUTS = 100
 
 
 class Stopped(BaseException):
     """End the user's program: nothing new is to be expected of it."""
+
+
+def _stop_program(number: int, frame: Any) -> None:
+    raise Stopped
 
 
 class CallLimit:
@@ -42,6 +50,7 @@ class CallLimit:
         self._traces: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
         self.has_stopped = False
+        signal.signal(_STOP, _stop_program)
 
     @property
     def has_ended_input(self) -> bool:
@@ -80,20 +89,45 @@ class CallLimit:
         self.has_stopped = True
         at = self._lines.here()
         self._recorder.remark(f"The program was stopped at {at or 'an unknown line'}: {why}.")
-        raise Stopped(why)
+        if threading.current_thread() is threading.main_thread():
+            raise Stopped(why)
+        signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
+        raise SystemExit  # ends this thread without a word
+
+
+class Clusters(Protocol):
+    """Know the cluster that the program has joined, if it has."""
+
+    @property
+    def are_joined(self) -> bool:
+        """Say whether functions may be placed on other tasks than the program's own."""
+
+    def seen_from(self, device: str) -> list[str]:
+        """List the devices that a device's task sees, its own first; () where there is no cluster."""
 
 
 class FunctionCalls:
     """Observe the calls of traced functions."""
 
     def __init__(
-        self, functions: Functions, recorder: Recorder, log: LogFile, limit: CallLimit, gpus: Gpus, request: Request
+        self,
+        functions: Functions,
+        recorder: Recorder,
+        log: LogFile,
+        limit: CallLimit,
+        gpus: Gpus,
+        cuts: PartitionGraphs,
+        clusters: Clusters,
+        request: Request,
     ) -> None:
         self._functions = functions
         self._recorder = recorder
         self._log = log
         self._limit = limit
         self._gpus = gpus
+        self._cuts = cuts
+        self._clusters = clusters
+        self._turn = threading.RLock()
         self._machine = request.machine
         self._narrow = request.options.function
         self._has_told_devices = False
@@ -101,9 +135,16 @@ class FunctionCalls:
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and hand back its values or made-up ones."""
+        if not self._clusters.are_joined:
+            return self._run(name, inputs, scope, call)
+        with self._turn:  # the tasks of a cluster log on threads of their own
+            return self._run(name, inputs, scope, call)
+
+    def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         shown = shown_name(name)
         soft = call_device.soft_placement()
-        arg_devices = [_device_of(tensor) for tensor in inputs]
+        is_remote = task_of(scope or host()) != task_of(host())
+        arg_devices = [_device_of(tensor, scope or host()) for tensor in inputs]
         key = (name, scope, soft, *arg_devices)
         known = self._made_up.get(key)
         if known is not None:
@@ -113,24 +154,37 @@ class FunctionCalls:
             return self._run_compiled(name, inputs, scope, call)
         held = self._hold_variables(inputs)
         start = self._log.end()
-        result, error = self._attempt(call)
+        is_cancelled = not is_remote and self._gpus.emulated and self._spans_tasks(name, arg_devices)
+        result, error = self._attempt(_cancelled(call) if is_cancelled else call)
         del held
-        placed, executed = _until_executed(name, self._log.since(start))
-        refused = error is not None and not executed
+        lines = on_its_thread(name, self._log.since(start, every_thread=True)) if is_remote else self._log.since(start)
+        placed, executed = _until_executed(name, lines)
+        # A coordinator cancels what waits behind a call that failed: that was not placed, nor refused.
+        refused = error is not None and not executed and _code(error) != errors_impl.CANCELLED
         if placed or refused:
-            self._record(name, shown, arg_devices, scope, soft, placed, error if refused else None)
+            self._record(name, shown, arg_devices, scope, soft, placed, error if refused else None, start)
             self._limit.is_new(shown)
         else:
             self._limit.count(shown, self._functions.reads_iterator(name))
         if error is None:
             return result
-        if refused or not self._gpus.have_refused:
+        if refused or not (self._gpus.have_refused or (is_cancelled and executed)):
             raise error
         self._recorder.remark("Emulated GPUs compute nothing: functions that ran on them returned zeros.")
         self._fill_variables(inputs)
         devices = {line.node.name: line.node.device for line in placed}
         self._made_up[key] = devices
         return self._make_up(name, inputs, devices)
+
+    def _spans_tasks(self, name: str, arg_devices: Sequence[str]) -> bool:
+        """Say whether a function of the program's own task may have parts on other tasks.
+
+        Where one of them fails, the others may wait for it for ever.
+        """
+        if not self._clusters.are_joined:
+            return False
+        text, _ = self._functions.library(name)
+        return b"/job:" in text or b"/task:" in text or len({task_of(host()), *map(task_of, arg_devices)}) > 1
 
     def _attempt(self, call: Call) -> tuple[Any, Any]:
         with self._gpus.refusing():
@@ -140,7 +194,15 @@ class FunctionCalls:
                 return None, error
 
     def _record(
-        self, name: str, shown: str, arg_devices: list[str], scope: str, soft: bool, placed: list[Placed], error: Any
+        self,
+        name: str,
+        shown: str,
+        arg_devices: list[str],
+        scope: str,
+        soft: bool,
+        placed: list[Placed],
+        error: Any,
+        start: int,
     ) -> None:
         if self._narrow and shown.split(" ")[0] != self._narrow:
             return
@@ -166,7 +228,9 @@ class FunctionCalls:
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(_code(error)), error.message),
+            devices=remote(self._clusters.seen_from(scope or host()), self._machine),
         )
+        self._cuts.record(self._recorder.programs - 1, start)
 
     def _hold_variables(self, inputs: Sequence[Any]) -> list[Any]:
         """Keep a second reference to each GPU variable's buffer.
@@ -282,10 +346,46 @@ def empty_list() -> Any:
         )
 
 
-def _device_of(tensor: Any) -> str:
-    if getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
-        return host()
-    return getattr(tensor, "device", "") or host()
+def _cancelled(call: Call) -> Call:
+    """Make the call one that is cancelled before it begins: the function is placed, and nothing of it runs."""
+    manager = cancellation.CancellationManager()
+    manager.start_cancel()
+
+    def run() -> Any:
+        return call(cancellation=manager._impl)
+
+    return run
+
+
+def task_of(device: str) -> str:
+    """Take the job, replica and task of a full device name.
+
+    >>> task_of("/job:worker/replica:0/task:1/device:GPU:0")
+    '/job:worker/replica:0/task:1'
+    """
+    return device.partition("/device:")[0]
+
+
+def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """Keep the lines of the one thread that executes the function, or else of the first one that places something."""
+    found = list(lines)
+    threads = [line.thread for line in found if isinstance(line, Executed) and line.op == name]
+    threads += [line.thread for line in found if isinstance(line, Placed)]
+    return (line for line in found if line.thread == threads[0])
+
+
+def _device_of(tensor: Any, target: str) -> str:
+    """Name the device of an input as the task of the call's device `target` sees it.
+
+    What the program's own task hands to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
+    """
+    where, home = getattr(tensor, "device", "") or host(), task_of(target)
+    if task_of(where) != home and task_of(where) != task_of(host()):
+        return where
+    is_copied = task_of(where) != home and getattr(tensor, "dtype", None) != dtypes.resource
+    if is_copied or getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
+        return f"{home}/device:CPU:0"
+    return where
 
 
 def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placed], bool]:

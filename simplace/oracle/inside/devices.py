@@ -18,10 +18,16 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import load_library
 
+from simplace.kernels.table_file import version_key
 from simplace.oracle.machine import GIB, Machine
 
 HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
 _COUNT, _MEMORY = "SIMPLACE_GPU_COUNT", "SIMPLACE_GPU_MEMORY"
+# Pluggable devices have options of their own since TensorFlow 2.18, and name the type of what they list since 2.19.
+_VERSION = version_key(tf.version.VERSION)
+_OPTIONS_FIELD = "pluggable_device_options" if _VERSION >= (2, 18) else "gpu_options"
+_LISTED = "GPU:{}" if _VERSION >= (2, 19) else "{}"
+_COMPUTE_OPTIONS = f"_compute_{_OPTIONS_FIELD}"
 
 
 class Gpus:
@@ -99,14 +105,23 @@ def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, lis
         memory = memory[: copy.device_count["GPU"]]
     _show(len(memory))
     copy.device_count["GPU"] = len(memory)
-    copy.pluggable_device_options.visible_device_list = _gpu_list(memory)
+    _list_gpus(getattr(copy, _OPTIONS_FIELD), memory)
     return copy, memory
 
 
 def of_context(machine: Machine) -> list[dict[str, str]]:
     """Describe the devices of TensorFlow's context, which is made if need be."""
     context.ensure_initialized()
-    return described(list(context.context().devices()), _context_memory(context.context(), machine))
+    names = list(context.context().devices())
+    own = names[0].partition("/device:")[0] + "/"
+    memory = _context_memory(context.context(), machine)
+    return [*described([name for name in names if name.startswith(own)], memory),
+            *remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
+
+
+def remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
+    """Describe devices of other tasks, whose GPUs are whole."""
+    return described(names, [machine.gpu_memory] * len(names))
 
 
 def described(names: list[str], memory: list[int]) -> list[dict[str, str]]:
@@ -163,17 +178,16 @@ def _keep_logging() -> None:
 
 def _split_gpus_by_count(machine: Machine) -> None:
     """Turn the context's visible and logical GPUs into as many whole GPUs of the plugin."""
-    compute = context.Context._compute_device_options
+    compute = getattr(context.Context, _COMPUTE_OPTIONS)
 
-    def compute_counted(self: Any, device_type: str) -> Any:
-        options = compute(self, device_type)
-        if device_type == "PluggableDevice":
-            memory = _context_memory(self, machine)
-            _show(len(memory))
-            options.visible_device_list = _gpu_list(memory)
+    def compute_counted(self: Any) -> Any:
+        options = compute(self)
+        memory = _context_memory(self, machine)
+        _show(len(memory))
+        _list_gpus(options, memory)
         return options
 
-    context.Context._compute_device_options = compute_counted
+    setattr(context.Context, _COMPUTE_OPTIONS, compute_counted)
 
 
 def _context_memory(self: Any, machine: Machine) -> list[int]:
@@ -188,8 +202,10 @@ def _logical_memory(splits: list[list[int]], gpus: int, machine: Machine) -> lis
     return [limit for split in given for limit in split or [machine.gpu_memory]]
 
 
-def _gpu_list(memory: list[int]) -> str:
-    return ",".join(f"GPU:{number}" for number in range(len(memory)))
+def _list_gpus(options: Any, memory: list[int]) -> None:
+    """Write into the options of pluggable devices that all of them are visible, whole."""
+    options.visible_device_list = ",".join(map(_LISTED.format, range(len(memory))))
+    del options.experimental.virtual_devices[:]
 
 
 def _show(gpus: int) -> None:

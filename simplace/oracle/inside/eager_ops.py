@@ -52,7 +52,9 @@ class EagerExecution:
         return self._fast(ctx, op, name, *args)
 
     def _run(self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None) -> Any:
+            if cancellation is not None:
+                return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
             return self._execute(handle, device, op, inputs, attrs, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)
@@ -60,7 +62,7 @@ class EagerExecution:
     def _run_cancelable(
         self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
     ) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation) -> Any:
             return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)

@@ -13,6 +13,7 @@ from typing import Any
 from simplace.oracle import messages
 from simplace.oracle.placement_log import LogLine, read_line
 
+_ADDED_BY_GRPC = re.compile(r"\nAdditional GRPC error information.*", re.DOTALL)
 _ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
 
 
@@ -39,7 +40,7 @@ class Recorder:
 
     def refusal(self, code: str, message: str) -> dict[str, str]:
         """Describe the refusal of a program's placement."""
-        status = _ADDED_BY_PYTHON.sub("", message)
+        status = _ADDED_BY_GRPC.sub("", _ADDED_BY_PYTHON.sub("", message))
         self._refusals.append(status)
         return {"code": code, "message": status}
 
@@ -64,6 +65,12 @@ class Recorder:
         self.event("notes", function=function, nodes=nodes)
 
 
+def logged_thread() -> int:
+    """Give the number that TensorFlow logs for this thread: a forked process goes on with that of its parent."""
+    thread = threading.get_native_id()
+    return int(os.environ.get(messages.FORKED_FROM, thread)) if thread == os.getpid() else thread
+
+
 class LogFile:
     """Read back what TensorFlow has printed to file descriptor 2, which is redirected to this file."""
 
@@ -74,11 +81,14 @@ class LogFile:
         """Tell the position after the last byte written so far."""
         return os.fstat(self._reader).st_size
 
-    def since(self, start: int) -> Iterator[LogLine]:
-        """Yield the log lines of the calling thread after position `start`."""
-        mine = threading.get_native_id()
-        text = os.pread(self._reader, self.end() - start, start).decode(errors="replace")
-        for line in text.splitlines():
+    def since(self, start: int, *, every_thread: bool = False) -> Iterator[LogLine]:
+        """Yield the log lines of the calling thread, or of all, after position `start`."""
+        mine = logged_thread()
+        for line in self.lines_since(start):
             found = read_line(line)
-            if found is not None and found.thread in (mine, None):
+            if found is not None and (every_thread or found.thread in (mine, None)):
                 yield found
+
+    def lines_since(self, start: int) -> list[str]:
+        """Return the lines of all threads after position `start`."""
+        return os.pread(self._reader, self.end() - start, start).decode(errors="replace").splitlines()

@@ -12,8 +12,11 @@ from simplace.kernels import capture
 from simplace.oracle import messages
 from simplace.oracle.inside import devices, files, script, uncalled
 from simplace.oracle.inside.calls import CallLimit, FunctionCalls, Stopped
+from simplace.oracle.inside.clusters import Clusters
 from simplace.oracle.inside.eager_ops import EagerExecution
 from simplace.oracle.inside.functions import Functions
+from simplace.oracle.inside.partition_graphs import PartitionGraphs
+from simplace.oracle.inside.python_facts import PythonFacts
 from simplace.oracle.inside.recorder import LogFile, Recorder
 from simplace.oracle.inside.sessions import SessionRuns
 from simplace.oracle.inside.source_lines import SourceLines
@@ -26,7 +29,7 @@ def run(request: Request) -> bool:
     recorder = Recorder(directory)
     recorder.event("started", tensorflow=tf.version.VERSION)
     _write_registry(request.registry)
-    if request.machine.gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
+    if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
     lines = SourceLines(request.target)
     gpus = devices.prepare(request.machine, request.plugin)
@@ -34,12 +37,17 @@ def run(request: Request) -> bool:
     log = LogFile(directory / messages.LOG)
     limit = CallLimit(request.options.max_calls, recorder, lines)
     functions = Functions(recorder, lines)
-    calls = FunctionCalls(functions, recorder, log, limit, gpus, request)
+    clusters = Clusters(request, recorder)
+    cuts = PartitionGraphs(recorder, log, request.options.partitions)
+    cuts.prepare()
+    calls = FunctionCalls(functions, recorder, log, limit, gpus, cuts, clusters, request)
     eager = EagerExecution(calls, gpus.emulated)
-    sessions = SessionRuns(functions, recorder, log, limit, gpus, lines, request)
-    for watcher in (functions, eager, sessions):
+    sessions = SessionRuns(functions, recorder, log, limit, gpus, cuts, clusters, lines, request)
+    for watcher in (clusters, functions, eager, sessions):
         watcher.watch()
+    lines.watch_autograph()
     lines.watch_device_scopes()
+    PythonFacts(recorder, lines).watch()
     try:
         failure = _run_target(request, recorder, lines, limit)
     finally:

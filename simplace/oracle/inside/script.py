@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simplace.oracle.inside.calls import Stopped
+from simplace.oracle.inside.clusters import NoSuchCluster
 from simplace.oracle.inside.source_lines import SourceLines
 
 
@@ -33,6 +34,8 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
     """Describe how a program ended early: None if it was stopped here or left with status 0."""
     if isinstance(error, Stopped):
         return None
+    if isinstance(error, NoSuchCluster):
+        return {"how": "exited", "text": str(error)}
     if isinstance(error, SystemExit):
         if error.code in (None, 0):
             return None

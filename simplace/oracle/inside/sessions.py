@@ -140,8 +140,11 @@ class SessionRuns:
         return bool(placed)
 
     def _record_cut(self, session: Any, start: int, feeds: Any, fetches: Any, targets: Any) -> None:
-        """Record the subgraphs of a run, which TensorFlow makes when it sees these feeds and fetches first."""
-        if session._simplace_program >= 0:
+        """Record the subgraphs of a run, which TensorFlow makes when it sees these feeds and fetches first.
+
+        A master cuts the graph for its tasks on threads of its own, which the log does not always tell apart.
+        """
+        if session._simplace_program >= 0 and not session._simplace_remote:
             self._cuts.record(session._simplace_program, start, _endpoints(feeds, fetches, targets))
 
     def _attempt(self, call: Any) -> tuple[Any, errors_impl.OpError | None]:

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tensorflow.python.autograph.pyct import origin_info
 from tensorflow.python.framework import ops
 from tensorflow.python.util import tf_stack
 
 import simplace
 
+_GENERATED = "__autograph_generated_file"
 _OWN = str(Path(simplace.__file__).parent) + os.sep
 
 
@@ -28,6 +30,19 @@ class SourceLines:
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
         self._libraries = (_OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
+        self._generated: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def watch_autograph(self) -> None:
+        """Keep the map of each file that AutoGraph generates: TensorFlow itself forgets it on other threads."""
+        create = origin_info.create_source_map
+
+        def create_kept(nodes: Any, code: str, filepath: str) -> Any:
+            made = create(nodes, code, filepath)
+            for generated, written in made.items():
+                self._generated[generated.filename, generated.lineno] = (written.loc.filename, written.loc.lineno)
+            return made
+
+        origin_info.create_source_map = create_kept
 
     def watch_device_scopes(self) -> None:
         """Make each `tf.device` entered from now on remember the user's line instead of TensorFlow's."""
@@ -67,8 +82,9 @@ class SourceLines:
 
     def _last_shown(self, trace: Any) -> str:
         for frame in reversed(list(trace)):
-            if shown := self._shown(frame.filename):
-                return f"{shown}:{frame.lineno}"
+            filename, line = self._generated.get((frame.filename, frame.lineno), (frame.filename, frame.lineno))
+            if shown := self._shown(filename):
+                return f"{shown}:{line}"
         return ""
 
     def _shown(self, filename: str) -> str:
@@ -78,7 +94,7 @@ class SourceLines:
         return known
 
     def _classify(self, filename: str) -> str:
-        if filename.startswith("<"):
+        if filename.startswith("<") or _GENERATED in filename:
             return ""
         whole = os.path.abspath(filename)
         if whole != self._script and os.path.realpath(whole).startswith(self._libraries):

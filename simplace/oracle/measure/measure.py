@@ -1,35 +1,54 @@
-"""Measure a graph file on this computer's CPU: start the child, read what it saw."""
+"""Measure a graph, a SavedModel or a script's function on this computer's CPU: start the child, read what it saw."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
+import simplace
 from simplace.errors import ProgramError, TargetError
+from simplace.importers import graph_def
+from simplace.importers.program import Program
+
+_SUFFIXES = (".pb", ".pbtxt", ".graphdef")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRun:
-    """Say when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping."""
+    """Say when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping.
+
+    `scheduled` is when the executor decided that it was ready.
+    """
 
     name: str
     kernel_start: int
     kernel_end: int
     start: int
     end: int
+    scheduled: int = 0
 
 
 @dataclass(frozen=True)
 class MeasuredStep:
-    """Hold one traced step: its nodes by start."""
+    """Hold one traced step: its nodes by start.
+
+    `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
+    machine with enough cores. `untraced` is the wall time of a step beside it that was not traced, with its own delay.
+    """
 
     runs: tuple[NodeRun, ...]
+    delay: int = 0
+    untraced: int = 0
+    untraced_delay: int = 0
 
     @property
     def span(self) -> int:
@@ -42,6 +61,14 @@ class MeasuredStep:
         times: dict[str, list[int]] = {}
         for run in self.runs:
             times.setdefault(run.name, []).append(run.end - run.start)
+        return {name: fmean(found) / 1e9 for name, found in times.items()}
+
+    @property
+    def kernel_seconds(self) -> dict[str, float]:
+        """Map each node to the time of its kernel alone; the mean over iterations of a loop."""
+        times: dict[str, list[int]] = {}
+        for run in self.runs:
+            times.setdefault(run.name, []).append(run.kernel_end - run.kernel_start)
         return {name: fmean(found) / 1e9 for name, found in times.items()}
 
     @property
@@ -71,51 +98,121 @@ class Measurement:
         names = sorted({run.name for step in self.steps for run in step.runs})
         return {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
 
+    @cached_property
+    def kernels(self) -> dict[str, float]:
+        """Map each node to the median of its kernel's times over the steps, in seconds."""
+        found = [step.kernel_seconds for step in self.steps]
+        names = sorted({name for one in found for name in one})
+        return {name: median(one[name] for one in found if name in one) for name in names}
+
     @property
     def gap(self) -> float:
         """Return the median time between two nodes, in seconds; 0 for several threads, where it says nothing."""
         return median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Hold all that one child measured: the graph that ran, and its steps a thread setting.
+
+    `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
+    in the place of its inputs; `remarks` say what they were. `targets` are the nodes
+    that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
+    `calibration.overheads` reads, by name, {} where they were not asked for.
+    """
+
+    program: Program
+    settings: tuple[Measurement, ...]
+    targets: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    probes: Mapping[str, tuple[tuple[NodeRun, ...], ...]] = field(default_factory=dict)
+
+
 def measure(
-    graph: Path,
+    target: str | Path,
+    settings: Sequence[tuple[int, int]] = ((1, 1),),
     *,
-    inter_op: int = 1,
-    intra_op: int = 1,
+    arguments: Sequence[str] = (),
     cpus: int = 1,
     warm_up: int = 3,
     steps: int = 10,
+    batch: int = 32,
     onednn: bool = False,
+    probes: bool = False,
     time_limit: float = 300.0,
-) -> Measurement:
-    """Run a .pb or .pbtxt graph without placeholders and trace `steps` steps after `warm_up` untraced ones.
+) -> Measured:
+    """Run a graph file, a SavedModel or a script's function; trace `steps` steps after `warm_up` untraced ones.
 
+    The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
+    file; without a name the largest function is taken. `settings` are pairs (inter-op, intra-op), whose steps
+    alternate. A function runs with the inputs of its first call in the program, a signature or a placeholder with
+    random numbers of its declared shape, where `batch` stands for an unknown first dimension.
     `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its layout pass then makes those nodes
     anew in another order (reverse post-order), which changes the order of execution too.
 
-    Raises `TargetError` for other files and `ProgramError` where TensorFlow could not run it.
+    With `probes` the executor's fixed times are measured beside.
+
+    Raises `TargetError` for other targets and `ProgramError` where TensorFlow could not run it.
     """
-    if graph.suffix not in (".pb", ".pbtxt", ".graphdef"):
-        raise TargetError(f"{graph}: only graph files can be measured: .pb, .pbtxt or .graphdef")
+    path, kind, function = _parsed(str(target))
     with tempfile.TemporaryDirectory(prefix="simplace-") as scratch:
-        request, answer = Path(scratch, "request.json"), Path(scratch, "answer.json")
-        wanted = {"graph": str(graph), "answer": str(answer), "inter_op": inter_op, "intra_op": intra_op, "cpus": cpus}
-        wanted |= {"warm_up": warm_up, "steps": steps, "onednn": onednn}
+        request, answer, graph = (Path(scratch, name) for name in ("request.json", "answer.json", "graph.pb"))
+        wanted = {"path": str(path), "kind": kind, "function": function, "arguments": list(arguments), "batch": batch}
+        wanted |= {"answer": str(answer), "graph": str(graph), "settings": [list(one) for one in settings]}
+        wanted |= {"cpus": cpus, "warm_up": warm_up, "steps": steps, "onednn": onednn, "probes": probes}
         request.write_text(json.dumps(wanted), encoding="utf-8")
-        _run_child(graph, request, time_limit)
+        _run_child(str(target), request, time_limit)
         values = json.loads(answer.read_text(encoding="utf-8"))
-    traced = tuple(MeasuredStep(tuple(NodeRun(*event) for event in step["events"])) for step in values["steps"])
-    return Measurement(values["tensorflow"], inter_op, intra_op, traced)
+        if "refused" in values:
+            raise TargetError(f"{target}: {values['refused']}")
+        program = Program(values["name"], "graph", graph_def.parse(graph.read_bytes()), soft_placement=True)
+    found = tuple(
+        Measurement(values["tensorflow"], inter_op, intra_op, tuple(_step(step) for step in own))
+        for (inter_op, intra_op), own in zip(settings, values["settings"], strict=True)
+    )
+    seen = {
+        name: tuple(tuple(NodeRun(*event) for event in events) for events in own)
+        for name, own in values["probes"].items()
+    }
+    return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen)
 
 
-def _run_child(graph: Path, request: Path, time_limit: float) -> None:
-    command = [sys.executable, "-m", "simplace.oracle.measure.child", str(request)]
+def _parsed(target: str) -> tuple[Path, str, str]:
+    """Split a target into path, kind and function."""
+    path, function = Path(target), ""
+    if not path.exists() and ":" in target:
+        file, _, function = target.rpartition(":")
+        path = Path(file)
+    if not path.exists():
+        raise TargetError(f"{path}: no such file or directory; give a script, a SavedModel directory or a graph file")
+    if path.is_dir():
+        return path, "saved_model", function
+    if path.suffix == ".py":
+        return path, "script", function
+    if path.suffix in _SUFFIXES:
+        return path, "graph", ""
+    raise TargetError(f"{path}: cannot be measured; give a script, a SavedModel directory, or {', '.join(_SUFFIXES)}")
+
+
+def _step(values: dict[str, object]) -> MeasuredStep:
+    events = values["events"]
+    assert isinstance(events, list), "the child lists events"
+    numbers = [values[name] for name in ("delay", "untraced", "untraced_delay")]
+    return MeasuredStep(tuple(NodeRun(*event) for event in events), *numbers)  # type: ignore[arg-type]
+
+
+def _run_child(target: str, request: Path, time_limit: float) -> None:
+    command = [sys.executable, "-c", "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.measure.child "
+               "import main; sys.exit(main(sys.argv[2]))", str(Path(simplace.__file__).resolve().parents[1]),
+               str(request)]  # fmt: skip
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit, env=os.environ)
     except subprocess.TimeoutExpired:
-        raise ProgramError(f"{graph}: TensorFlow did not finish within {time_limit:g} s; measure fewer steps") from None
+        raise ProgramError(
+            f"{target}: TensorFlow did not finish within {time_limit:g} s; measure fewer steps"
+        ) from None
     if done.returncode:
         last = [line for line in done.stderr.strip().splitlines() if line.strip()]
         raise ProgramError(
-            f"{graph}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr
+            f"{target}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr
         )

@@ -70,6 +70,24 @@ def extended():
     yield tf.shape(a + w), v1.assign(v, a)
 
 
+def pulled_elsewhere():
+    """What a run placed stays, whatever the nodes added later ask of their groups."""
+    v = v1.get_variable("v", [2], use_resource=True)
+    r = v1.get_variable("r", [2], use_resource=False)
+    noise = tf.random.uniform([2])
+    number = tf.constant([1.0, 2.0])
+    yield v + r + noise + number
+    with tf.device(LAST):
+        moved = [v.assign([1.0, 2.0]), v1.assign(r, [1.0, 2.0])]
+        text = tf.strings.as_string(noise * number)
+    yield moved, text
+    with v1.colocate_with(noise), tf.device("/CPU:0"):
+        late = tf.sin(number)
+    with tf.device(FIRST):
+        w = v1.get_variable("w", [2], use_resource=True)
+    yield late, v1.assign(w, v), w
+
+
 def feeds_and_fetches():
     x = v1.placeholder(tf.float32, [2])
     yield x * 2.0, tf.strings.as_string(x), tf.shape(x)
@@ -98,6 +116,7 @@ for build in (
     control_flow,
     device_functions,
     extended,
+    pulled_elsewhere,
     feeds_and_fetches,
     datasets,
 ):

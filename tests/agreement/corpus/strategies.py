@@ -4,8 +4,13 @@ import contextlib
 
 import tensorflow as tf
 
-GPUS = [gpu.name for gpu in tf.config.list_logical_devices("GPU")]
-DEVICES = GPUS or [cpu.name for cpu in tf.config.list_logical_devices("CPU")]
+
+def local(kind):
+    return [each.name for each in tf.config.list_logical_devices(kind) if "/job:" not in each.name]
+
+
+GPUS = local("GPU")
+DEVICES = GPUS or local("CPU")
 
 
 def train(name, strategy, reduce=True):

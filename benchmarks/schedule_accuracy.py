@@ -1,0 +1,44 @@
+"""Compare simulated with real steps of five programs, on this computer's CPU.
+
+Run: python benchmarks/schedule_accuracy.py [--steps N] [PROGRAM ...]. Each step that TensorFlow traces is simulated
+with the node times of that step; the executor's fixed times are measured beside, on graphs of their own. Steps in
+which threads had to wait for a core are left out where there are enough others, so a quiet computer is worth much.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from simplace.oracle.measure.measure import measure
+from simplace.schedule_check import check_schedule, fixed_times
+
+PROGRAMS = ("even", "uneven", "chain", "cnn", "lstm")
+MODELS = Path(__file__).with_name("accuracy_models.py")
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)} (default: all)")
+    parser.add_argument("--steps", type=int, default=40, help="steps to trace (default: %(default)s)")
+    options = parser.parse_args()
+    print("| program | inter-op | measured ms | simulated ms | ratio | quartiles | same order | disturbed |")
+    print("|---|---|---|---|---|---|---|---|")
+    fixed = []
+    for name in options.programs or PROGRAMS:
+        measured = measure(
+            f"{MODELS}:{name}", [(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, time_limit=900
+        )
+        for one in check_schedule(measured):
+            print(
+                f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "
+                f"| {one.low:.3f} to {one.high:.3f} | {one.same_order}/{one.traced} | {one.disturbed:.0%} |",
+                flush=True,
+            )
+        fixed.append(f"{name}: {fixed_times(measured)}")
+    print("\nthe executor's fixed times\n", *fixed, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

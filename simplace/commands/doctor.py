@@ -1,0 +1,52 @@
+"""`simplace doctor`: name what fails without a word in a program, or on this computer where no program is named."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from simplace.commands import judging, output
+from simplace.commands import options as words
+from simplace.errors import SimplaceError
+from simplace.progress import progress
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("doctor", help="name what fails without a word, why, and what to write instead; "
+                                 "without a TARGET, check this computer")  # fmt: skip
+    words.add_target(parser, optional=True)
+    judging.add_reports(parser)
+    parser.set_defaults(command=lambda options: _examine(options) if options.target else _check_computer(options))
+
+
+def _check_computer(options: argparse.Namespace) -> int:
+    from simplace.doctor.computer import examine
+    from simplace.views.computer_report import computer_report
+
+    if options.junit or options.sarif:
+        raise SimplaceError("--junit and --sarif report on a program; name a TARGET")
+    facts = examine(os.environ)
+    print(computer_report(facts, output.width(sys.stdout)))
+    return int(any(fact.is_wrong for fact in facts))
+
+
+def _examine(options: argparse.Namespace) -> int:
+    from simplace.doctor.looks import diagnose
+    from simplace.doctor.sentences import verdicts
+    from simplace.targets import parse_target, place
+    from simplace.views.doctor_report import doctor_report
+
+    judging.check_writable(options)
+    with progress() as stage:
+        result = place(options.target, words.settings(options, stage))
+    is_saved = parse_target(options.target).kind != "script"
+    findings = diagnose(result, is_saved=is_saved, environment=os.environ)
+    print(doctor_report(findings, f"{result.target} on {result.devices}", output.width(sys.stdout)))
+    found = verdicts(findings)
+    judging.write_reports(options, found)
+    if result.failure:
+        return output.complain(result.failure)
+    return int(any(finding.level != "note" for finding in findings))

@@ -1,0 +1,81 @@
+"""`simplace export`: write a placement for the viewers that people already have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simplace.commands import options as words
+from simplace.commands import output
+from simplace.errors import DrawingError
+from simplace.progress import progress
+
+if TYPE_CHECKING:
+    from simplace.exports.formats import Export, Format
+    from simplace.result import Result
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("export", help="write the placed graph for TensorBoard, Netron, Model Explorer, "
+                                 "networkx, Perfetto")  # fmt: skip
+    words.add_target(parser)
+    parser.add_argument("file", metavar="FILE", help="the file to write, or a folder for TensorBoard; its ending says "
+                        "the format: .pb, .pbtxt, .graph.json, .nodes.json, .graphml, .trace.json, .report.json, "
+                        ".tfevents")  # fmt: skip
+    parser.add_argument("--format", metavar="NAME", help="tensorboard, graph-def, graph-def-text, model-explorer, "
+                        "model-explorer-data, graphml, chrome-trace or json (default: by FILE's ending)")  # fmt: skip
+    parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest, or all where the "
+                        "format holds several)")  # fmt: skip
+    parser.set_defaults(command=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from simplace.exports.formats import choose, written
+    from simplace.targets import place
+
+    form = choose(options.file, options.format)
+    now = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+    path = _path(options.file, form, now)
+    with progress() as stage:
+        result = words.named(place(options.target, words.settings(options, stage)), options)
+        stage(f"writing {path}")
+        data = written(_material(result, options, now), form)
+    output.write(path, data)
+    print(f"wrote {_what(result, options, form)}: {path}", file=sys.stderr)
+    return output.complain(result.failure) if result.failure else 0
+
+
+def _path(name: str, form: Format, now: float) -> Path:
+    """Return the file to write, after making the folder of a format that wants one."""
+    from simplace.exports.event_file import FILE_NAME
+
+    if form.is_folder and not name.endswith(form.endings):
+        folder = Path(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DrawingError(f"{name}: cannot make the folder: {error.strerror}") from None
+        return folder / FILE_NAME.format(time=int(now))
+    output.check_writable(name)
+    return Path(name)
+
+
+def _material(result: Result, options: argparse.Namespace, now: float) -> Export:
+    from simplace.exports.formats import Export
+    from simplace.scheduling import schedule
+    from simplace.views.device_colours import device_colours
+
+    program = words.one_program(result, options.program)
+    return Export(result, program, device_colours(result.devices), lambda one: schedule(one.placement), now)
+
+
+def _what(result: Result, options: argparse.Namespace, form: Format) -> str:
+    if not form.of_one:
+        return f"{len(result.programs)} programs" if len(result.programs) > 1 else result.programs[0].name
+    name = words.one_program(result, options.program).name
+    return f"{name}, the largest of {len(result.programs)} programs" if len(result.programs) > 1 else name

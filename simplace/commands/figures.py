@@ -1,0 +1,50 @@
+"""The words and the writing of figures, which subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from simplace.commands import options as words
+from simplace.commands import output
+from simplace.progress import progress
+
+if TYPE_CHECKING:
+    from viz import Figure
+    from viz.area import AreaChart
+    from viz.gantt import Gantt
+
+STYLES = ("screen", "paper", "slide", "dark")  # as in viz.style, which `--help` does not wait for
+
+
+def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str], has_boxes: bool = True) -> None:
+    """Add `-o` with the figures to choose from, the first being the default, and their style."""
+    group = parser.add_argument_group("figure")
+    group.add_argument("-o", "--output", metavar="FILE", help=f"draw {what}: {', '.join(output.FIGURES)}")
+    group.add_argument("--figure", choices=figures, default=figures[0], help="what to draw (default: %(default)s)")
+    group.add_argument("--style", choices=STYLES, default=STYLES[0], help="sizes and colours for a screen, a column or "
+                       "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
+    if has_boxes:
+        group.add_argument("--nodes", metavar="N", type=words.positive, help="boxes that a figure may have before name "
+                           "scopes collapse (default: what the style takes)")  # fmt: skip
+
+
+def boxes(options: argparse.Namespace) -> int:
+    """Return how many boxes a figure may have."""
+    from simplace.views.drawing import style_of
+
+    chosen: int | None = options.nodes
+    return style_of(options.style).boxes if chosen is None else chosen
+
+
+def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
+    """Draw to the file of `-o`, and say so on stderr."""
+    from simplace.views.drawing import drawn
+
+    with progress() as stage:
+        stage(f"drawing {options.output}")
+        data = drawn(what, options.output, options.style)
+    output.write(options.output, data)
+    print(f"drew {said}: {options.output}", file=sys.stderr)

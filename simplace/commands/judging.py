@@ -1,0 +1,90 @@
+"""The words `--require`, `--junit` and `--sarif`: judge a result, tell machines, and return the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from simplace.commands import output
+
+if TYPE_CHECKING:
+    from simplace.requirements import Requirement
+    from simplace.result import Result
+    from simplace.verdicts import Problem, Verdict
+
+_SHOWN = 20
+
+
+def add_requirements(parser: argparse.ArgumentParser) -> None:
+    """Add `--require`."""
+    parser.add_argument("--require", metavar="NODES=DEVICES", action="append", default=[],
+                        help="status 1 unless these nodes are there, such as 'MatMul*=gpu:*', 'op:MatMul=gpu:0|gpu:1' "
+                        "or 'dense/*!=cpu:*'; may be repeated")  # fmt: skip
+
+
+def add_reports(parser: argparse.ArgumentParser) -> None:
+    """Add the files for continuous integration."""
+    parser.add_argument("--junit", metavar="FILE", help="write the verdicts as JUnit XML")
+    parser.add_argument("--sarif", metavar="FILE", help="write every problem and finding as SARIF 2.1.0")
+
+
+def check_first(options: argparse.Namespace) -> tuple[Requirement, ...]:
+    """Refuse, before anything runs, files that could not be written; read the requirements."""
+    from simplace.requirements import parse
+
+    check_writable(options)
+    return tuple(parse(text) for text in options.require)
+
+
+def check_writable(options: argparse.Namespace) -> None:
+    """Refuse, before anything runs, files that could not be written."""
+    output.check_writable(getattr(options, "junit", None))
+    output.check_writable(getattr(options, "sarif", None))
+
+
+def judge(result: Result, requirements: Sequence[Requirement], out: TextIO) -> tuple[Verdict, ...]:
+    """Judge a result by requirements; print to `out` whether they are met, or a table of what does not meet them."""
+    from simplace.requirements import violations
+    from simplace.verdicts import of_requirements
+    from simplace.views.requirement_table import requirement_table
+    from viz import to_text
+
+    unmet = violations(result, requirements)
+    if unmet:
+        print(f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.width(out))}", file=out)
+    elif requirements:
+        every = "the requirement is met" if len(requirements) == 1 else f"all {len(requirements)} requirements are met"
+        print(f"\n{every}", file=out)
+    return of_requirements(requirements, unmet)
+
+
+def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], findings: Sequence[Problem] = ()) -> None:
+    """Write the files that were asked for; `findings` are problems that decide nothing."""
+    from simplace.exports.junit import junit
+    from simplace.exports.sarif import sarif
+
+    if options.junit:
+        output.write(options.junit, junit(options.target, verdicts))
+    if options.sarif:
+        problems = [problem for verdict in verdicts for problem in verdict.problems]
+        output.write_json(options.sarif, sarif(options.target, [*problems, *findings], Path.cwd()))
+
+
+def findings(options: argparse.Namespace, result: Result) -> list[Problem]:
+    """Ask the doctor, for the SARIF file alone: what it finds decides nothing."""
+    if not options.sarif:
+        return []
+    from simplace.doctor.looks import diagnose
+    from simplace.doctor.sentences import problem
+    from simplace.targets import parse_target
+
+    is_saved = parse_target(options.target).kind != "script"
+    return [problem(finding) for finding in diagnose(result, is_saved=is_saved, environment=os.environ)]
+
+
+def status(verdicts: Sequence[Verdict]) -> int:
+    """Return 1 if any verdict has a problem, else 0."""
+    return int(any(verdict.problems for verdict in verdicts))

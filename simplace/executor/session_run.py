@@ -1,0 +1,86 @@
+"""What one run of a session makes of a partitioned graph: the part that its targets need, in TensorFlow's own order.
+
+Mirrors PruneForReverseReachability of tensorflow/core/graph/algorithm.cc. The order of more than eight edges out of a
+node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so it can only be learnt from a run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from simplace.graph.build import CONTROL
+from simplace.partition.partition import PartEdge, PartitionedGraph
+
+INLINE_EDGES = 8  # EdgeSet keeps the order in which up to that many edges were added
+
+
+def pruned(graph: PartitionedGraph, targets: Collection[str]) -> PartitionedGraph:
+    """Return the part of a graph that the named nodes need, the whole graph if none of them is in it."""
+    needed = {i for i, node in enumerate(graph.nodes) if node.name in targets}
+    if not needed:
+        return graph
+    senders = {receive: send for send, receive in graph.receiver.items()}
+    work = list(needed)
+    while work:
+        node = work.pop()
+        before = [edge.src for edge in graph.ins[node]] + ([senders[node]] if node in senders else [])
+        work += (new := set(before) - needed)
+        needed |= new
+    needed |= set(graph.sources)
+    number = {old: new for new, old in enumerate(sorted(needed))}
+    outs = [
+        tuple(
+            PartEdge(number[old], edge.src_slot, number[edge.dst], edge.dst_slot)
+            for edge in graph.outs[old]
+            if edge.dst in number
+        )
+        for old in number
+    ]
+    receiver = {number[send]: number[receive] for send, receive in graph.receiver.items() if receive in number}
+    return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=tuple(outs), receiver=receiver)
+
+
+def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Callable[[int], bool]) -> PartitionedGraph:
+    """Order the edges of nodes that have more than eight by when their ends started in a run on one thread.
+
+    `order` names the nodes by start. Each time that a node ran tells something of the ends that followed at once.
+    `stays` says of a node whether it is cheap: cheap ends start in the order of the edges, expensive ones in the
+    reverse order but for the last one, which may start first. Ends that did not run keep their place at the end.
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(order):
+        places.setdefault(name, []).append(place)
+    names = [node.name for node in graph.nodes]
+
+    def learnt(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
+        if len(edges) <= INLINE_EDGES:
+            return edges
+        rank = _ranks(places, names[edges[0].src], [names[edge.dst] for edge in edges])
+        cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])
+        others = [edge for edge in edges if not stays(edge.dst)]
+        expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
+        return tuple(sorted([*cheap, *expensive], key=lambda edge: edge.dst_slot == CONTROL))
+
+    return replace(graph, outs=tuple(learnt(edges) for edges in graph.outs))
+
+
+def _ranks(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) -> dict[str, int]:
+    """Rank the ends of a node so that each of its runs is borne out; ends that followed in none come last."""
+    before: dict[str, set[str]] = {}
+    for place in places.get(node, ()):
+        after = {end: next((p for p in places.get(end, ()) if p > place), -1) for end in ends}
+        # What starts later than all ends could have done was made ready by something else.
+        near = sorted((start, end) for end, start in after.items() if 0 <= start - place <= len(ends))
+        for (_, first), (_, second) in pairwise(near):
+            before.setdefault(second, set()).add(first)
+            before.setdefault(first, set())
+    try:
+        found = list(TopologicalSorter(before).static_order())
+    except CycleError:
+        found = []
+    found += sorted(set(ends) - set(found), key=lambda end: (places.get(end, [sys.maxsize])[0], end))
+    return {end: rank for rank, end in enumerate(found)}

@@ -1,0 +1,83 @@
+"""Write what differs between two results as JSON-ready data, schema simplace/diff/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simplace.changes import Cause, Changes, Move, ProgramChanges
+from simplace.exports.json_report import copy_report, reason_report
+from simplace.result import Result
+from simplace.step_times import StepTimes
+
+SCHEMA = "simplace/diff/1"
+
+
+def report(changes: Changes, times: Sequence[StepTimes] = ()) -> dict[str, Any]:
+    """Return the whole comparison; `times` are the programs' simulated steps, () for none."""
+    known: Sequence[StepTimes | None] = times or [None] * len(changes.programs)
+    return {
+        "schema": SCHEMA,
+        "before": _side(changes.before),
+        "after": _side(changes.after),
+        "differs": changes.differs,
+        "programs": [_program(change, one) for change, one in zip(changes.programs, known, strict=True)],
+        "only_before": [placed.name for placed in changes.only_before],
+        "only_after": [placed.name for placed in changes.only_after],
+    }
+
+
+def _side(result: Result) -> dict[str, Any]:
+    asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
+    return {
+        "target": result.target,
+        "tensorflow": result.tensorflow,
+        "kernels": result.kernels,
+        "devices": [device.name for device in result.devices],
+        "checked": bool(asked) and len(asked) == len(result.programs),
+        "agrees": result.agrees if asked else None,
+        "unchecked": result.unchecked,
+    }
+
+
+def _program(change: ProgramChanges, times: StepTimes | None) -> dict[str, Any]:
+    refused = change.refusals
+    return {
+        "name": change.name,
+        "compared": change.compared,
+        "refused": {"before": refused[0] or None, "after": refused[1] or None},
+        "moves": [_move(change, move) for move in change.moves],
+        "causes": [_cause(cause) for cause in change.causes],
+        "only_before": list(change.only_before),
+        "only_after": list(change.only_after),
+        "copies_lost": [copy_report(change.before.placement, copy) for copy in change.copies_lost],
+        "copies_gained": [copy_report(change.after.placement, copy) for copy in change.copies_gained],
+        "step": None
+        if times is None or times.without
+        else {"before": times.before, "after": times.after, "costs": times.costs},
+    }
+
+
+def _move(change: ProgramChanges, move: Move) -> dict[str, Any]:
+    return {
+        "name": move.name,
+        "op": move.op,
+        "from": move.source,
+        "to": move.target,
+        "root": move.root,
+        "follows_by": move.how or None,
+        "before": reason_report(change.before.placement, move.before),
+        "after": reason_report(change.after.placement, move.after),
+        "source": change.after.placement.notes(move.after).at,
+    }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "given": cause.given or None,
+        "from": cause.roots[0].source,
+        "to": cause.roots[0].target,
+        "roots": [move.name for move in cause.roots],
+        "by_colocation": [move.name for move in cause.colocated],
+        "by_propagation": [move.name for move in cause.propagated],
+    }

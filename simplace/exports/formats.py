@@ -1,0 +1,127 @@
+"""Every format that a placement can be written in, and which one a file's name asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simplace.errors import DrawingError, SimplaceError, choices
+from simplace.exports import event_file, json_report, model_explorer, placed_graph_def
+from simplace.exports.chrome_trace import chrome_trace
+from simplace.exports.graphml import graphml
+from simplace.result import Placed, Result
+from simplace.scheduling import Schedule
+
+
+@dataclass(frozen=True)
+class Export:
+    """Hold what an export is made from.
+
+    `program` is the one that a format of one graph writes. `colours` are "#rrggbb" by full device name, `schedule`
+    simulates a step of a program when a format needs it, `wall_time` is in seconds since 1970.
+    """
+
+    result: Result
+    program: Placed
+    colours: Mapping[str, str]
+    schedule: Callable[[Placed], Schedule]
+    wall_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Describe a format: its name, what it is for, the endings of file names that ask for it, and its writer.
+
+    `is_folder` says that it is written into a folder, under a name of its own. `of_one` says that it holds one
+    program, not all.
+    """
+
+    name: str
+    title: str
+    endings: tuple[str, ...]
+    write: Callable[[Export], bytes]
+    is_folder: bool = False
+    of_one: bool = True
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
+
+
+def _graph_def(export: Export) -> bytes:
+    return placed_graph_def.binary(export.program.placement)
+
+
+def _graph_def_text(export: Export) -> bytes:
+    return placed_graph_def.text(export.program.placement)
+
+
+def _graphml(export: Export) -> bytes:
+    return graphml(export.program.placement)
+
+
+def _tensorboard(export: Export) -> bytes:
+    return event_file.event_file(export.program.placement, export.schedule(export.program), export.wall_time)
+
+
+def _model_explorer(export: Export) -> bytes:
+    return _json(model_explorer.graphs(export.result.target, export.result.programs, export.colours))
+
+
+def _node_data(export: Export) -> bytes:
+    return _json(model_explorer.node_data(export.result.programs, export.colours))
+
+
+def _chrome_trace(export: Export) -> bytes:
+    return _json(chrome_trace(export.schedule(export.program)))
+
+
+def _report(export: Export) -> bytes:
+    return _json(json_report.report(export.result))
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("tensorboard", "TensorBoard: a folder to give as --logdir, with simulated step times",
+           (".tfevents",), _tensorboard, is_folder=True),
+    Format("graph-def", "GraphDef with the assigned devices: TensorFlow, Netron", (".pb",), _graph_def),
+    Format("graph-def-text", "the same as text: TensorBoard's upload, Netron", (".pbtxt",), _graph_def_text),
+    Format("model-explorer", "Model Explorer's graph, coloured by device", (".graph.json",), _model_explorer,
+           of_one=False),
+    Format("model-explorer-data", "Model Explorer's node data: the devices", (".nodes.json",), _node_data,
+           of_one=False),
+    Format("graphml", "GraphML: Gephi, yEd, Cytoscape, networkx", (".graphml",), _graphml),
+    Format("chrome-trace", "the simulated step: Perfetto, chrome://tracing", (".trace.json",), _chrome_trace),
+    Format("json", "everything, as `show --json` writes it", (".report.json",), _report, of_one=False),
+)  # fmt: skip
+
+
+def choose(file: str, name: str | None) -> Format:
+    """Return the format called `name`, or else the one that the file's name asks for; raise `DrawingError`.
+
+    >>> choose("model.pbtxt", None).name, choose("logs/", "tensorboard").name
+    ('graph-def-text', 'tensorboard')
+    """
+    if name is not None:
+        found = [each for each in FORMATS if each.name == name]
+        if not found:
+            raise DrawingError(f"{name!r} is not a format; the formats are {choices(each.name for each in FORMATS)}")
+        return found[0]
+    for each in FORMATS:
+        if file.endswith(each.endings):
+            return each
+    endings = choices(ending for each in FORMATS for ending in each.endings)
+    names = choices(each.name for each in FORMATS)
+    raise DrawingError(f"{file}: cannot tell the format by the name; end it in {endings}, or say --format: {names}")
+
+
+def written(export: Export, form: Format) -> bytes:
+    """Write one format; raise `SimplaceError` for a program that TensorFlow refuses to place, where that matters."""
+    placement = export.program.placement
+    if form.of_one and placement.refusal is not None:
+        raise SimplaceError(
+            f"{export.program.name}: TensorFlow refuses to place this graph, so there is nothing to export; "
+            "`simplace show` says why"
+        )
+    return form.write(export)

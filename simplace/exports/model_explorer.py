@@ -1,0 +1,166 @@
+"""Write placed graphs as Model Explorer's JSON: a graph a program, and node data that colours nodes by device.
+
+Values are strings, as its reader wants them; nodes that decided a device are links. See
+https://github.com/google-ai-edge/model-explorer/wiki/4.-API-Guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simplace.explain import sentence
+from simplace.graph import dtypes
+from simplace.graph.node_def import Shape
+from simplace.partition.shapes import TensorSizes
+from simplace.partition.transfers import Copy
+from simplace.placement import reasons as why
+from simplace.placement.placement import Placement
+from simplace.result import Placed
+
+_COPY_COLOUR = "#b3261e"
+_MOST_MEMBERS = 50  # links of one node
+
+
+def graphs(target: str, programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[str, Any]:
+    """Return a graph collection; `colours` are "#rrggbb" by full device name."""
+    ids = _graph_ids(programs)
+    made = [_graph(graph_id, placed, colours) for graph_id, placed in zip(ids, programs, strict=True)]
+    return {"label": f"{target}, placed by simplace", "graphs": made}
+
+
+def node_data(programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[str, Any]:
+    """Return the device of each node by graph, for `model-explorer graph.json --node_data_paths=FILE`.
+
+    The values are text, so that a group shows how many of its nodes are on each device.
+    """
+    return {
+        graph_id: {
+            "name": "device",
+            "results": {
+                node.name: {"value": _short(placed.placement, node.device), "bgColor": _colour(node.device, colours)}
+                for node in placed.placement.nodes
+            },
+            "showExpandedSummaryOnGroupNode": True,
+        }
+        for graph_id, placed in zip(_graph_ids(programs), programs, strict=True)
+    }
+
+
+def _graph_ids(programs: Sequence[Placed]) -> list[str]:
+    """Give each program a name of its own: several programs may share one."""
+    seen: dict[str, int] = {}
+    ids = []
+    for placed in programs:
+        seen[placed.name] = seen.get(placed.name, 0) + 1
+        ids.append(placed.name if seen[placed.name] == 1 else f"{placed.name} ({seen[placed.name]})")
+    return ids
+
+
+def _graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[str, Any]:
+    placement = placed.placement
+    sizes = TensorSizes(placement)
+    facts = {
+        "devices": str(placement.devices),
+        "soft placement": "on" if placement.soft_placement else "off",
+        "called on": placement.default.short if placement.default else "",
+    }
+    return {
+        "id": graph_id,
+        "nodes": [_node(placement, i, sizes, colours) for i in range(2, len(placement.graph))],
+        "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}},
+        "tasksData": {"edgeOverlaysDataListLeftPane": [_overlay(placement, placed.copies)]},
+    }
+
+
+def _node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str, str]) -> dict[str, Any]:
+    graph, device = placement.graph, placement.device(i)
+    scope, _, label = graph.names[i].rpartition("/")
+    edges = [
+        {
+            "sourceNodeId": graph.names[graph.edge_src[e]],
+            "sourceNodeOutputId": str(graph.edge_src_slot[e]),
+            "targetNodeInputId": str(graph.edge_dst_slot[e]),
+        }
+        for e in graph.in_edges[i]
+        if graph.edge_src[e] > 1
+    ]
+    outputs = [
+        {"id": str(slot), "attrs": [{"key": "type", "value": f"{dtypes.name(t)} {_dims(sizes.shape(i, slot))}"}]}
+        for slot, t in enumerate(graph.out_types[i])
+    ]
+    return {
+        "id": graph.names[i],
+        "label": label or graph.names[i],
+        "namespace": scope,
+        "attrs": _attrs(placement, i),
+        "incomingEdges": edges,
+        "outputsMetadata": outputs,
+        "style": {"backgroundColor": _colour(device, colours)},
+    }
+
+
+def _attrs(placement: Placement, i: int) -> list[dict[str, Any]]:
+    graph = placement.graph
+    said = {
+        "op": graph.ops[i],
+        "device": _short(placement, placement.device(i)),
+        "requested": graph.requested[i],
+        "line": placement.notes(i).at,
+    }
+    if i not in placement.decisions:
+        return _pairs(said)
+    reason = why.reason(placement, i)
+    said["because"] = sentence(placement, reason)
+    links = {
+        "because of": [
+            node for name in ("leader", "producer", "source", "input") if (node := _named(reason, name)) > 1
+        ],
+        "colocated with": [node for node in why.group_of(placement, i) if node != i][:_MOST_MEMBERS],
+    }
+    linked = [
+        {"key": key, "value": {"type": "node_ids", "nodeIds": [graph.names[node] for node in nodes]}}
+        for key, nodes in links.items()
+        if nodes
+    ]
+    return _pairs(said) + linked
+
+
+def _named(reason: why.Reason, name: str) -> int:
+    found = getattr(reason, name, -1)
+    return found if isinstance(found, int) and found != reason.node else -1
+
+
+def _pairs(said: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in said.items() if value]
+
+
+def _overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
+    names = placement.graph.names
+    edges = [
+        {
+            "sourceNodeId": names[copy.producer],
+            "targetNodeId": names[consumer],
+            "label": f"{_short(placement, copy.source)} → {_short(placement, copy.target)}",
+        }
+        for copy in copies
+        if copy.source != copy.target and not copy.is_control
+        for consumer in copy.consumers
+    ]
+    overlay = {"name": "copies between devices", "edgeColor": _COPY_COLOUR, "edges": edges}
+    return {"type": "edge_overlays", "name": "simplace", "overlays": [overlay]}
+
+
+def _colour(device: str, colours: Mapping[str, str]) -> str:
+    return colours.get(device, "#ffffff")
+
+
+def _short(placement: Placement, device: str) -> str:
+    found = placement.devices.find(device)
+    return found.short if found is not None else device or "not placed"
+
+
+def _dims(shape: Shape) -> str:
+    if shape is None:
+        return "of unknown rank"
+    return "[" + ",".join("?" if size < 0 else str(size) for size in shape) + "]"

@@ -1,0 +1,55 @@
+"""Write a placed graph as a GraphDef whose nodes hold the devices that they were assigned.
+
+The graph is the one that TensorFlow's placer sees: calls inlined, control flow lowered. What the program asked for and
+why the device was chosen are attributes that begin with an underscore, which TensorFlow passes over. Constants are
+written without their content, functions that are still called (of datasets, say) by name only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf import text_format
+
+from simplace.explain import sentence
+from simplace.exports.attr_values import write_attrs
+from simplace.importers import protos
+from simplace.placement import reasons as why
+from simplace.placement.placement import Placement
+
+REQUESTED, BECAUSE, SOURCE = "_simplace_requested", "_simplace_because", "_simplace_line"
+
+
+def graph_def(placement: Placement) -> Any:
+    """Return the `GraphDef` message: nodes by id, control inputs last."""
+    message = protos.message_class("GraphDef")()
+    message.versions.producer = placement.program.graph.producer
+    for i in range(2, len(placement.graph)):
+        _write_node(message.node.add(), placement, i)
+    return message
+
+
+def binary(placement: Placement) -> bytes:
+    """Return the graph as a binary GraphDef, the same bytes for the same placement."""
+    written: bytes = graph_def(placement).SerializeToString(deterministic=True)
+    return written
+
+
+def text(placement: Placement) -> bytes:
+    """Return the graph in protobuf's text form, a field a line."""
+    written: str = text_format.MessageToString(graph_def(placement))
+    return written.encode()
+
+
+def _write_node(message: Any, placement: Placement, i: int) -> None:
+    graph = placement.graph
+    message.name, message.op = graph.names[i], graph.ops[i]
+    message.device = placement.device(i)
+    message.input.extend(graph.input_names(i))
+    write_attrs(message.attr, graph.attrs[i])
+    notes = {REQUESTED: graph.requested[i], SOURCE: placement.notes(i).at}
+    if i in placement.decisions:
+        notes[BECAUSE] = sentence(placement, why.reason(placement, i))
+    for key, value in notes.items():
+        if value:
+            message.attr[key].s = value.encode()

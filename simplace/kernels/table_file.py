@@ -1,0 +1,104 @@
+"""The file of a kernel table: a zip with `about.json`, `ops.binpb` (an `OpList`) and `kernels.binpb` (a `KernelList`).
+
+A file may hold a difference only: `about.json` then names in "base" the version of a shipped file that is whole, and
+lists in "differing" the ops whose definition or kernels are not those of the base. What the file says of these ops
+is all there is of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from simplace.errors import TargetError
+from simplace.importers import protos
+
+SUFFIX = ".kernels.zip"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """Hold the messages of a file by op name, the base's included; kernels are in the order of registration."""
+
+    about: Mapping[str, Any]
+    ops: Mapping[str, Any]
+    kernels: Mapping[str, list[Any]]
+
+
+def read(path: str | Path) -> TableFile:
+    """Read a table file, whole or a difference; raise `TargetError` where it is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            about = json.loads(archive.read("about.json"))
+            ops = protos.message_class("OpList").FromString(archive.read("ops.binpb"))
+            kernels = protos.message_class("KernelList").FromString(archive.read("kernels.binpb"))
+        about["name"], about["version"]
+    except OSError as error:
+        raise TargetError(f"kernel table {path} cannot be read: {error.strerror or error}") from error
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, DecodeError) as error:
+        raise TargetError(
+            f"{path} is not a kernel table: {error}; make one with `python -m simplace.kernels.capture PATH`"
+        ) from error
+    by_op: dict[str, list[Any]] = {}
+    for message in kernels.kernel:
+        by_op.setdefault(message.op, []).append(message)
+    own = TableFile(about, {message.name: message for message in ops.op}, by_op)
+    return own if "base" not in about else _on_base(own, read(shipped_path(about["base"])))
+
+
+def write(path: str | Path, about: Mapping[str, Any], ops: bytes, kernels: bytes) -> None:
+    """Write a table file; the same content makes the same bytes."""
+    entries = {"about.json": json.dumps(about, indent=1).encode(), "ops.binpb": ops, "kernels.binpb": kernels}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name, content in entries.items():
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # no time of day: same bytes
+
+
+def shipped_path(version: str) -> Any:
+    """Give the place of the file that comes with simplace for a version."""
+    return _folder().joinpath(version + SUFFIX)
+
+
+def shipped_versions() -> tuple[str, ...]:
+    """List the versions whose files come with simplace, oldest first."""
+    names = (entry.name for entry in _folder().iterdir() if entry.name.endswith(SUFFIX))
+    return tuple(sorted((name.removesuffix(SUFFIX) for name in names), key=version_key))
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Give the numbers of a version, which order it; what follows them ("-rc1") does not count.
+
+    >>> version_key("2.16.2"), version_key("2.21.0-rc1"), version_key("2.18"), version_key("nightly")
+    ((2, 16, 2), (2, 21, 0), (2, 18), ())
+    """
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def is_release_of(version: str, wanted: str) -> bool:
+    """Say whether a version is the wanted one; a wanted "2.18" stands for every patch release of it.
+
+    >>> [is_release_of("2.18.1", wanted) for wanted in ("2.18.1", "2.18", "2.18.0", "2.1", "2")]
+    [True, True, False, False, False]
+    """
+    numbers = version_key(wanted)
+    return version == wanted or (len(numbers) == 2 and version_key(version)[:2] == numbers)
+
+
+def _on_base(own: TableFile, base: TableFile) -> TableFile:
+    differing = set(own.about["differing"])
+    ops = {name: message for name, message in base.ops.items() if name not in differing}
+    kernels = {name: messages for name, messages in base.kernels.items() if name not in differing}
+    return TableFile(own.about, {**ops, **own.ops}, {**kernels, **own.kernels})
+
+
+def _folder() -> Any:
+    return files("simplace.kernels").joinpath("data")

@@ -1,0 +1,42 @@
+"""Request devices that the program did not request, for a what-if."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from simplace.devices import DeviceName, DeviceSet
+from simplace.errors import DeviceSpecError, choices
+from simplace.graph.build import Node
+from simplace.importers.program import Pin
+
+
+def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) -> None:
+    """Request each pin's device for the nodes it matches, as a `tf.device` around them would; later pins win.
+
+    A node that is fixed already, such as an argument, is fixed to the first such device instead; raises
+    `DeviceSpecError` where there is none, for an argument cannot be on a device that does not exist. Doing it twice
+    does no more than doing it once, so that nodes are reached before and after their function is inlined.
+    """
+    for node in nodes if pins else ():
+        for pin in pins:
+            if fnmatchcase(node.name, pin.pattern):
+                _pin(node, pin, devices)
+
+
+def _pin(node: Node, pin: Pin, devices: DeviceSet) -> None:
+    if node.assigned:
+        node.assigned = _existing(node.name, pin.device, devices)
+        return
+    own = DeviceName.parse(node.device) or DeviceName()
+    if pin.device.type is not None:
+        own = own._replace(type=None, id=None)
+    node.device = str(own.overwritten_by(pin.device))
+
+
+def _existing(name: str, wanted: DeviceName, devices: DeviceSet) -> str:
+    found = devices.matching(wanted)
+    if not found:
+        known = choices(device.short for device in devices)
+        raise DeviceSpecError(f"{name} cannot be put on {wanted}, because no such device exists; there are: {known}")
+    return found[0].name

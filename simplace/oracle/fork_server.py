@@ -1,0 +1,54 @@
+"""The process that children are forked from: import TensorFlow once, then fork a child for each request."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+from pathlib import Path
+
+from simplace.oracle import child, messages
+
+
+def main(number: int) -> None:
+    """Serve the requests that come over the socket with this file descriptor until it is closed.
+
+    A request is a JSON object with "request", the path of a request file, and "environment", variables to set; it
+    comes with a file descriptor for the child's standard output. The answer is the child's pid, then its exit status.
+    """
+    _import_tensorflow()
+    request_file = _serve(socket.socket(fileno=number))
+    if request_file is not None:
+        child.main(str(request_file))
+
+
+def _serve(connection: socket.socket) -> Path | None:
+    """Return a request file in each forked child, None in the server when all is done."""
+    own_pid = os.getpid()
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+        if not data:
+            return None
+        request = json.loads(data)
+        pid = os.fork()
+        if pid == 0:
+            connection.close()
+            os.setsid()
+            os.dup2(descriptors[0], 1)
+            os.environ.update(request["environment"])
+            os.environ[messages.FORKED_FROM] = str(own_pid)
+            return Path(request["request"])
+        os.close(descriptors[0])
+        connection.send(str(pid).encode())
+        connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+
+
+def _import_tensorflow() -> None:
+    """Import what children need; what TensorFlow prints meanwhile is of no interest."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    importlib.import_module("simplace.oracle.inside.run")
+    os.dup2(kept, 2)
+    os.close(kept)
+    os.close(nowhere)

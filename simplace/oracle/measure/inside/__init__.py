@@ -1,0 +1,1 @@
+"""What runs in the measuring child process, beside TensorFlow."""

@@ -1,0 +1,118 @@
+"""Traced and untraced steps of a graph, for several thread settings in one process, one after the other in turns.
+
+The steps of the settings alternate, so that all of them see the same machine. `TF_OVERRIDE_GLOBAL_THREADPOOL` and
+pools a session make that possible: TensorFlow's own pools belong to the whole process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+
+from simplace.oracle.measure.inside.runnable import Runnable
+
+v1 = tf.compat.v1
+_LAST_RESORTS = ("Placeholder", "PlaceholderV2")
+
+
+def run(
+    runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int, steps: int
+) -> tuple[list[list[Any]], list[str]]:
+    """Run; return for each setting a list of traced steps, and the names of the nodes that the steps were run for.
+
+    A step has nodes with times, and how disturbed it was.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.graph_util.import_graph_def(runnable.definition, name="")
+        assigned = list(_assignments(runnable.variables))
+    targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
+    found: list[list[Any]] = [[] for _ in settings]
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))) for one in settings]
+        for session in sessions:
+            for assign, place, value in assigned:
+                session.run(assign, {place: value})
+            for _ in range(warm_up):
+                session.run(targets)
+        for _ in range(steps):
+            for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
+                own.append(_step(session, targets, inter_op))
+    return found, [op.name for op in targets]
+
+
+def _config(setting: tuple[int, int], cpus: int) -> Any:
+    inter_op, intra_op = setting
+    config = v1.ConfigProto(
+        inter_op_parallelism_threads=max(0, inter_op),
+        intra_op_parallelism_threads=intra_op,
+        use_per_session_threads=True,
+        device_count={"CPU": cpus},
+        allow_soft_placement=True,
+    )
+    config.graph_options.optimizer_options.opt_level = -1
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
+    return config
+
+
+def _assignments(variables: dict[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    for name, value in variables.items():
+        dtype, shape = tf.as_dtype(value.dtype), tf.TensorShape(value.shape)
+        place = v1.placeholder(dtype, shape)
+        handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
+        yield tf.raw_ops.AssignVariableOp(resource=handle, value=place), place, value
+
+
+def _is_last(op: Any, assigned: list[Any]) -> bool:
+    own = {one for assign, place, _ in assigned for one in (assign, place.op)}
+    is_used = any(out.consumers() for out in op.outputs) or bool(op._control_outputs)
+    return not is_used and op not in own and op.type not in _LAST_RESORTS
+
+
+def _step(session: Any, targets: list[Any], inter_op: int) -> dict[str, Any]:
+    """Trace one step; beside it the wall time of one without tracing, in nanoseconds."""
+    caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
+    plain, plain_delay = _timed(lambda: session.run(targets, options=v1.RunOptions(**caller)))
+    metadata = v1.RunMetadata()
+    options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE, **caller)
+    _, delay = _timed(lambda: session.run(targets, options=options, run_metadata=metadata))
+    return {"events": _events(metadata), "delay": delay, "untraced": plain, "untraced_delay": plain_delay}
+
+
+def _timed(work: Callable[[], Any]) -> tuple[int, int]:
+    """Return the wall time of some work, and how long threads of this process waited for a core meanwhile."""
+    before = _waited()
+    start = time.perf_counter_ns()
+    work()
+    return time.perf_counter_ns() - start, _waited() - before
+
+
+def _waited() -> int:
+    """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
+    total = 0
+    for thread in os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else ():
+        try:
+            total += int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[1])
+        except (OSError, IndexError):
+            continue  # the thread has ended, or the kernel keeps no such statistics
+    return total
+
+
+def _events(metadata: Any) -> list[list[Any]]:
+    """List [node, kernel start, kernel end, start, end, when scheduled] in nanoseconds, by start."""
+    events = []
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            start = node.all_start_nanos
+            ends = (node.op_start_rel_nanos, node.op_end_rel_nanos, 0, node.all_end_rel_nanos)
+            events.append([node.node_name, *(start + one for one in ends), node.scheduled_nanos])
+    events.sort(key=lambda event: event[3])
+    return events

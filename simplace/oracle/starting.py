@@ -1,0 +1,112 @@
+"""Start the child process: as a new Python, or as a fork of one that has imported TensorFlow already."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import simplace
+from simplace.errors import ProgramError
+
+_ROOT = str(Path(simplace.__file__).resolve().parents[1])
+_CHILD = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
+_SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_server import main; main(int(sys.argv[2]))"
+_OF_ONE_RUN = ("TF_DUMP_GRAPH_PREFIX",)  # TensorFlow reads the other variables when it is imported
+
+
+class Child(Protocol):
+    """Wait for a child process as `subprocess.Popen` does; its pid is that of its process group."""
+
+    @property
+    def pid(self) -> int:
+        """Give the number of the process."""
+
+    def poll(self) -> int | None:
+        """Give the exit status, None while the process runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status, negative for a signal; raise `subprocess.TimeoutExpired` after `timeout` s."""
+
+
+Start = Callable[[Path, Mapping[str, str], int | None], Child]  # request file, environment, file for standard output
+
+
+def start_process(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+    """Start a child as a new process."""
+    command = [sys.executable, "-c", _CHILD, _ROOT, str(request_file)]
+    return subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+
+
+class Forks:
+    """Start children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
+
+    Use it in a `with` statement: at its end the processes that were forked from end too.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[tuple[tuple[str, str], ...], socket.socket] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for connection in self._servers.values():
+            connection.close()
+
+    def __call__(self, request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+        """Start a child."""
+        lasting = {name: value for name, value in environment.items() if name not in _OF_ONE_RUN}
+        key = tuple(sorted(lasting.items()))
+        if key not in self._servers:
+            self._servers[key] = _start_server(lasting)
+        own = {name: environment[name] for name in _OF_ONE_RUN if name in environment}
+        message = json.dumps({"request": str(request_file), "environment": own}).encode()
+        connection = self._servers[key]
+        socket.send_fds(connection, [message], [1 if stdout is None else stdout])
+        return _Fork(connection)
+
+
+class _Fork:
+    """Hold a forked child; the server sends its pid, then its exit status, negative for a signal."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._status: int | None = None
+        self.pid = self._receive()
+
+    def poll(self) -> int | None:
+        """Give the exit status, None while the process runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
+        if self._status is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
+            self._status = self._receive()
+        return self._status
+
+    def _receive(self) -> int:
+        answer = self._connection.recv(64)
+        if not answer:
+            raise ProgramError("the process that imports TensorFlow for others has ended")
+        return int(answer)
+
+
+def _start_server(environment: Mapping[str, str]) -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        number = theirs.fileno()
+        command = [sys.executable, "-c", _SERVER, _ROOT, str(number)]
+        subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True)
+    return ours

@@ -1,0 +1,79 @@
+"""Cut down a session's placed graph to what one run needs.
+
+Mirrors tensorflow/core/graph/subgraph.cc: what is fed comes from an argument and what is fetched goes to a result, both
+on the session's first CPU, numbered by name (direct_session.cc, `GetOrCreateExecutors`); only what a result or a target
+depends on is kept.
+"""
+
+from __future__ import annotations
+
+from simplace.errors import NodeNotFoundError
+from simplace.graph import dtypes
+from simplace.graph.build import CONTROL
+from simplace.importers.program import SessionRun
+from simplace.partition.draft import Draft, Rewritten
+from simplace.placement.placement import Placement
+
+_SOURCE = 0
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+
+def prune(placement: Placement, run: SessionRun) -> Rewritten:
+    """Return the graph of a run; raise `NodeNotFoundError` for a name that the placed graph does not have."""
+    draft = Draft(placement)
+    client = placement.devices.devices[0].name
+    for i, feed in enumerate(run.feeds):
+        _feed(draft, *_tensor(placement, feed), client, i)
+    results = [_fetch(draft, *_tensor(placement, fetch), client, i) for i, fetch in enumerate(run.fetches)]
+    wanted = [*results, *(_tensor(placement, target)[0] for target in run.targets)]
+    needed = _behind(draft, wanted)
+    for node in range(2, len(draft.names)):
+        if node not in needed:
+            draft.remove_node(node)
+    return draft.finished()
+
+
+def _feed(draft: Draft, node: int, slot: int, device: str, index: int) -> None:
+    dtype = dtypes.base(draft.out_types[node][slot])
+    name = f"_arg_{draft.names[node]}_{slot}_{index}"
+    argument = draft.add_node(name, "_Arg", device, {"T": dtypes.DataType(dtype), "index": index}, ((), (dtype,)))
+    kept = []
+    moved = [(_SOURCE, CONTROL, argument, CONTROL)]
+    for edge in draft.edges:
+        source, source_slot, end, end_slot = edge
+        if source == node and source_slot == slot:
+            moved.append((argument, 0, end, end_slot))
+        elif source == node and source_slot == CONTROL and draft.ops[node] in _PLACEHOLDERS:
+            moved.append((argument, CONTROL, end, CONTROL))
+        else:
+            kept.append(edge)
+    draft.edges = kept + moved
+
+
+def _fetch(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
+    dtype = dtypes.base(draft.out_types[node][slot])
+    name = f"_retval_{draft.names[node]}_{slot}_{index}"
+    result = draft.add_node(name, "_Retval", device, {"T": dtypes.DataType(dtype), "index": index}, ((dtype,), ()))
+    draft.add_edge(node, slot, result, 0)
+    return result
+
+
+def _behind(draft: Draft, wanted: list[int]) -> set[int]:
+    """Return the nodes that others depend on, themselves included."""
+    before: list[list[int]] = [[] for _ in draft.names]
+    for source, _, end, _ in draft.edges:
+        before[end].append(source)
+    found = set(wanted)
+    while wanted:
+        for source in before[wanted.pop()]:
+            if source not in found:
+                found.add(source)
+                wanted.append(source)
+    return found
+
+
+def _tensor(placement: Placement, name: str) -> tuple[int, int]:
+    node, _, slot = name.partition(":")
+    if node not in placement.graph.ids:
+        raise NodeNotFoundError(f"{placement.program.name} has no node {node!r}")
+    return placement.graph.ids[node], int(slot or 0)

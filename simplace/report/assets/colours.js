@@ -1,0 +1,61 @@
+"use strict";
+// What the colours of the graph mean: a device, a reason or a cost; each has letters too.
+
+const SHARES = [1e-4, 1e-3, 1e-2, 1e-1]; // of the time of all ops: the limits between the colours of costs
+
+class Colouring {
+  constructor(page, program, mode) {
+    this.page = page;
+    this.program = program;
+    this.mode = mode;
+    this.total = mode === "cost" ? program.times.reduce((sum, time) => sum + time, 0) : 0;
+    this.known = new Map();
+  }
+
+  /** Return the sign of one node. */
+  node(node) {
+    if (this.mode === "device") return this.program.deviceSign(this.program.device(node));
+    if (this.mode === "reason") return this.page.rules[this.program.rule(node)] ?? NO_DEVICE;
+    return this.#cost(this.program.times[node]);
+  }
+
+  /** List [sign, count of nodes] of a scope, most frequent first; of costs, the one sign of their sum. */
+  scope(tree, item) {
+    if (!this.known.has(item)) this.known.set(item, this.#scope(tree, item));
+    return this.known.get(item);
+  }
+
+  /** Return the time of an item in nanoseconds. */
+  time(tree, item) {
+    return tree.nodes(item).reduce((sum, node) => sum + this.program.times[node], 0);
+  }
+
+  legend(tree) {
+    if (this.mode !== "cost") return this.scope(tree, 0);
+    return [...SHARES, Infinity].map((_, i) => [costSign(i), null]);
+  }
+
+  #scope(tree, item) {
+    if (this.mode === "cost") return [[this.#cost(this.time(tree, item)), tree.size(item)]];
+    const counts = new Map();
+    for (const node of tree.nodes(item)) {
+      const sign = this.node(node);
+      counts.set(sign, (counts.get(sign) ?? 0) + 1);
+    }
+    return [...counts].sort(([, one], [, other]) => other - one);
+  }
+
+  #cost(time) {
+    const share = this.total ? time / this.total : 0;
+    const place = SHARES.findIndex((limit) => share < limit);
+    return costSign(place < 0 ? SHARES.length : place);
+  }
+}
+
+const COST_SIGNS = [...SHARES, Infinity].map((limit, i) => ({
+  label: i < SHARES.length ? `below ${SHARES[i] * 100}% of the time of all ops` : "10% or more",
+  letters: "▁▂▄▆█"[i],
+  style: `cost cost-${i}`,
+}));
+
+function costSign(place) { return COST_SIGNS[place]; }

@@ -1,0 +1,100 @@
+"use strict";
+// The panel about one node: why it is there, its colocation group, its kernels, its copies, its line.
+
+const SHOWN = 12; // of a list, before a button shows the rest
+
+class Details {
+  constructor(panel, { onGo, onClose }) {
+    this.panel = panel;
+    this.onGo = onGo;
+    this.onClose = onClose;
+  }
+
+  show(program, node) {
+    this.program = program;
+    const { copies, edges } = program.raw;
+    const { out, into } = program.copiesOf(node);
+    const group = program.group(node);
+    const ends = (list, end) => [...list].map((edge) => [edges[end][edge], program.isControl(edge) ? "control" : ""]);
+    this.panel.replaceChildren(
+      make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×"),
+      make("h2", {}, make("bdi", {}, visible(program.name(node)))),
+      this.#facts(node),
+      make("h3", {}, "Why it is there"),
+      make("ol", { id: "reasons" }, ...program.explanation(node).map((parts) => make("li", {}, ...this.spelled(parts)))),
+      ...this.#list("Colocation group", group.map((other) => [other, ""]), "It shares a device with no other node by force."),
+      ...this.#list("Inputs", ends(program.inputs(node), "src"), "None."),
+      ...this.#list("Outputs", ends(program.outputs(node), "dst"), "None."),
+      ...this.#copies("Copied away", out, (copy) => copies.consumers[copy]),
+      ...this.#copies("Copied to it", into, (copy) => [copies.producer[copy]]),
+    );
+    this.panel.hidden = false;
+    this.panel.scrollTop = 0;
+  }
+
+  close() {
+    this.panel.hidden = true;
+    this.onClose();
+  }
+
+  /** Turn the parts of a sentence into elements: nodes become links that lead to them. */
+  spelled(parts) {
+    return parts.map((part) => (typeof part === "string" ? visible(part) : this.#link(part.node, part.text)));
+  }
+
+  #link(node, text) {
+    return make("a", { href: `#node-${node}`, class: "link", "data-node": node, title: visible(text) }, make("bdi", {}, elide(visible(text), 80)));
+  }
+
+  #facts(node) {
+    const { program } = this;
+    const device = program.deviceSign(program.device(node));
+    const rule = program.page.rules[program.rule(node)];
+    const facts = [
+      ["Runs on", [badge(device, true), " ", device.label]],
+      ["Because", rule ? [badge(rule, true), " ", rule.label] : []],
+      ["Op", [program.op(node)]],
+      ["Asked for", [program.column("requested", node) || "no device"]],
+      ["Line", [program.column("at", node)]],
+      ["Device line", [program.column("deviceAt", node)]],
+      ["Kernels", [program.column("kernels", node) || "none here"]],
+      ["Makes", [program.column("outputs", node)]],
+      ["In function", [program.column("function", node)]],
+      ["Takes", program.times ? [duration(program.times[node])] : []],
+    ];
+    return make("dl", {}, ...facts.filter(([, value]) => value.some(Boolean)).flatMap(([term, value]) => [
+      make("dt", {}, term),
+      make("dd", {}, ...value.map((part) => (typeof part === "string" ? visible(part) : part))),
+    ]));
+  }
+
+  #list(title, nodes, none) {
+    const heading = make("h3", {}, title, " ", nodes.length ? make("span", { class: "count" }, nodes.length.toLocaleString("en")) : null);
+    if (!nodes.length) return [heading, make("p", { class: "faint" }, none)];
+    const entry = ([node, note]) => make("li", {}, badge(this.program.deviceSign(this.program.device(node))), " ",
+      this.#link(node, `${this.program.name(node)} (${this.program.op(node)})`), note ? ` ${note}` : "");
+    return [heading, this.#shortened(nodes, entry)];
+  }
+
+  #copies(title, numbers, ends) {
+    if (!numbers.length) return [];
+    const { copies } = this.program.raw;
+    const entry = (copy) => {
+      const [from, to] = [copies.source[copy], copies.target[copy]].map((device) => this.program.deviceSign(device));
+      const memory = ["sourceMemory", "targetMemory"].map((key) => this.program.text(copies[key][copy]));
+      const where = from === to ? ` from ${memory[0]} to ${memory[1]} memory` : "";
+      const what = copies.slot[copy] === CONTROL ? "order only" : `${this.program.text(copies.type[copy])}, ${bytes(copies.size[copy])}`;
+      return make("li", {}, badge(from), " → ", badge(to), ` ${what}${where}: `, ...ends(copy).slice(0, 4).map((node) => [this.#link(node, this.program.name(node)), " "]).flat());
+    };
+    return [make("h3", {}, title, " ", make("span", { class: "count" }, String(numbers.length))), this.#shortened(numbers, entry)];
+  }
+
+  #shortened(values, entry) {
+    const list = make("ul", {}, ...values.slice(0, SHOWN).map(entry));
+    if (values.length <= SHOWN) return list;
+    const more = make("button", { type: "button", onclick: () => list.replaceChildren(...values.slice(0, 2000).map(entry)) },
+      `show ${Math.min(values.length, 2000) === values.length ? "all" : "2,000 of"} ${values.length.toLocaleString("en")}`);
+    list.append(make("li", {}, more));
+    return list;
+  }
+}

@@ -1,0 +1,218 @@
+"use strict";
+// Where boxes and edges go: each open scope is laid out by itself, and edges between scopes run between their boxes.
+
+const LEAF_HEIGHT = 40;
+const SCOPE_HEIGHT = 54;
+const HEADER = 26; // of an open scope
+const PADDING = 14;
+const GAP = 18;
+const TAG = 30; // the letters at a node's left
+const WIDEST = 210;
+const MOST_PORTS = 12; // edges out of an open scope that are drawn inside it; more would be a knot
+
+class Layout {
+  constructor(program, tree, { showControl, subline }) {
+    this.program = program;
+    this.tree = tree;
+    this.showControl = showControl;
+    this.subline = subline; // the small text of a box
+    this.known = new Map();
+    this.homes = this.#homes();
+  }
+
+  /** Forget what changes when an item is opened or closed. */
+  forget(item) {
+    for (const at of [item, ...this.tree.above(item), 0]) this.known.delete(at);
+  }
+
+  /** Lay out the inside of an open item: boxes and edges in its own coordinates. */
+  inside(item, open) {
+    if (!this.known.has(item)) this.known.set(item, this.#inside(item, open));
+    return this.known.get(item);
+  }
+
+  #inside(item, open) {
+    const boxes = this.tree.parts[item].map((part) => this.#box(part, open));
+    const edges = this.#edges(item);
+    const ports = item === 0 ? [] : this.#ports(item);
+    const joined = new Set([...edges, ...ports].flatMap((edge) => [edge.from, edge.to]));
+    const { width, height } = arrange(boxes.filter((box) => joined.has(box.item)), edges, ports);
+    const alone = boxes.filter((box) => !joined.has(box.item));
+    const size = inRows(alone, width, height);
+    return { boxes, edges, ports, ...size, ...led(ports, size.height) };
+  }
+
+  #box(item, open) {
+    const label = elide(visible(elide(this.tree.label[item], 200)), 60);
+    if (this.tree.isScope(item) && open.has(item)) {
+      const inner = this.inside(item, open);
+      const width = Math.max(inner.width + 2 * PADDING, Math.min(textWidth(label) + 60, WIDEST));
+      return { item, inner, label, width, height: inner.height + HEADER + 2 * PADDING, x: 0, y: 0 };
+    }
+    const small = this.subline(item);
+    const isScope = this.tree.isScope(item);
+    const wanted = Math.max(textWidth(label), textWidth(small, 11)) + (isScope ? 24 : TAG + 16);
+    const width = Math.min(Math.max(wanted, isScope ? 120 : 90), WIDEST);
+    return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
+  }
+
+  #edges(item) {
+    const [starts, edges] = this.homes;
+    const found = new Map();
+    for (let i = starts[item]; i < starts[item + 1]; i += 1) {
+      const edge = edges[i];
+      if (this.#isHidden(edge)) continue;
+      const from = this.tree.partHolding(item, this.#end(edge, "src"));
+      const to = this.tree.partHolding(item, this.#end(edge, "dst"));
+      if (from !== to) this.#count(found, from, to, edge);
+    }
+    return [...found.values()];
+  }
+
+  /** Sum up the edges between the parts of an open item and the rest of the graph. */
+  #ports(item) {
+    const { tree, program } = this;
+    const found = new Map();
+    for (const node of tree.nodes(item)) {
+      for (const [edges, isOut] of [[program.outputs(node), true], [program.inputs(node), false]]) {
+        for (const edge of edges) {
+          const other = this.#end(edge, isOut ? "dst" : "src");
+          if (this.#isHidden(edge) || (tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item])) continue;
+          const part = tree.partHolding(item, tree.itemOf[node]);
+          this.#count(found, isOut ? part : "in", isOut ? "out" : part, edge);
+        }
+      }
+    }
+    const all = [...found.values()];
+    return ["in", "out"].flatMap((end) => {
+      const these = all.filter((edge) => edge.from === end || edge.to === end);
+      return these.length <= MOST_PORTS ? these : [];
+    });
+  }
+
+  #count(found, from, to, number) {
+    const key = `${from} ${to}`;
+    let edge = found.get(key);
+    if (!edge) {
+      edge = { from, to, count: 0, control: 0, copies: new Set(), size: 0, points: [] };
+      found.set(key, edge);
+    }
+    edge.count += 1;
+    edge.control += this.program.isControl(number) ? 1 : 0;
+    const copy = this.program.copyOfEdge[number];
+    if (this.program.crosses(number) && !edge.copies.has(copy)) {
+      edge.copies.add(copy);
+      edge.size += Math.max(0, this.program.raw.copies.size[copy]);
+    }
+  }
+
+  #isHidden(edge) { return !this.showControl && this.program.isControl(edge); }
+  #end(edge, end) { return this.tree.itemOf[this.program.raw.edges[end][edge]]; }
+
+  /** Sort all edges by the innermost item that holds both their ends. */
+  #homes() {
+    const { parent, depth } = this.tree;
+    const homes = new Int32Array(this.program.edgeCount);
+    for (let edge = 0; edge < homes.length; edge += 1) {
+      let one = parent[this.#end(edge, "src")];
+      let other = parent[this.#end(edge, "dst")];
+      while (one !== other) {
+        if (depth[one] >= depth[other]) one = parent[one];
+        else other = parent[other];
+      }
+      homes[edge] = one;
+    }
+    return byEnd(homes, parent.length);
+  }
+}
+
+/** Give boxes their places in layers and edges their points; return the size of it all. */
+function arrange(boxes, edges, ports) {
+  if (!boxes.length) return { width: 0, height: 0 };
+  const graph = new dagre.graphlib.Graph();
+  const ranker = edges.length + ports.length > 80 ? "tight-tree" : "network-simplex";
+  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 30, edgesep: 8, ranker });
+  for (const box of boxes) graph.setNode(String(box.item), { width: box.width, height: box.height });
+  for (const end of ["in", "out"]) {
+    if (ports.some((edge) => edge.from === end || edge.to === end)) graph.setNode(end, { width: 1, height: 1 });
+  }
+  for (const edge of [...edges, ...ports]) {
+    const label = edgeLabel(edge);
+    const room = label && !ports.includes(edge) ? { width: textWidth(label, 11) + 6, height: 14, labelpos: "c" } : {};
+    graph.setEdge(String(edge.from), String(edge.to), { ...room });
+  }
+  dagre.layout(graph);
+  for (const box of boxes) {
+    const { x, y } = graph.node(String(box.item));
+    box.x = x - box.width / 2;
+    box.y = y - box.height / 2;
+  }
+  const byItem = new Map(boxes.map((box) => [box.item, box]));
+  const dock = (end, side) => {
+    const box = byItem.get(end);
+    if (!box) return { ...graph.node(end), top: -Infinity, bottom: Infinity };
+    const middle = box.inner?.[side] === undefined ? box.width / 2 : (box.width - box.inner.width) / 2 + box.inner[side];
+    return { x: box.x + middle, top: box.y, bottom: box.y + box.height };
+  };
+  for (const edge of [...edges, ...ports]) {
+    const laid = graph.edge(String(edge.from), String(edge.to));
+    edge.points = docked(laid.points, dock(edge.from, "out"), dock(edge.to, "in"));
+    edge.labelAt = laid.x === undefined ? null : { x: laid.x, y: laid.y };
+  }
+  return normalised(boxes, [...edges, ...ports]);
+}
+
+/** Let a line that runs down leave a box at its bottom and enter one at its top, where the lines inside end. */
+function docked(points, from, to) {
+  const found = [...points];
+  if (found[1].y > from.bottom) found[0] = { x: from.x, y: from.bottom };
+  if (found.at(-2).y < to.top) found[found.length - 1] = { x: to.x, y: to.top };
+  return found;
+}
+
+/** Move everything so that it begins at the origin. */
+function normalised(boxes, edges) {
+  const xs = [...boxes.flatMap((box) => [box.x, box.x + box.width]), ...edges.flatMap((edge) => edge.points.map((p) => p.x))];
+  const ys = [...boxes.flatMap((box) => [box.y, box.y + box.height]), ...edges.flatMap((edge) => edge.points.map((p) => p.y))];
+  const [left, top] = [xs.reduce((a, b) => Math.min(a, b)), ys.reduce((a, b) => Math.min(a, b))];
+  for (const box of boxes) { box.x -= left; box.y -= top; }
+  for (const edge of edges) {
+    edge.points = edge.points.map(({ x, y }) => ({ x: x - left, y: y - top }));
+    if (edge.labelAt) edge.labelAt = { x: edge.labelAt.x - left, y: edge.labelAt.y - top };
+  }
+  return { width: xs.reduce((a, b) => Math.max(a, b)) - left, height: ys.reduce((a, b) => Math.max(a, b)) - top };
+}
+
+/** Lead the lines that enter and leave an open scope to its frame; return where they cross it. */
+function led(ports, height) {
+  const into = ports.filter((edge) => edge.from === "in");
+  const out = ports.filter((edge) => edge.to === "out");
+  for (const edge of into) edge.points.unshift({ x: edge.points[0].x, y: -PADDING - HEADER });
+  for (const edge of out) edge.points.push({ x: edge.points.at(-1).x, y: height + PADDING });
+  return { in: into[0]?.points[0].x, out: out[0]?.points.at(-1).x };
+}
+
+/** Put boxes without edges in rows below the rest. */
+function inRows(boxes, width, height) {
+  if (!boxes.length) return { width, height };
+  const area = boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0);
+  const limit = Math.max(width, Math.sqrt(area * 1.8));
+  let [x, y, row] = [0, height ? height + GAP : 0, 0];
+  let widest = width;
+  for (const box of boxes) {
+    if (x && x + box.width > limit) { x = 0; y += row + GAP; row = 0; }
+    box.x = x;
+    box.y = y;
+    x += box.width + GAP;
+    row = Math.max(row, box.height);
+    widest = Math.max(widest, x - GAP);
+  }
+  return { width: widest, height: y + row };
+}
+
+/** Spell what an edge copies between devices, "" for an edge that stays on one. */
+function edgeLabel(edge) {
+  if (!edge.copies.size) return "";
+  const size = edge.size ? bytes(edge.size) : "";
+  return edge.copies.size > 1 ? `${edge.copies.size} copies${size && `, ${size}`}` : size;
+}

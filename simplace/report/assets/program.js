@@ -1,0 +1,106 @@
+"use strict";
+// One placed program: the columns that the page embeds, with what follows from them.
+
+const CONTROL = -1;
+
+class Program {
+  constructor(raw, page) {
+    this.raw = raw;
+    this.page = page;
+    this.count = raw.nodes.leaf.length;
+    this.schedule = raw.schedule;
+    this.times = raw.schedule.times ?? null;
+    const { src, dst } = raw.edges;
+    this.edgeCount = src.length;
+    [this.outStart, this.outEdges] = byEnd(src, this.count);
+    [this.inStart, this.inEdges] = byEnd(dst, this.count);
+    this.copyOfEdge = this.#copiesOfEdges();
+  }
+
+  text(number) { return this.raw.texts[number]; }
+  leafName(node) { return this.text(this.raw.nodes.leaf[node]); }
+  scope(node) { return this.text(this.raw.nodes.scope[node]); }
+  name(node) { return this.scope(node) + this.leafName(node); }
+  op(node) { return this.text(this.raw.nodes.op[node]); }
+  rule(node) { return this.text(this.raw.nodes.rule[node]); }
+  column(name, node) { return this.text(this.raw.nodes[name][node]); }
+  device(node) { return this.raw.nodes.device[node]; }
+  deviceSign(number) { return this.page.devices[number] ?? NO_DEVICE; }
+  inputs(node) { return this.inEdges.subarray(this.inStart[node], this.inStart[node + 1]); }
+  outputs(node) { return this.outEdges.subarray(this.outStart[node], this.outStart[node + 1]); }
+  isControl(edge) { return this.raw.edges.slot[edge] === CONTROL; }
+
+  /** Say whether an edge leaves its device. */
+  crosses(edge) {
+    const copy = this.copyOfEdge[edge];
+    return copy >= 0 && this.raw.copies.source[copy] !== this.raw.copies.target[copy];
+  }
+
+  /** List the sentences that explain a node, each a list of texts and of {node, text}. */
+  explanation(node) {
+    return this.raw.explanations[node].map((number) => this.sentence(number));
+  }
+
+  sentence(number) {
+    const [template, ...nodes] = this.raw.sentences[number];
+    const parts = this.raw.templates[template].split(/\x01([fnv])/);
+    return parts.map((part, i) => (i % 2 ? this.#mention(part, nodes[(i - 1) / 2]) : part));
+  }
+
+  /** List the other members of a node's colocation group. */
+  group(node) {
+    const number = this.raw.nodes.group[node];
+    if (number < 0) return [];
+    this.groups ??= gather(this.raw.nodes.group);
+    return this.groups.get(number).filter((other) => other !== node);
+  }
+
+  /** List the copies of what a node makes, and of what it uses. */
+  copiesOf(node) {
+    const { producer, consumers } = this.raw.copies;
+    const all = [...producer.keys()];
+    return { out: all.filter((i) => producer[i] === node), into: all.filter((i) => consumers[i].includes(node)) };
+  }
+
+  #mention(kind, node) {
+    const name = this.name(node);
+    const variable = `the variable '${this.column("variable", node)}'`;
+    return { node, text: kind === "f" ? `${name} (${this.op(node)})` : kind === "v" ? variable : name };
+  }
+
+  #copiesOfEdges() {
+    const { producer, slot, target, consumers } = this.raw.copies;
+    const numbers = new Map();
+    for (let i = 0; i < producer.length; i += 1) {
+      for (const consumer of consumers[i]) numbers.set(`${producer[i]}:${slot[i]}:${target[i]}:${consumer}`, i);
+    }
+    const found = new Int32Array(this.edgeCount).fill(-1);
+    if (!numbers.size) return found;
+    const edges = this.raw.edges;
+    const makes = new Set(producer);
+    for (let e = 0; e < this.edgeCount; e += 1) {
+      if (!makes.has(edges.src[e])) continue;
+      found[e] = numbers.get(`${edges.src[e]}:${edges.slot[e]}:${this.device(edges.dst[e])}:${edges.dst[e]}`) ?? -1;
+    }
+    return found;
+  }
+}
+
+const NO_DEVICE = { label: "no device", letters: "–", style: "nowhere" };
+
+/** Sort edge numbers by one of their ends: the edges of node i are those from starts[i] up to starts[i + 1]. */
+function byEnd(ends, count) {
+  const starts = new Int32Array(count + 1);
+  for (const end of ends) starts[end + 1] += 1;
+  for (let i = 0; i < count; i += 1) starts[i + 1] += starts[i];
+  const next = starts.slice();
+  const edges = new Int32Array(ends.length);
+  for (let e = 0; e < ends.length; e += 1) { edges[next[ends[e]]] = e; next[ends[e]] += 1; }
+  return [starts, edges];
+}
+
+function gather(column) {
+  const found = new Map();
+  column.forEach((value, i) => (found.has(value) ? found.get(value).push(i) : found.set(value, [i])));
+  return found;
+}

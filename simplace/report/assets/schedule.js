@@ -1,0 +1,264 @@
+"use strict";
+// The simulated schedule as a Gantt chart: a lane a thread, stream and link; time from left to right.
+
+const LANE = 22;
+const AXIS = 24;
+const NAMES = 190; // pixels for the lanes' names
+const NOTES = 4; // that are shown before the rest folds away
+
+class ScheduleView {
+  constructor(panel, details, { onGo }) {
+    Object.assign(this, { panel, details, onGo });
+    new ResizeObserver(() => this.canvas?.isConnected && this.#paint()).observe(panel);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.canvas?.isConnected && this.#paint());
+  }
+
+  show(program) {
+    this.program = program;
+    this.canvas = null;
+    const { schedule } = program;
+    if (schedule.missing) {
+      this.panel.replaceChildren(make("h2", {}, "Schedule"), make("p", { class: "note" }, visible(schedule.missing)));
+      return;
+    }
+    this.spans = spansOf(schedule);
+    this.view = { from: 0, to: Math.max(1, schedule.makespan) };
+    this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Gantt chart. ${schedule.headline}. Arrow keys move, + and - zoom, 0 shows all.` });
+    this.tip = make("div", { class: "tip", hidden: true });
+    const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    this.panel.replaceChildren(
+      make("h2", {}, "Simulated schedule"),
+      ...schedule.headline.split("\n").map((line) => make("p", {}, visible(line))),
+      make("div", { class: "schedule-head faint" }, visible(schedule.settings),
+        button("+", "Zoom in", () => this.#zoom(0.6)), button("−", "Zoom out", () => this.#zoom(1 / 0.6)), button("All", "All: show the whole step", () => this.#reset())),
+      make("div", { class: "chart" }, this.canvas, this.tip),
+      make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies. simplace schedule simulates other threads, devices and costs."),
+      ...this.#notes(),
+      make("h3", {}, "Longest spans of the critical path"), this.#longest());
+    this.#listen();
+    this.#paint();
+  }
+
+  /** Show the first notes; the rest fold away. */
+  #notes() {
+    const lines = this.program.schedule.notes.map((line) => make("p", { class: "note" }, visible(line)));
+    if (lines.length <= NOTES) return lines;
+    const rest = lines.slice(NOTES);
+    return [...lines.slice(0, NOTES), make("details", {}, make("summary", {}, `and ${plural(rest.length, "more note")}`), ...rest)];
+  }
+
+  /** List the longest critical spans: the chart in words. */
+  #longest() {
+    const critical = this.spans.filter((span) => span.critical).sort((a, b) => b.duration - a.duration).slice(0, 30).sort((a, b) => a.start - b.start);
+    const rows = critical.map((span) => make("tr", {},
+      make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, duration(span.duration)),
+      make("td", {}, this.program.schedule.lanes[span.lane].name),
+      make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
+    const heads = ["starts", "takes", "lane", "what"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
+  }
+
+  #name(span) {
+    const { copies } = this.program.raw;
+    if (span.copy >= 0) return `copy of ${this.program.name(copies.producer[span.copy])}`;
+    return span.node >= 0 ? this.program.name(span.node) : "made by the partition";
+  }
+
+  #device(span) {
+    if (span.copy >= 0) return this.program.raw.copies.target[span.copy];
+    return span.node >= 0 ? this.program.device(span.node) : -1;
+  }
+
+  #paint() {
+    const { lanes } = this.program.schedule;
+    const width = this.canvas.parentElement.clientWidth;
+    if (!width) return;
+    const height = lanes.length * LANE + AXIS;
+    const ratio = devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    this.canvas.style.height = `${height}px`;
+    const pen = this.canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    this.styles = new Map();
+    const css = getComputedStyle(document.documentElement);
+    this.ink = css.getPropertyValue("--ink");
+    this.rule = css.getPropertyValue("--rule");
+    pen.font = `11px ${css.fontFamily}`;
+    pen.textBaseline = "middle";
+    this.#axis(pen, width, height);
+    lanes.forEach((lane, i) => this.#laneName(pen, lane, i, width));
+    this.#bars(pen, width);
+  }
+
+  #x(time, width) {
+    return NAMES + ((time - this.view.from) / (this.view.to - this.view.from)) * (width - NAMES - 8);
+  }
+
+  #axis(pen, width, height) {
+    const step = niceStep((this.view.to - this.view.from) / 6);
+    pen.fillStyle = this.ink;
+    for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step) {
+      const x = this.#x(time, width);
+      pen.strokeStyle = this.rule;
+      pen.beginPath(); pen.moveTo(x, AXIS - 4); pen.lineTo(x, height); pen.stroke();
+      pen.fillText(duration(time), Math.min(x, width - 50), AXIS / 2);
+    }
+  }
+
+  #laneName(pen, lane, i, width) {
+    const y = AXIS + i * LANE;
+    pen.strokeStyle = this.rule;
+    pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke();
+    pen.fillStyle = this.ink;
+    pen.fillText(fit(visible(lane.name), NAMES - 16, 11), 8, y + LANE / 2);
+  }
+
+  #bars(pen, width) {
+    pen.save();
+    pen.beginPath(); pen.rect(NAMES, 0, width - NAMES, 1e6); pen.clip();
+    const drawnTo = new Map();
+    for (const span of this.spans) {
+      const end = span.start + span.duration;
+      if (end < this.view.from || span.start > this.view.to) continue;
+      const [left, right] = [this.#x(span.start, width), this.#x(end, width)];
+      if (right < (drawnTo.get(span.lane) ?? -1) + 0.5 && !span.critical) continue;
+      drawnTo.set(span.lane, right);
+      this.#bar(pen, span, left, Math.max(right - left, 0.7));
+    }
+    pen.restore();
+  }
+
+  #bar(pen, span, x, width) {
+    const [y, height] = [AXIS + span.lane * LANE + 3, LANE - 6];
+    const style = this.#style(this.#device(span));
+    pen.fillStyle = style.fill;
+    pen.fillRect(x, y, width, height);
+    if (width < 3) return;
+    if (span.kind === "copy") hatch(pen, x, y, width, height, style.line);
+    pen.strokeStyle = span.critical ? this.ink : style.line;
+    pen.lineWidth = span.critical ? 1.8 : 0.6;
+    pen.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+    pen.lineWidth = 1;
+    if (width < 46) return;
+    pen.fillStyle = "#14171c";
+    const name = this.#name(span);
+    pen.fillText(fit(visible(name.slice(name.lastIndexOf("/") + 1) || name), width - 8, 11), x + 4, y + height / 2 + 1);
+  }
+
+  #style(device) {
+    if (!this.styles.has(device)) {
+      const probe = make("span", { class: this.program.deviceSign(device).style });
+      this.panel.append(probe);
+      const css = getComputedStyle(probe);
+      this.styles.set(device, { fill: css.getPropertyValue("--fill") || "#c9ced6", line: css.getPropertyValue("--line") || "#7b828b" });
+      probe.remove();
+    }
+    return this.styles.get(device);
+  }
+
+  #zoom(factor, share = 0.5) {
+    const length = this.view.to - this.view.from;
+    const middle = this.view.from + length * share;
+    this.#look(middle - length * factor * share, length * factor);
+  }
+
+  #look(from, length) {
+    const whole = Math.max(1, this.program.schedule.makespan);
+    const kept = Math.min(Math.max(length, 50), whole);
+    const start = Math.min(Math.max(0, from), whole - kept);
+    this.view = { from: start, to: start + kept };
+    this.#soon();
+  }
+
+  #reset() { this.#look(0, Infinity); }
+
+  #soon() {
+    this.waiting ??= requestAnimationFrame(() => { this.waiting = null; if (this.canvas?.isConnected) this.#paint(); });
+  }
+
+  #listen() {
+    const { canvas } = this;
+    const share = (event) => Math.min(Math.max((event.offsetX - NAMES) / (canvas.clientWidth - NAMES - 8), 0), 1);
+    let pressed = null;
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.shiftKey && Math.abs(event.deltaY) >= Math.abs(event.deltaX) && event.offsetX < NAMES) return;
+      event.preventDefault();
+      this.#zoom(Math.exp((event.deltaY || event.deltaX) * 0.0015), share(event));
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => { pressed = { x: event.offsetX, from: this.view.from, moved: false }; canvas.setPointerCapture(event.pointerId); });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!pressed) { this.#hover(event); return; }
+      pressed.moved ||= Math.abs(event.offsetX - pressed.x) > 3;
+      const length = this.view.to - this.view.from;
+      this.#look(pressed.from - ((event.offsetX - pressed.x) / (canvas.clientWidth - NAMES)) * length, length);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const span = this.#spanAt(event);
+      if (!pressed?.moved && span && span.node >= 0) this.onGo(span.node);
+      pressed = null;
+    });
+    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    canvas.addEventListener("keydown", (event) => {
+      const length = this.view.to - this.view.from;
+      const act = {
+        ArrowLeft: () => this.#look(this.view.from - length / 5, length), ArrowRight: () => this.#look(this.view.from + length / 5, length),
+        "+": () => this.#zoom(0.6), "=": () => this.#zoom(0.6), "-": () => this.#zoom(1 / 0.6), 0: () => this.#reset(),
+      }[event.key];
+      if (act) { event.preventDefault(); act(); }
+    });
+  }
+
+  #spanAt(event) {
+    const lane = Math.floor((event.offsetY - AXIS) / LANE);
+    const width = this.canvas.clientWidth;
+    const time = this.view.from + ((event.offsetX - NAMES) / (width - NAMES - 8)) * (this.view.to - this.view.from);
+    const slack = (this.view.to - this.view.from) / width;
+    const here = this.spans.filter((span) => span.lane === lane && span.start - slack <= time && time <= span.start + span.duration + slack);
+    return here.sort((a, b) => b.duration - a.duration)[0];
+  }
+
+  #hover(event) {
+    const span = this.#spanAt(event);
+    this.tip.hidden = !span;
+    if (!span) return;
+    const waited = span.waited ? `; waited ${duration(span.waited)} for a ${span.why}` : "";
+    const line = span.node >= 0 ? this.program.column("at", span.node) : "";
+    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${duration(span.duration)} from ${duration(span.start)}${waited}${line ? `; ${line}` : ""}`);
+    const left = Math.min(event.offsetX + 12, this.canvas.clientWidth - this.tip.offsetWidth - 8);
+    this.tip.style.left = `${Math.max(0, left)}px`;
+    this.tip.style.top = `${Math.max(0, Math.min(event.offsetY + 14, this.canvas.clientHeight - this.tip.offsetHeight - 4))}px`;
+  }
+}
+
+/** Unfold the columns of a schedule into spans, sorted by lane and start. */
+function spansOf(schedule) {
+  const spans = [];
+  let at = 0;
+  schedule.counts.forEach((count, lane) => {
+    let before = 0;
+    for (const last = at + count; at < last; at += 1) {
+      const start = before + schedule.gap[at];
+      before = start + schedule.duration[at];
+      spans.push({
+        lane, start, duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]], waited: schedule.waited[at],
+        why: schedule.whys[schedule.why[at]], critical: Boolean(schedule.critical[at]), node: schedule.node[at], copy: schedule.copy[at],
+      });
+    }
+  });
+  return spans;
+}
+
+function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+}
+
+function hatch(pen, x, y, width, height, colour) {
+  pen.save();
+  pen.beginPath(); pen.rect(x, y, width, height); pen.clip();
+  pen.strokeStyle = colour;
+  pen.beginPath();
+  for (let at = Math.floor(x / 6) * 6 - height; at < x + Math.min(width, 4000); at += 6) { pen.moveTo(at, y + height); pen.lineTo(at + height, y); }
+  pen.stroke();
+  pen.restore();
+}

@@ -1,0 +1,121 @@
+"""Write a placed program as columns for the page: nodes, edges, reasons, copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simplace.graph import dtypes
+from simplace.partition.shapes import TensorSizes
+from simplace.placement import reasons as why
+from simplace.placement.placement import Placement
+from simplace.report.causes import causes
+from simplace.report.interning import Interner
+from simplace.report.sentences import FIRST, Sentences
+from simplace.result import Placed
+from simplace.views import quantities
+
+UNKNOWN = -1  # stands for an unknown size, for no device, for no group
+
+
+def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of a program. Nodes are numbered from 0, texts are numbers into "texts" (0 is ""), devices are
+    places in `devices`, which lists full names.
+
+    Columns of nodes: "scope" and "leaf" are a name cut after its last slash; "device" and "group" may be `UNKNOWN`.
+    Columns of edges: "slot" is the output of the source, -1 for a control edge. Sizes are in bytes.
+    """
+    placement, texts = placed.placement, Interner([""])
+    numbers = {name: i for i, name in enumerate(devices)}
+    sentences = Sentences(placement)
+    return {
+        "name": placed.name,
+        "nodes": _nodes(placement, numbers, texts),
+        "edges": _edges(placement),
+        "copies": _copies(placed, numbers, texts),
+        "causes": _causes(placed, sentences, texts),
+        "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
+        **sentences.columns(),
+        "texts": texts.values,
+    }
+
+
+def _nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, list[int]]:
+    graph, count = placement.graph, range(FIRST, len(placement.graph))
+    ends = [graph.names[i].rfind("/") + 1 for i in count]
+    notes = [placement.notes(i) for i in count]
+    sizes = TensorSizes(placement)
+    return {
+        "scope": [texts(graph.names[i][:end]) for i, end in zip(count, ends, strict=True)],
+        "leaf": [texts(graph.names[i][end:]) for i, end in zip(count, ends, strict=True)],
+        "op": [texts(graph.ops[i]) for i in count],
+        "device": [numbers.get(placement.device(i), UNKNOWN) for i in count],
+        "rule": [texts(_rule(placement, i)) for i in count],
+        "requested": [texts(graph.requested[i]) for i in count],
+        "at": [texts(note.at) for note in notes],
+        "deviceAt": [texts(note.device_at) for note in notes],
+        "variable": [texts(note.variable) for note in notes],
+        "function": [texts(graph.origins[i].function) for i in count],
+        "via": [texts(graph.origins[i].via) for i in count],
+        "group": _groups(placement),
+        "kernels": [texts(", ".join(kind for kind, _ in placement.groups.own_types[i])) for i in count],
+        "outputs": [texts(_outputs(placement, sizes, i)) for i in count],
+    }
+
+
+def _rule(placement: Placement, node: int) -> str:
+    return why.reason(placement, node).rule if node in placement.decisions else ""
+
+
+def _groups(placement: Placement) -> list[int]:
+    """Number the colocation groups of two nodes or more."""
+    column = [UNKNOWN] * (len(placement.graph) - FIRST)
+    shared = (members for members in placement.members.values() if len(members) > 1)
+    for number, members in enumerate(shared):
+        for node in members:
+            column[node - FIRST] = number
+    return column
+
+
+def _outputs(placement: Placement, sizes: TensorSizes, node: int) -> str:
+    types = placement.graph.out_types[node]
+    return ", ".join(f"{dtypes.name(t)} {quantities.shape(sizes.shape(node, slot))}" for slot, t in enumerate(types))
+
+
+def _edges(placement: Placement) -> dict[str, list[int]]:
+    graph = placement.graph
+    kept = [
+        e for e, (src, dst) in enumerate(zip(graph.edge_src, graph.edge_dst, strict=True)) if min(src, dst) >= FIRST
+    ]
+    return {
+        "src": [graph.edge_src[edge] - FIRST for edge in kept],
+        "dst": [graph.edge_dst[edge] - FIRST for edge in kept],
+        "slot": [graph.edge_src_slot[edge] for edge in kept],
+    }
+
+
+def _copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, Any]:
+    copies = placed.copies
+    return {
+        "producer": [copy.producer - FIRST for copy in copies],
+        "slot": [copy.slot for copy in copies],
+        "source": [numbers[copy.source] for copy in copies],
+        "target": [numbers[copy.target] for copy in copies],
+        "type": [texts(f"{copy.dtype} {quantities.shape(copy.shape)}") for copy in copies],
+        "size": [UNKNOWN if copy.size is None else copy.size for copy in copies],
+        "sourceMemory": [texts(copy.source_memory) for copy in copies],
+        "targetMemory": [texts(copy.target_memory) for copy in copies],
+        "consumers": [[node - FIRST for node in copy.consumers] for copy in copies],
+    }
+
+
+def _causes(placed: Placed, sentences: Sentences, texts: Interner[str]) -> dict[str, Any]:
+    found = causes(placed.placement, placed.copies)
+    return {
+        "node": [cause.reason.node - FIRST for cause in found],
+        "rule": [texts(cause.reason.rule) for cause in found],
+        "sentence": [sentences.reason(cause.reason) for cause in found],
+        "at": [texts(cause.source) for cause in found],
+        "size": [cause.size for cause in found],
+        "copies": [list(cause.copies) for cause in found],
+    }

@@ -1,0 +1,118 @@
+"""Write the parts of the page that are plain HTML: summaries, surprises, agreement; readable without any script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from simplace.explain import explain_conflict
+from simplace.placement.placement import Placement
+from simplace.report.looks import Sign
+from simplace.report.sentences import FIRST
+from simplace.result import Placed, Result
+from simplace.surprises import Surprise, find_surprises
+from simplace.views import summary, tables
+from viz import Table
+from viz.names import elide, visible
+
+_CELL = 120  # letters
+_DIFFERENCES = 500
+_KINDS = {
+    "not granted": "request not granted",
+    "cpu between gpus": "CPU between GPUs",
+    "host memory": "host memory",
+    "idle device": "idle device",
+}
+
+
+def text(words: str, limit: int = 2000) -> str:
+    """Escape a text for HTML; what cannot be shown is replaced, a very long text loses its middle.
+
+    >>> text("<b>\\n")
+    '&lt;b&gt;↵'
+    """
+    return escape(elide(visible(words), limit))
+
+
+def table(content: Table, first: dict[str, str] | None = None) -> str:
+    """Write a table; `first` maps cells of the first column to HTML that stands before them."""
+    heads = "".join(f'<th scope="col" class="{column.align}">{text(column.title)}</th>' for column in content.columns)
+    rows = []
+    for row in content.rows:
+        cells = [f'<td class="{c.align}">{_cell(word)}</td>' for word, c in zip(row, content.columns, strict=True)]
+        before = (first or {}).get(row[0], "")
+        cells[0] = f'<th scope="row">{before}{_cell(row[0])}</th>'
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    footer = f"<p class='faint'>{text(content.footer)}</p>" if content.footer else ""
+    return f"<div class='scroll'><table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>" + (
+        footer
+    )
+
+
+def badge(sign: Sign) -> str:
+    """Write the letters of a device or a reason in its colour."""
+    return f'<span class="badge {sign.style}" aria-hidden="true">{text(sign.letters)}</span> '
+
+
+def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
+    """Write the summary of one program: what runs where, what TensorFlow refuses, what surprises."""
+    placement = placed.placement
+    badges = {sign.label: badge(sign) for sign in signs}
+    parts = [f"<p>{text(summary.title(placed))}</p>", table(tables.device_table(placed), badges)]
+    parts.append(_refusal(placement))
+    parts.append(_surprises(placement))
+    return "".join(parts)
+
+
+def agreement(result: Result) -> str:
+    """Write how far TensorFlow agrees, program by program, with every difference."""
+    parts = [f"<p class='verdict'>{text(summary.agreement_line(result))}</p>"]
+    for placed in result.programs:
+        parts.append(f"<h3>{text(placed.name, _CELL)}</h3>")
+        asked = placed.agreement
+        if asked is None:
+            parts.append(f"<p>not asked{': ' + text(result.unchecked) if result.unchecked else ''}</p>")
+            continue
+        codes = [f"{who}: {text(code)}" for who, code in zip(("simplace", "TensorFlow"), asked.refusals, strict=True)]
+        refused = f", refused by {' and '.join(codes)}" if any(asked.refusals) else ""
+        parts.append(f"<p>{asked.same:,} of {asked.total:,} nodes on the same device{refused}</p>")
+        if asked.differences:
+            parts.append(table(tables.difference_table(placed, _DIFFERENCES)))
+    return "".join(parts)
+
+
+def notes(result: Result) -> str:
+    """Write the remarks about the run, and how it ended before its end."""
+    lines = [*result.remarks, *([str(result.failure)] if result.failure else [])]
+    return "".join(f"<p class='note'>{text(line)}</p>" for line in lines)
+
+
+def _cell(words: str) -> str:
+    return f"<bdi>{text(words, _CELL)}</bdi>"
+
+
+def _refusal(placement: Placement) -> str:
+    refusal = placement.refusal
+    if refusal is None:
+        return ""
+    first = refusal.message.split("\nColocation Debug Info")[0].splitlines()
+    lines = [*first[:1], *explain_conflict(placement)]
+    said = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f"<h3>Refused</h3><p>TensorFlow does not place this graph ({text(refusal.code)}).</p><ul>{said}</ul>"
+
+
+def _surprises(placement: Placement) -> str:
+    found = find_surprises(placement)
+    if not found:
+        return "<h3>Surprises</h3><p class='faint'>None: every request was granted and every device has work.</p>"
+    lines = "".join(_surprise(placement, one) for one in found)
+    return f"<h3>Surprises <span class='count'>{len(found)}</span></h3><ul class='surprises'>{lines}</ul>"
+
+
+def _surprise(placement: Placement, one: Surprise) -> str:
+    said = text(summary.surprise_text(placement, one))
+    show = ""
+    if one.nodes:
+        node = one.nodes[0] - FIRST
+        show = f" <a class='link' href='#node-{node}' data-node='{node}'>show in the graph</a>"
+    return f"<li><b>{_KINDS[one.kind]}</b> {said}{show}</li>"

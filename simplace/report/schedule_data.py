@@ -1,0 +1,74 @@
+"""Write a simulated schedule as columns for the page: lanes, spans, the time of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from simplace.devices import LOCAL_TASK
+from simplace.executor.trace import Lane, SpanKind, Why
+from simplace.report.sentences import FIRST
+from simplace.scheduling import Schedule
+
+_KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
+_WHYS: tuple[Why, ...] = get_args(Why)
+
+
+def schedule_data(schedule: Schedule) -> dict[str, Any]:
+    """Return lanes and spans in the order people read them; times are in nanoseconds.
+
+    Spans are sorted by lane and start. A start is counted from the end of the lane's span before it, so that numbers
+    stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none.
+    """
+    trace, graph = schedule.trace, schedule.priced.graph
+    lanes = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
+    order = [s for i in lanes for s in trace.by_lane[i] if trace.spans[s].duration]
+    spans = [trace.spans[s] for s in order]
+    nodes = [graph.nodes[span.node] for span in spans]
+    critical = set(schedule.critical_path)
+    return {
+        "makespan": trace.makespan,
+        "kinds": _KINDS,
+        "whys": _WHYS,
+        "lanes": [{"name": trace.lanes[i].name, "owner": _owner(schedule, trace.lanes[i])} for i in lanes],
+        "counts": [sum(1 for s in trace.by_lane[i] if trace.spans[s].duration) for i in lanes],
+        "gap": list(_gaps(schedule, lanes)),
+        "duration": [span.duration for span in spans],
+        "kind": [_KINDS.index(span.kind) for span in spans],
+        "waited": [span.start - span.ready for span in spans],
+        "why": [_WHYS.index(span.why) for span in spans],
+        "critical": [int(s in critical) for s in order],
+        "node": [node.origin - FIRST if node.origin >= FIRST else -1 for node in nodes],
+        "copy": [node.copy for node in nodes],
+        "times": _times(schedule),
+    }
+
+
+def _gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
+    trace = schedule.trace
+    for lane in lanes:
+        before = 0
+        for number in trace.by_lane[lane]:
+            span = trace.spans[number]
+            if span.duration:
+                yield span.start - before
+                before = span.end
+
+
+def _owner(schedule: Schedule, lane: Lane) -> str:
+    if lane.kind == "link":
+        return "links"
+    device = schedule.placement.devices.by_name.get(lane.owner)
+    if device is not None:
+        return device.short
+    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
+
+
+def _times(schedule: Schedule) -> list[int]:
+    """List what one execution of each node of the placed graph takes of threads and streams, its copies left out."""
+    priced = schedule.priced
+    times = [0] * (len(schedule.placement.graph) - FIRST)
+    for node, cost in zip(priced.graph.nodes, priced.kernels, strict=True):
+        if node.origin >= FIRST:
+            times[node.origin - FIRST] = round((cost.host_s + cost.device_s) * 1e9)
+    return times

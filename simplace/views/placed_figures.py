@@ -1,0 +1,27 @@
+"""The figures that one placement, and one schedule, can be drawn as, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from simplace.result import Placed
+from simplace.scheduling import Schedule
+from simplace.views.colocation_figure import colocation_figure
+from simplace.views.memory_chart import memory_chart
+from simplace.views.partition_figure import partition_figure
+from simplace.views.placement_figure import placement_figure
+from simplace.views.timeline import timeline
+from viz import Figure
+from viz.area import AreaChart
+from viz.gantt import Gantt
+
+FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
+    "placement": placement_figure,
+    "partition": partition_figure,
+    "colocation": colocation_figure,
+}
+
+CHARTS: Mapping[str, Callable[[Schedule], Gantt | AreaChart]] = {
+    "timeline": timeline,
+    "memory": memory_chart,
+}

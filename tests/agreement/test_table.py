@@ -1,0 +1,116 @@
+"""The agreement table: what is kept per version, which runs are out of date, the pages made of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplace.agreement import document, table
+from simplace.agreement import record as records
+from simplace.agreement.record import Cell, Record, Run
+from simplace.agreement.runner import Outcome
+from simplace.agreement.table import COLUMNS, Column, Wish
+from simplace.oracle.machine import Machine
+
+
+def run(digest="a", seconds=2.0, end="", **cells):
+    return Run("2026-11-20", digest, seconds, end, cells)
+
+
+RECORD = Record(
+    "2.16.2",
+    {
+        "loops": {
+            "0 GPU soft": run(main=Cell(3, 3, 1, 0, 0, 2, 2)),
+            "0 GPU hard": run(main=Cell(1, 1, 1, 1), late=Cell(4, 5, 2, 0, 1)),
+        },
+        "half": {"0 GPU soft": run(end="KeyError: 'x'", seconds=0.6, f=Cell(2, 2, 1))},
+        "cluster": {"ps=cpu:1 soft": run(seconds=7.2, f=Cell(9, 9, 1, 0, 1, 3, 4))},
+    },
+)
+
+
+def test_a_cell_adds_up_placements():
+    cell = Cell()
+    cell.add(Outcome("", "f", 5, 5))
+    cell.add(Outcome("", "f", 4, 3, ("a: CPU:0, TensorFlow GPU:0",), refused=True))
+    cell.add(Outcome("", "f", 1, 1, copies_same=2, copies=3))
+    assert cell == Cell(9, 10, 3, 1, 1, 2, 3)
+
+
+def test_a_record_is_read_back(tmp_path):
+    path = tmp_path / "docs" / "2.16.2.json"
+    records.save(path, RECORD)
+    assert records.load(path, "2.16.2") == RECORD
+    assert path.read_text().splitlines()[4] == (
+        '   "0 GPU soft": {"date": "2026-11-20", "digest": "a", "seconds": 2.0, "end": "", '
+        '"cells": {"main": [3, 3, 1, 0, 0, 2, 2]}},'
+    )
+
+
+def test_a_version_not_compared_yet_has_an_empty_record(tmp_path):
+    assert records.load(tmp_path / "2.17.1.json", "2.17.1") == Record("2.17.1", {})
+
+
+def test_scripts_that_are_gone_are_forgotten():
+    record = Record("2.16.2", dict(RECORD.runs))
+    record.keep({"half": ["0 GPU soft", "0 GPU hard"], "new": ["0 GPU soft"], "loops": ["0 GPU hard"]})
+    assert {script: list(runs) for script, runs in record.runs.items()} == {
+        "half": ["0 GPU soft"],
+        "loops": ["0 GPU hard"],
+    }
+
+
+def test_the_page_of_a_version():
+    lines = document.version_page(RECORD).splitlines()
+    assert lines[0] == "# Agreement with TensorFlow 2.16.2"
+    assert lines[9:] == [
+        "| script | program | 0 GPU soft | 0 GPU hard | copies | s |",
+        "|---|---|---|---|---|---|",
+        "| loops | main | 3/3 | 1/1 r | 2/2 | 4 |",
+        "| loops | late |  | **4/5** | 0/0 |  |",
+        "| half | f | 2/2 |  | 0/0 | 1 |",
+        "",
+        "| script | program | ps=cpu:1 soft | copies | s |",
+        "|---|---|---|---|---|",
+        "| cluster | f | **9/9** | **3/4** | 7 |",
+        "",
+        "Scripts that did not run to their end:",
+        "",
+        "- half (0 GPU soft): KeyError: 'x'",
+    ]
+
+
+def test_the_page_of_sums(tmp_path):
+    lines = document.summary_page([RECORD], tmp_path / "none.json", "agreement").splitlines()
+    assert lines[5:8] == [
+        "| TensorFlow | compared | programs | placements | refused | nodes | copies | cells that differ |",
+        "|---|---|---|---|---|---|---|---|",
+        "| [2.16.2](agreement/2.16.2.md) | 2026-11-20 | 4 | 6 | 1 | 20 | 6 | 2 |",
+    ]
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "half.py"
+    path.write_text("print('hello')\n")
+    return path
+
+
+def test_only_what_is_out_of_date_is_compared(script):
+    fresh = run(table._digest(script))
+    record = Record("2.16.2", {"half": {"0 GPU soft": fresh, "0 GPU hard": fresh, "1 GPU soft": run("older")}})
+    names = [column.name for column in table._wished(script, record, Wish(only_stale=True))]
+    assert names == [column.name for column in COLUMNS[2:]]
+    names = [column.name for column in table._wished(script, record, Wish(columns=("1 GPU",)))]
+    assert names == ["1 GPU soft", "1 GPU hard"]
+
+
+def test_a_script_may_name_its_machines(script):
+    assert table.columns(script) == COLUMNS
+    script.write_text("# machines: cpu:2; cpu:1,gpu:3\nprint('hello')\n")
+    assert table.columns(script) == (
+        Column("cpu:2 soft", Machine(cpus=2, gpus=0), True),
+        Column("cpu:2 hard", Machine(cpus=2, gpus=0), False),
+        Column("cpu:1,gpu:3 soft", Machine(gpus=3), True),
+        Column("cpu:1,gpu:3 hard", Machine(gpus=3), False),
+    )

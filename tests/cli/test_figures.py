@@ -1,0 +1,46 @@
+"""`-o`, `--figure` and `--style` of the subcommands that draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simplace.cli import main
+from tests.worlds import constant, node
+
+GRAPH = "\n".join(
+    [constant("a", (2, 3), device="/CPU:0"), node("x", "Neg", "a", device="/GPU:0"), node("y", "Exp", "x")]
+)
+CASES = {
+    "partition": ["show", "--figure", "partition", "--style", "paper"],
+    "colocation": ["show", "--figure", "colocation", "--style", "dark", "--nodes", "5"],
+    "memory": ["schedule", "--figure", "memory", "--style", "slide"],
+    "changes": ["diff", "--pin", "y=CPU", "--costs", "none"],
+    "side-by-side": ["diff", "--pin", "y=CPU", "--costs", "none", "--figure", "side-by-side", "--style", "slide"],
+}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    file = tmp_path / "graph.pbtxt"
+    file.write_text(GRAPH)
+    return str(file)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_figure_is_written_the_same_twice(graph: str, case: str, tmp_path: Path) -> None:
+    command, *rest = CASES[case]
+    files = [tmp_path / f"{i}.svg" for i in range(2)]
+    for file in files:
+        assert main([command, graph, "--devices", "cpu:1,gpu:1", "-o", str(file), *rest]) == 0
+    first, second = (file.read_bytes() for file in files)
+    assert first == second
+    assert b"<desc>" in first
+
+
+def test_an_unknown_figure_or_style_lists_the_choices(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--figure", "pie"], ["--style", "neon"]):
+        with pytest.raises(SystemExit):
+            main(["show", graph, *words])
+        assert "choose from" in capsys.readouterr().err

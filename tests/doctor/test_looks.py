@@ -1,0 +1,144 @@
+"""Findings on graphs: each fires where it should and says nothing where all is well."""
+
+from types import MappingProxyType
+
+import pytest
+
+from simplace.doctor import findings as found
+from simplace.doctor.looks import diagnose
+from simplace.doctor.sentences import TITLES, advice, problem, verdicts
+from simplace.importers.program import NodeNotes
+from simplace.oracle.observation import PythonFact
+from simplace.result import Placed, Result
+from tests.worlds import constant, node, place
+
+LABEL = 'attr {{ key: "_class" value {{ list {{ s: "loc:@{}" }} }} }}'
+WELL = (constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), node("mm1", "MatMul", "a", "a", device="/GPU:1"))
+
+
+def result(*nodes, facts=(), **settings):
+    placement = place(*nodes, **settings)
+    return Result("g.pb", "2.21.0", "shipped", placement.devices, (Placed(placement),), python=facts)
+
+
+def fact(kind, at="model.py:3", **values):
+    return PythonFact(kind, at, MappingProxyType(values))
+
+
+def findings(*nodes, saved=False, environment=None, **settings):
+    return list(diagnose(result(*nodes, **settings), is_saved=saved, environment=environment or {}))
+
+
+def rules(*nodes, **settings):
+    return [finding.rule for finding in findings(*nodes, **settings)]
+
+
+def test_nothing_is_found_where_all_is_well():
+    assert findings(*WELL) == []
+
+
+def test_a_device_that_is_not_there():
+    notes = {"mm": NodeNotes("model.py:7")}
+    (one,) = findings(*WELL, node("x", "MatMul", "a", "a", device="/GPU:7"), notes={"x": notes["mm"]})
+    assert one == found.NoSuchDevice("model.py:7", "world", ("x",), "/GPU:7", "GPU:0", "CPU:0, GPU:0, GPU:1")
+
+
+def test_a_device_baked_into_a_file_soft_and_hard():
+    baked = (*WELL, node("x", "MatMul", "a", "a", device="/GPU:7"))
+    assert rules(*baked, saved=True) == ["baked-device"]
+    hard = findings(*baked, saved=True, soft=False)
+    assert [(one.rule, getattr(one, "is_refused", None)) for one in hard] == [("refused", None), ("baked-device", True)]
+    assert rules(*WELL, saved=True) == []
+
+
+def test_a_kernel_that_is_missing():
+    (one,) = findings(*WELL, node("x", "MatrixSquareRoot", "a", device="/GPU:0"))
+    assert one == found.NoKernel("", "world", ("x",), "/GPU:0", "CPU:0", "MatrixSquareRoot", "")
+    assert "MatrixSquareRoot has no kernel there" in advice(one).why
+
+
+def test_a_data_type_that_has_a_kernel():
+    whole = (constant("i", (2, 2), dtype="DT_INT32"), node("x", "MatMul", "i", "i", device="/GPU:0", dtype="DT_INT32"))
+    one = next(each for each in findings(*WELL, *whole) if each.rule == "no-kernel")
+    assert (one.op, one.instead) == ("MatMul", "T=float32")
+    assert advice(one).instead.startswith("Use T=float32, for which there is a kernel, or take it out of the scope")
+
+
+def test_a_label_that_is_no_node_s():
+    (one,) = findings(*WELL, node("x", "Neg", "a", extra=LABEL.format("nope")))
+    assert one == found.UnknownColocation("", "world", ("x",), "nope")
+    assert findings(*WELL, node("x", "Neg", "a", extra=LABEL.format("mm"))) == []
+
+
+def test_a_request_that_another_node_overrules():
+    variable = node("v", "VariableV2", device="/CPU:0", extra='attr { key: "shape" value { shape { } } }')
+    assign = node("set", "Assign", "v", "a", device="/GPU:0")
+    (one,) = findings(*WELL, variable, assign)
+    assert (one.rule, one.nodes, one.request, one.got) == ("request-overruled", ("set",), "/GPU:0", "CPU:0")
+
+
+def test_results_in_host_memory():
+    (one,) = findings(*WELL, node("n", "Shape", "mm", extra='attr { key: "out_type" value { type: DT_INT32 } }'))
+    assert (one.rule, one.level, one.ops) == ("host-memory", "note", "n (Shape)")
+
+
+def test_a_gpu_without_work():
+    (one,) = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"))
+    assert (one.device, one.requests) == ("GPU:1", 0)
+    assert advice(one).what == "GPU:1 has nothing to do: no op asks for it."
+    moved = node("x", "AsString", "a", device="/GPU:1")
+    idle = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), moved)
+    assert [(each.rule, getattr(each, "requests", None)) for each in idle] == [("no-kernel", None), ("idle-gpu", 1)]
+
+
+def test_ops_on_the_cpu_between_gpu_ops():
+    chain = [*WELL, node("r", "MatrixSquareRoot", "mm"), node("y", "MatMul", "r", "r")]
+    (one,) = findings(*chain)
+    assert (one.rule, one.ops, one.device) == ("detour-over-cpu", "r (MatrixSquareRoot)", "CPU:0")
+    assert rules(*chain[:-1]) == []
+
+
+def test_a_refused_placement_says_which_wishes_clash():
+    (one, *_) = findings(*WELL, node("x", "AsString", "a", device="/GPU:0"), soft=False)
+    assert one.rule == "refused"
+    assert "AsString" in one.because
+
+
+@pytest.mark.parametrize(
+    ("facts", "environment", "expected"),
+    [
+        ((fact("log flag", late="yes"),), {}, ["late-log-flag"]),
+        ((fact("log flag", late=""), fact("log flag", late="yes")), {}, []),
+        ((fact("log flag", late=""),), {"TF_CPP_MIN_LOG_LEVEL": "2"}, ["hidden-log"]),
+        ((fact("log flag", late=""),), {"TF_CPP_MIN_LOG_LEVEL": "0"}, []),
+        ((fact("log flag", late=""), fact("log level", level="3")), {}, ["hidden-log"]),
+        ((fact("log flag", late=""), fact("log level", level="0")), {"TF_CPP_MIN_LOG_LEVEL": "2"}, []),
+        ((fact("log level", level="3"),), {"TF_CPP_MIN_LOG_LEVEL": "2"}, []),
+        ((fact("scope without device", requested="/device:GPU:7"),), {}, ["no-such-device"]),
+        ((fact("scope lost", requested="/GPU:1", got="/CPU:0", node="x", op="Neg", leader="v"),), {}, ["lost-scope"]),
+        ((fact("dataset scope", requested="/GPU:0", transformation="map()", ops="Mul"),), {}, ["dataset-scope"]),
+        ((fact("layer scope", requested="/GPU:1", called="", called_at="", layer="d"),), {}, ["layer-outside-scope"]),
+        ((fact("layer scope", requested="/GPU:0", called="", called_at="", layer="d"),), {}, []),
+    ],
+)  # fmt: skip
+def test_what_the_running_program_showed(facts, environment, expected):
+    assert rules(*WELL, facts=facts, environment=environment) == expected
+
+
+def test_what_several_programs_share_is_said_once():
+    one = result(*WELL, node("x", "MatMul", "a", "a", device="/GPU:7"))
+    twice = Result("m.py", "2.21.0", "", one.devices, one.programs * 2)
+    assert len(diagnose(twice, is_saved=False, environment={})) == 1
+
+
+def test_every_finding_has_its_words():
+    assert set(TITLES) == set(found.ALL_FINDINGS)
+    assert len({kind.rule for kind in found.ALL_FINDINGS}) == len(found.ALL_FINDINGS)
+
+
+def test_a_finding_is_a_problem_of_its_line():
+    (one,) = findings(*WELL, facts=(fact("log flag", late="yes"),))
+    told = problem(one)
+    assert (told.rule.id, told.level, told.source) == ("late-log-flag", "warning", "model.py:3")
+    asked = {verdict.question: len(verdict.problems) for verdict in verdicts([one])}
+    assert asked == {kind.rule: int(kind is found.LateLogFlag) for kind in found.ALL_FINDINGS}

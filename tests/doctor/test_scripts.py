@@ -1,0 +1,144 @@
+"""The doctor on whole programs: one that has every silent failure, and one that does the same things rightly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.tf
+ROOT = Path(__file__).resolve().parents[2]
+
+# Each comment names what the doctor must find at its line.
+SICK = """
+import os
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # hidden-log
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.compat import v1
+
+tf.constant(1)
+tf.debugging.set_log_device_placement(True)  # late-log-flag
+
+with tf.device("/GPU:7"):  # no-such-device
+    tf.constant(2.0)
+
+numbers = tf.data.Dataset.from_tensor_slices(tf.ones([4, 2, 2]))
+with tf.device("/GPU:0"):
+    products = numbers.map(lambda x: tf.matmul(x, x))  # dataset-scope
+
+with tf.device("/GPU:1"):
+    layer = keras.layers.Dense(3)
+    layer.build((None, 2))  # layer-outside-scope
+
+inputs = keras.Input((2,))
+with tf.device("/GPU:1"):
+    outputs = keras.layers.Dense(3)(inputs)  # layer-outside-scope
+model = keras.Model(inputs, outputs)
+
+
+@tf.function
+def step(x):
+    with tf.device("/GPU:5"):
+        y = tf.matmul(x, x)  # no-such-device
+    with tf.device("/GPU:1"):
+        text = tf.strings.as_string(x)  # no-kernel
+    root = tf.linalg.sqrtm(y)  # detour-over-cpu
+    return layer(x), model(x), text, tf.matmul(root, root), tf.range(tf.shape(x)[0])
+
+
+step(tf.ones([2, 2]))
+
+with tf.Graph().as_default(), v1.Session() as session:
+    with tf.device("/CPU:0"):
+        variable = v1.Variable(1.0, use_resource=False)
+    with tf.device("/GPU:0"):
+        assign = v1.assign(variable, 3.0)  # lost-scope
+    with v1.colocate_with(variable), tf.device("/GPU:1"):
+        lost = tf.add(1.0, 2.0)  # lost-scope
+    session.run([assign, lost])
+"""
+
+WELL = """
+import os
+
+import tensorflow as tf
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # too late to hide anything
+tf.config.list_physical_devices()
+tf.debugging.set_log_device_placement(True)
+from tensorflow import keras
+from tensorflow.compat import v1
+
+with tf.device("/GPU:1"):
+    tf.constant(2.0)
+
+numbers = tf.data.Dataset.from_tensor_slices(tf.ones([4, 2, 2]))
+
+
+def multiply(x):
+    with tf.device("/GPU:0"):
+        return tf.matmul(x, x)
+
+
+products = numbers.map(multiply)
+with tf.device("/GPU:1"):
+    layer = keras.layers.Dense(3)
+    layer.build((None, 2))
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, keras.layers.Dense(3)(inputs))
+
+
+@tf.function
+def step(x):
+    with tf.device("/GPU:1"):
+        return layer(x), model(x), tf.matmul(x, x)
+
+
+step(tf.ones([2, 2]))
+
+with tf.Graph().as_default(), v1.Session() as session:
+    with tf.device("/GPU:0"):
+        variable = v1.Variable(1.0, use_resource=True)
+        assign = v1.assign(variable, 3.0)
+    with tf.device("/GPU:1"):
+        kept = tf.add(1.0, 2.0)
+    session.run([assign, kept])
+"""
+
+
+def found(tmp_path, script, *words):
+    """Return (rule, line) of each warning, the exit status, and what was printed."""
+    (tmp_path / "model.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    command = [sys.executable, "-m", "simplace", "doctor", "model.py", "--sarif", "log.sarif", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    (run,) = json.loads((tmp_path / "log.sarif").read_text())["runs"]
+    warnings = {
+        (r["ruleId"], r["locations"][0]["physicalLocation"].get("region", {}).get("startLine"))
+        for r in run["results"]
+        if r["level"] != "note"
+    }
+    notes = {r["ruleId"] for r in run["results"] if r["level"] == "note"}
+    return warnings, notes, done
+
+
+def test_each_silent_failure_is_found_at_its_line(tmp_path):
+    warnings, notes, done = found(tmp_path, SICK, "--devices", "cpu:1,gpu:2")
+    lines = enumerate(SICK.splitlines(), start=1)
+    assert warnings == {(what[1], number) for number, line in lines if (what := re.search(r"  # ([\w-]+)$", line))}
+    assert notes == {"host-memory"}
+    assert done.returncode == 1
+    assert "why: The first op, and tf.config.list_logical_devices too" in done.stdout
+
+
+def test_nothing_is_found_in_the_same_program_done_rightly(tmp_path):
+    warnings, notes, done = found(tmp_path, WELL, "--devices", "cpu:1,gpu:2")
+    assert (warnings, notes, done.returncode) == (set(), set(), 0), done.stdout + done.stderr

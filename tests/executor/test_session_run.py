@@ -1,0 +1,54 @@
+"""What a session's run keeps of a graph, and the order that only a run tells."""
+
+from simplace.executor.session_run import pruned, with_learnt_order
+from simplace.partition.partition import PartitionedGraph
+from tests.executor.worlds import parts
+
+GRAPH = """
+x = Placeholder() @c {dtype=float}
+a = Neg(x) @c
+b = Neg(a) @c
+c = Neg(a) @c
+"""
+
+
+def names(graph: PartitionedGraph) -> list[str]:
+    return [node.name for node in graph.nodes if node.role == "op"]
+
+
+def followers(graph: PartitionedGraph, name: str) -> list[str]:
+    (node,) = (i for i, one in enumerate(graph.nodes) if one.name == name)
+    return [graph.nodes[edge.dst].name for edge in graph.outs[node]]
+
+
+def test_only_what_the_targets_need_is_kept() -> None:
+    kept = pruned(parts(GRAPH), ["b"])
+    assert names(kept) == ["x", "a", "b"]
+    assert followers(kept, "a") == ["b"]
+    assert len(kept.sources) == 1
+
+
+def test_send_of_a_needed_receive_is_kept() -> None:
+    kept = pruned(parts("x = Placeholder() @c {dtype=float}\n a = Neg(x) @g0\n b = Neg(x) @c"), ["a"])
+    assert sorted({node.role for node in kept.nodes}) == ["op", "recv", "send", "source"]
+    assert [kept.nodes[receive].role for receive in kept.receiver.values()] == ["recv"]
+    assert names(kept) == ["x", "a"]
+
+
+def test_graph_without_the_targets_stays_whole() -> None:
+    assert len(pruned(parts(GRAPH), ["z"])) == len(parts(GRAPH))
+
+
+def test_eight_edges_keep_their_order_and_nine_are_learnt() -> None:
+    for count, expected in ((8, list(range(8))), (9, [8, 7, 6, 5, 4, 3, 2, 1, 0])):
+        lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(count))]
+        order = ["x", *(f"n{i}" for i in reversed(range(count)))]
+        learnt = with_learnt_order(parts("\n".join(lines)), order, lambda node: True)
+        assert followers(learnt, "x") == [f"n{i}" for i in expected]
+
+
+def test_expensive_ends_run_in_the_reverse_order_of_their_edges() -> None:
+    lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(9))]
+    order = ["x", *(f"n{i}" for i in reversed(range(9)))]
+    learnt = with_learnt_order(parts("\n".join(lines)), order, lambda node: False)
+    assert followers(learnt, "x") == [f"n{i}" for i in range(9)]

@@ -1,0 +1,234 @@
+"""Every format, read by what it is for."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from simplace.cli import main
+from simplace.errors import DrawingError, SimplaceError
+from simplace.exports.formats import FORMATS, Export, choose, written
+from simplace.graph.model import Graph
+from simplace.importers import graph_def
+from simplace.result import Placed, Result
+from simplace.scheduling import schedule
+from simplace.views.device_colours import device_colours
+from tests.exports.hostile import NAMES
+from tests.worlds import CPU, GPU0, GPU1, constant, node, place
+
+WORLD = (
+    constant("a", (3, 3), device="/CPU:0"),
+    node("dense/mm", "MatMul", "a", "a", device="/GPU:1"),
+    node("dense/sum", "AddV2", "dense/mm", "dense/mm", "^a"),
+)
+DEVICES = {"a": CPU, "dense/mm": GPU1, "dense/sum": GPU0}
+_OUTPUT = {"id": "0", "attrs": [{"key": "type", "value": "float32 [3,3]"}]}
+ONE = [each for each in FORMATS if each.of_one]
+
+
+def export(placement):
+    placed = Placed(placement)
+    result = Result("world.pb", "2.21.0", "", placement.devices, (placed,))
+    return Export(result, placed, device_colours(placement.devices), lambda one: schedule(one.placement), 1.5e9)
+
+
+def data(name, placement=None):
+    return written(export(placement or place(*WORLD)), choose("x", name))
+
+
+def renamed(placement, names):
+    """Give the nodes of a placement other names, which no GraphDef reader would let through."""
+    graph = placement.graph
+    fields = {field: getattr(graph, field) for field in Graph.__dataclass_fields__}
+    return replace(placement, graph=Graph(**{**fields, "names": [*graph.names[:2], *names]}))
+
+
+def hostile():
+    nodes = [node(f"n{i}", "Neg", "a") for i in range(len(NAMES) - 1)]
+    return renamed(place(constant("a", (2, 3)), *nodes), list(NAMES))
+
+
+def test_names_and_endings_are_unique():
+    assert len({form.name for form in FORMATS}) == len(FORMATS)
+    endings = [ending for form in FORMATS for ending in form.endings]
+    assert not [(a, b) for a in endings for b in endings if a != b and a.endswith(b)]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_the_same_input_gives_the_same_bytes(form):
+    assert written(export(place(*WORLD)), form) == written(export(place(*WORLD)), form)
+
+
+@pytest.mark.parametrize("form", ONE, ids=lambda form: form.name)
+def test_a_refused_placement_is_not_exported(form):
+    refused = place(constant("a", (2,)), node("x", "AsString", "a", device="/GPU:0"), soft=False)
+    with pytest.raises(SimplaceError, match="refuses to place this graph, so there is nothing to export"):
+        written(export(refused), form)
+
+
+def test_an_unknown_format_or_ending_is_refused():
+    with pytest.raises(DrawingError, match="'svg' is not a format; the formats are chrome-trace, graph-def"):
+        choose("x", "svg")
+    with pytest.raises(DrawingError, match=r"x\.json: cannot tell the format by the name; end it in \.graph\.json"):
+        choose("x.json", None)
+
+
+@pytest.mark.parametrize("name", ["graph-def", "graph-def-text"])
+def test_a_graph_def_reads_back_with_devices(name):
+    read = (graph_def.parse if name == "graph-def" else lambda text: graph_def.parse_text(text.decode()))(data(name))
+    assert {each.name: each.device for each in read.nodes} == DEVICES
+    by_name = {each.name: each for each in read.nodes}
+    assert by_name["dense/sum"].inputs == ("dense/mm", "dense/mm", "^a")
+    assert by_name["dense/mm"].attrs["_simplace_requested"] == b"/GPU:1"
+    assert by_name["dense/mm"].attrs["_simplace_because"] == b"It asked for /GPU:1 and got GPU:1."
+    original = dict(zip(place(*WORLD).graph.names, place(*WORLD).graph.attrs, strict=True))
+    for each in read.nodes:
+        kept = {key: value for key, value in each.attrs.items() if not key.startswith("_simplace")}
+        assert kept == {key: value for key, value in original[each.name].items() if value is not None}
+
+
+def test_the_text_has_a_field_a_line():
+    lines = data("graph-def-text").decode().splitlines()
+    assert '  name: "dense/mm"' in lines
+    assert f'  device: "{GPU1}"' in lines
+
+
+def test_networkx_reads_the_graphml():
+    graph = nx.read_graphml(BytesIO(data("graphml")), force_multigraph=True)
+    assert dict(graph.nodes(data="device")) == DEVICES
+    assert graph.nodes["dense/mm"]["because"] == "It asked for /GPU:1 and got GPU:1."
+    assert graph.number_of_edges("dense/mm", "dense/sum") == 2
+
+
+def test_model_explorer_s_graph():
+    (graph,) = json.loads(data("model-explorer"))["graphs"]
+    nodes = {each["id"]: each for each in graph["nodes"]}
+    assert nodes["dense/mm"]["namespace"] == "dense"
+    assert nodes["dense/mm"]["label"] == "mm"
+    assert {"key": "device", "value": "GPU:1"} in nodes["dense/mm"]["attrs"]
+    assert nodes["a"]["outputsMetadata"] == [_OUTPUT]
+    assert len({each["style"]["backgroundColor"] for each in nodes.values()}) == 3
+    (overlay,) = graph["tasksData"]["edgeOverlaysDataListLeftPane"]
+    edges = {(e["sourceNodeId"], e["targetNodeId"], e["label"]) for e in overlay["overlays"][0]["edges"]}
+    assert edges == {("a", "dense/mm", "CPU:0 → GPU:1"), ("dense/mm", "dense/sum", "GPU:1 → GPU:0")}
+
+
+def test_model_explorer_s_node_data_is_text():
+    (one,) = json.loads(data("model-explorer-data")).values()
+    assert {name: each["value"] for name, each in one["results"].items()} == {
+        "a": "CPU:0", "dense/mm": "GPU:1", "dense/sum": "GPU:0",
+    }  # fmt: skip
+
+
+def test_model_explorer_s_own_classes_take_the_graph():
+    builder = pytest.importorskip("model_explorer.graph_builder", reason="pip install ai-edge-model-explorer")
+    dacite = pytest.importorskip("dacite")
+    read = json.loads(data("model-explorer", hostile()))
+    for graph in read["graphs"]:
+        made = dacite.from_dict(builder.Graph, graph, config=dacite.Config(strict=True))
+        assert [each.id for each in made.nodes] == list(NAMES)
+
+
+@pytest.mark.parametrize("placement", [lambda: place(*WORLD), hostile], ids=["plain", "hostile"])
+def test_tensorboard_reads_the_event_file(placement, tmp_path):
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    made = placement()
+    (tmp_path / "events.out.tfevents.1.simplace").write_bytes(data("tensorboard", made))
+    events = list(loader.LegacyEventFileLoader(str(tmp_path / "events.out.tfevents.1.simplace")).Load())
+    assert [event.WhichOneof("what") for event in events] == ["file_version", "graph_def", "tagged_run_metadata"]
+    read = graph_def.parse(events[1].graph_def)
+    assert [each.name for each in read.nodes] == made.graph.names[2:]
+    assert {each.device for each in read.nodes} == {decision.device for decision in made.decisions.values()}
+    assert events[2].tagged_run_metadata.tag == "simplace_simulated"
+
+
+def test_the_step_times_are_those_of_the_schedule():
+    from simplace.exports.event_file import _run_metadata
+    from simplace.exports.event_protos import message_class
+
+    placement = place(*WORLD)
+    simulated = schedule(placement)
+    stats = message_class("RunMetadata").FromString(_run_metadata(placement, simulated)).step_stats.dev_stats
+    timed = {(each.device, one.node_name) for each in stats for one in each.node_stats}
+    assert timed <= {(device, name) for name, device in DEVICES.items()}
+    assert {name for _, name in timed} >= {"dense/mm", "dense/sum"}
+    ends = [one.all_start_micros * 1000 + one.all_end_rel_micros * 1000 for each in stats for one in each.node_stats]
+    assert max(ends) <= simulated.trace.makespan + 2000
+    assert all(one.all_end_rel_micros > 0 for each in stats for one in each.node_stats)
+
+
+@pytest.mark.parametrize(("name", "file"), [("graph-def", "x.pb"), ("graph-def-text", "x.pbtxt"),
+                                            ("tensorboard", "events.out.tfevents.1.simplace")])  # fmt: skip
+def test_netron_reads_it(name, file, tmp_path):
+    netron, javascript = importlib.util.find_spec("netron"), shutil.which("node")
+    if netron is None or javascript is None:
+        pytest.skip("Netron's parser needs node, and: pip install netron")
+    (tmp_path / file).write_bytes(data(name))
+    reader = Path(__file__).with_name("netron.mjs")
+    command = [javascript, str(reader), str(Path(netron.origin).parent), str(tmp_path / file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {each: device for each, _, device in json.loads(done.stdout)} == DEVICES
+
+
+@pytest.mark.tf
+def test_tensorflow_imports_the_graph_def():
+    import tensorflow as tf
+
+    message = tf.compat.v1.GraphDef.FromString(data("graph-def"))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(message, name="")
+    assert {op.name: op.device for op in graph.get_operations()} == DEVICES
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_hostile_names_pass_through(form):
+    made = written(export(hostile()), form)
+    if form.name.startswith("graph-def"):
+        read = graph_def.parse(made) if form.name == "graph-def" else graph_def.parse_text(made.decode())
+        assert [each.name for each in read.nodes] == list(NAMES)
+    elif form.name == "graphml":
+        graph = nx.read_graphml(BytesIO(made))
+        assert {name.split()[0] for name in graph} == {name.replace("\x01", "\ufffd").split()[0] for name in NAMES}
+        ElementTree.fromstring(made)
+    elif form.name in ("model-explorer", "model-explorer-data", "json"):
+        text = json.dumps(json.loads(made))
+        assert all(json.dumps(name)[1:-1] in text for name in NAMES)
+    elif form.name == "chrome-trace":
+        names = {event["name"] for event in json.loads(made)["traceEvents"] if event["ph"] == "X"}
+        assert len(names & set(NAMES)) >= len(NAMES) - 1
+    else:
+        assert form.name == "tensorboard", "it has a test of its own"
+
+
+def test_the_command_writes_a_file_and_a_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1500000000")
+    Path("world.pbtxt").write_text("\n".join(WORLD))
+    assert main(["export", "world.pbtxt", "out.graphml", "--devices", "cpu:1,gpu:2"]) == 0
+    assert main(["export", "world.pbtxt", "logs/run", "--format", "tensorboard", "--devices", "cpu:1,gpu:2"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "wrote world: out.graphml", "wrote world: logs/run/events.out.tfevents.1500000000.simplace",
+    ]  # fmt: skip
+    assert Path("logs/run/events.out.tfevents.1500000000.simplace").is_file()
+    assert dict(nx.read_graphml("out.graphml").nodes(data="device")) == DEVICES
+
+
+def test_the_command_refuses_before_it_runs(capsys):
+    assert main(["export", "no/such.py", "x.json"]) == 2
+    assert "cannot tell the format by the name" in capsys.readouterr().err
+
+
+def test_the_page_lists_every_format():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "exports.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `")}
+    assert set(rows) == {f"`{form.name}`" for form in FORMATS}
+    assert all(f"`{ending}`" in rows[f"`{form.name}`"] for form in FORMATS for ending in form.endings)

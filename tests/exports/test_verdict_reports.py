@@ -1,0 +1,106 @@
+"""JUnit and SARIF: what their readers make of verdicts, hostile names included."""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+import junitparser
+import sarif_pydantic
+
+from simplace.comparison import compare
+from simplace.exports.junit import junit
+from simplace.exports.sarif import MOST_RESULTS, sarif
+from simplace.importers.program import NodeNotes
+from simplace.oracle.observation import LoggedNode
+from simplace.requirements import parse, violations
+from simplace.result import Placed, Result
+from simplace.verdicts import UNMET, Problem, Verdict, of_agreement, of_failure, of_requirements
+from tests.exports.hostile import NAMES
+from tests.worlds import CPU, constant, node, place
+
+REQUIREMENTS = [parse("Mat*=gpu:1"), parse("a=cpu")]
+
+
+def judged():
+    notes = {"dense/MatMul": NodeNotes("src/my model.py:12")}
+    world = (constant("a", (2, 3), device="/CPU:0"), node("dense/MatMul", "MatMul", "a", "a"))
+    placement = place(*world, notes=notes)
+    log = [LoggedNode("a", "Const", CPU), LoggedNode("dense/MatMul", "MatMul", CPU)]
+    result = Result("model.py", "2.21.0", "", placement.devices, (Placed(placement, compare(placement, log)),))
+    demanded = of_requirements(REQUIREMENTS, violations(result, REQUIREMENTS))
+    return (*of_failure(result), *of_agreement(result), *demanded)
+
+
+def problems():
+    return [problem for verdict in judged() for problem in verdict.problems]
+
+
+def test_junit_has_a_case_a_question():
+    read = junitparser.JUnitXml.fromstring(junit("model.py", judged()))
+    cases = {(suite.name, case.name): [r.message for r in case.result] for suite in read for case in suite}
+    assert cases == {
+        ("model.py", "runs to its end"): [],
+        ("model.py", "a=cpu"): [],
+        ("model.py", "Mat*=gpu:1"): [
+            "Mat*=gpu:1: dense/MatMul (MatMul) is on GPU:0. Nobody asked for a device, so it takes the best "
+            "candidate: GPU:0 before GPU:1, CPU:0."
+        ],
+        ("world", "agrees with TensorFlow"): ["dense/MatMul (MatMul): simplace puts it on GPU:0, TensorFlow on CPU:0"],
+    }
+    assert (read.tests, read.failures, read.errors) == (4, 2, 0)
+
+
+def test_junit_names_the_line():
+    text = junit("model.py", judged()).decode()
+    assert 'file="src/my model.py" line="12"' in text
+
+
+def test_sarif_has_a_result_a_problem_at_the_user_s_line():
+    log = sarif_pydantic.Sarif.model_validate(sarif("model.py", problems(), Path("/repo")))
+    (run,) = log.runs
+    assert [(r.rule_id, str(r.level), _at(r)) for r in run.results] == [
+        ("differs-from-tensorflow", "Level.ERROR", ("src/my%20model.py", "SRCROOT", 12)),
+        ("requirement-not-met", "Level.ERROR", ("src/my%20model.py", "SRCROOT", 12)),
+    ]
+    assert [rule.id for rule in run.tool.driver.rules] == ["differs-from-tensorflow", "requirement-not-met"]
+    assert log.version == "2.1.0"
+
+
+def _at(result):
+    place = result.locations[0].physical_location
+    return place.artifact_location.uri, place.artifact_location.uri_base_id, place.region.start_line
+
+
+def test_a_problem_without_a_line_is_one_of_the_target():
+    written = sarif("/elsewhere/model.py:step", [Problem(UNMET, "error", "no such node")], Path("/repo"))
+    (place,) = [r["locations"][0]["physicalLocation"] for r in written["runs"][0]["results"]]
+    assert place == {"artifactLocation": {"uri": "file:///elsewhere/model.py"}}
+
+
+def test_the_worst_come_first_and_are_capped():
+    many = [Problem(UNMET, "note", f"n{i}", node=f"n{i}") for i in range(MOST_RESULTS)]
+    written = sarif("g.pb", [*many, Problem(UNMET, "error", "bad", node="b")], Path("/repo"))["runs"][0]["results"]
+    assert (len(written), written[0]["level"], written[1]["message"]["text"]) == (MOST_RESULTS, "error", "n0")
+
+
+def test_fingerprints_stay_when_messages_change():
+    def prints(message):
+        written = sarif("g.pb", [Problem(UNMET, "error", message, "p", "n", "a.py:3")], Path("/repo"))
+        return written["runs"][0]["results"][0]["partialFingerprints"]
+
+    assert prints("is on GPU:0") == prints("is on CPU:0")
+
+
+def test_hostile_names_pass_through():
+    for name in NAMES:
+        problem = Problem(UNMET, "error", f"{name} is elsewhere", name, name, f"{name}.py:3")
+        (case,) = [
+            c for s in junitparser.JUnitXml.fromstring(junit(name, [Verdict(name, name, (problem,))])) for c in s
+        ]
+        assert case.name.split() == name.replace("\x01", "\ufffd").split()
+        (run,) = json.loads(json.dumps(sarif(name, [problem], Path("/repo"))))["runs"]
+        (result,) = run["results"]
+        assert result["locations"][0]["logicalLocations"][0]["name"] == name
+        uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert uri.isascii()
+        assert unquote(uri) == f"{name}.py"

@@ -1,0 +1,150 @@
+"""Programs that name a cluster: every task is there, with the devices that the user gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.oracle.machine import Machine, Task, cluster
+from simplace.oracle.messages import Options
+from simplace.oracle.observation import Observation
+from simplace.oracle.oracle import observe
+
+pytestmark = pytest.mark.tf
+
+Observe = Callable[..., Observation]
+TWO_WORKERS = (Task("worker", 0, gpus=1), Task("worker", 1, gpus=2))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observe:
+    """Observe a program given as text, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_text(text: str, machine: Machine, **options: object) -> Observation:
+        Path("model.py").write_text("import tensorflow as tf\nv1 = tf.compat.v1\n" + dedent(text))
+        return observe("model.py", (), machine, Options(**options))  # type: ignore[arg-type]
+
+    return run_text
+
+
+def placed(program: object) -> dict[str, str]:
+    return {line.name: line.device.replace("/replica:0", "").replace("/device:", "/") for line in program.log}  # type: ignore[attr-defined]
+
+
+SESSION = """
+    cluster = tf.train.ClusterSpec({"ps": ["a:1"], "worker": ["b:1", "c:1"]})
+    server = tf.distribute.Server(cluster, job_name="worker", task_index=1)
+    with tf.Graph().as_default():
+        with v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:1")):
+            v = v1.get_variable("v", [2])
+            y = tf.sin(v, name="y")
+        z = tf.strings.as_string(y, name="z")
+        with v1.Session(server.target) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(z)
+"""
+
+
+def test_a_session_places_on_all_tasks_of_its_cluster(run: Observe) -> None:
+    seen = run(SESSION, cluster((Task("ps", 0), *TWO_WORKERS)))
+    (program,) = seen.programs
+    devices = placed(program)
+    assert (devices["v"], devices["y"], devices["z"]) == (
+        "/job:ps/task:0/CPU:0", "/job:worker/task:1/GPU:0", "/job:worker/task:1/CPU:0",
+    )  # fmt: skip
+    assert [device.name[5:] for device in program.devices if device.type == "GPU"] == [
+        "worker/replica:0/task:1/device:GPU:0", "worker/replica:0/task:1/device:GPU:1",
+        "worker/replica:0/task:0/device:GPU:0",
+    ]  # fmt: skip
+    assert seen.failure is None
+
+
+def test_without_tasks_each_one_has_the_machine(run: Observe) -> None:
+    seen = run(SESSION, Machine(gpus=1))
+    assert len(seen.programs[0].devices) == 6
+    assert seen.remarks[0] == (
+        "The rest of the program's cluster is emulated: /job:ps/task:0 with cpu:1,gpu:1; /job:worker/task:0 with "
+        "cpu:1,gpu:1. Tasks that differ are given like --devices ps=cpu:1+2xworker=cpu:1,gpu:2."
+    )
+
+
+def test_a_task_that_is_not_described_ends_the_program_with_one_line(run: Observe) -> None:
+    seen = run(SESSION, cluster(TWO_WORKERS))
+    assert seen.failure is not None
+    assert seen.failure.text == (
+        "the program's cluster has the task /job:ps/task:0, which --devices does not describe; it describes "
+        "/job:worker/task:0, /job:worker/task:1"
+    )
+
+
+def test_a_session_of_an_unknown_master_asks_for_its_cluster(run: Observe) -> None:
+    program = 'with tf.Graph().as_default(), v1.Session("grpc://10.0.0.1:2222") as session:\n    session.run([])\n'
+    seen = run(program, Machine(gpus=0))
+    assert seen.failure is not None
+    assert seen.failure.text.startswith("the session's target grpc://10.0.0.1:2222 is no task of a cluster")
+
+
+def test_a_parameter_server_does_not_wait_for_ever(run: Observe) -> None:
+    seen = run(
+        """
+        cluster = tf.train.ClusterSpec({"ps": ["a:1"], "worker": ["b:1"]})
+        tf.distribute.Server(cluster, job_name="ps", task_index=0).join()
+        """,
+        Machine(gpus=0),
+    )
+    assert seen.failure is None
+    assert seen.remarks == (
+        "The program waits for others as /job:ps/task:0, so it was ended there: run it as the task that builds the "
+        "graph.",
+    )
+
+
+def test_a_function_is_placed_by_the_task_it_is_called_on(run: Observe) -> None:
+    seen = run(
+        """
+        @tf.function
+        def f(x, n):
+            return tf.sin(x), n + 1
+
+        f(tf.ones([2]), 1)
+        with tf.device("/job:worker/task:1/GPU:1"):
+            f(tf.ones([2]), tf.constant(1))
+        """,
+        cluster(TWO_WORKERS, connected=True),
+    )
+    here, there = (placed(program) for program in seen.programs)
+    assert (here["Sin"], there["Sin"]) == ("/job:worker/task:0/GPU:0", "/job:worker/task:1/GPU:1")
+    assert seen.programs[1].program.arg_devices == tuple(
+        f"/job:worker/replica:0/task:1/device:{device}" for device in ("GPU:1", "CPU:0")
+    )
+
+
+def test_the_environment_tells_the_program_of_its_cluster(run: Observe) -> None:
+    seen = run(
+        """
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        assert (resolver.task_type, resolver.task_id) == ("chief", 0)
+        strategy = tf.distribute.ParameterServerStrategy(resolver)
+        coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        with strategy.scope():
+            v = tf.Variable(1.0)
+
+        @tf.function
+        def f():
+            return v * 2.0
+
+        while True:
+            coordinator.schedule(f)
+        """,
+        cluster((Task("ps", 0), Task("worker", 0), Task("chief", 0))),
+        max_calls=3,
+    )
+    (program,) = seen.programs
+    assert placed(program)["ReadVariableOp"] == "/job:ps/task:0/CPU:0"
+    assert placed(program)["mul"] == "/job:worker/task:0/CPU:0"
+    assert seen.failure is None
+    assert "f was called 3 times and nothing new was placed" in seen.remarks[0]

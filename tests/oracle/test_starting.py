@@ -1,0 +1,68 @@
+"""Children that are forked: they see what new processes see, and end as those do."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Options
+from simplace.oracle.oracle import observe
+from simplace.oracle.starting import Forks, start_process
+
+SCRIPT = """
+import sys
+import tensorflow as tf
+
+@tf.function
+def f(x):
+    with tf.device("/GPU:0"):
+        return x @ x
+
+f(tf.ones([2, 2]))
+print("done", sys.argv)
+"""
+
+pytestmark = pytest.mark.tf
+
+
+@pytest.fixture(scope="module")
+def forks():
+    with Forks() as start:
+        yield start
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "model.py").write_text(SCRIPT)
+    (tmp_path / "sleeper.py").write_text("import time\ntime.sleep(60)\n")
+    (tmp_path / "crasher.py").write_text("import os\nos.abort()\n")
+    return tmp_path
+
+
+def seen(script, gpus, start, printed):
+    with printed.open("w") as out:
+        return observe(script, ("word",), Machine(gpus=gpus), Options(), out.fileno(), start)
+
+
+def test_a_fork_sees_what_a_new_process_sees(folder, forks):
+    for gpus in (2, 0):
+        new = seen(folder / "model.py", gpus, start_process, folder / "new.txt")
+        forked = seen(folder / "model.py", gpus, forks, folder / "forked.txt")
+        assert new.failure is None
+        assert [program.log for program in forked.programs] == [program.log for program in new.programs]
+        assert forked.devices == new.devices
+        assert len(new.programs[0].log) > 2
+        assert (folder / "forked.txt").read_text() == (folder / "new.txt").read_text()
+
+
+def test_a_fork_that_crashes_says_so(folder, forks):
+    ended = seen(folder / "crasher.py", 1, forks, folder / "out.txt").failure
+    assert (ended.how, ended.text) == ("crashed", "the program's process was ended by signal SIGABRT")
+
+
+def test_a_fork_is_ended_after_its_time(folder, forks):
+    with open(os.devnull, "w") as nowhere:
+        ended = observe(folder / "sleeper.py", (), Machine(), Options(time_limit=2.0), nowhere.fileno(), forks).failure
+    assert (ended.how, ended.text) == ("timed out", "the program ran longer than 2 s and was ended")

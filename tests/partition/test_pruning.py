@@ -1,0 +1,53 @@
+"""The part of a session's graph that one run needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplace.errors import NodeNotFoundError
+from simplace.importers.program import SessionRun
+from simplace.partition.pruning import prune
+from tests.executor.worlds import placed
+
+WORLD = """
+    x = Placeholder() @g0 {dtype=float}
+    w = Const() @c {dtype=float}
+    A = Mul(x, w) @g0
+    B = Neg(A) @g1
+    C = Neg(w, ^x) @c
+"""
+
+
+def shown(run: SessionRun) -> str:
+    return str(prune(placed(WORLD), run).placement.graph)
+
+
+def test_what_is_fetched_goes_to_a_result_on_the_first_cpu() -> None:
+    pruned = prune(placed(WORLD), SessionRun(fetches=("A:0",)))
+    assert str(pruned.placement.graph).splitlines()[-1] == "_retval_A_0_0 = _Retval(A)"
+    assert pruned.placement.nodes[-1].device.endswith("CPU:0")
+    assert pruned.origin == (0, 1, 2, 3, 4, -1)
+
+
+def test_a_target_needs_no_result() -> None:
+    assert [line.split(" ")[0] for line in shown(SessionRun(targets=("B",))).splitlines()] == ["x", "w", "A", "B"]
+
+
+def test_what_is_fed_comes_from_an_argument_with_its_control_edges() -> None:
+    assert (
+        shown(SessionRun(feeds=("x:0",), targets=("A", "C")))
+        == """\
+w = Const()
+A = Mul(_arg_x_0_0, w)
+C = Neg(w, ^_arg_x_0_0)
+_arg_x_0_0 = _Arg()"""
+    )
+
+
+def test_control_edges_of_a_fed_op_that_is_no_placeholder_stay() -> None:
+    assert "C = Neg(_arg_w_0_0, ^x)" in shown(SessionRun(feeds=("w:0",), targets=("C",)))
+
+
+def test_an_unknown_name_is_named() -> None:
+    with pytest.raises(NodeNotFoundError, match="has no node 'y'"):
+        shown(SessionRun(feeds=("y:0",)))

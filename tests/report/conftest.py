@@ -1,0 +1,77 @@
+"""A headless Chromium for the tests of the page; without one they are skipped, unless SIMPLACE_REQUIRE_BROWSER is 1."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplace.report.page import page
+from simplace.result import Result
+from tests.report.chromium import NoBrowserError, start
+
+REQUIRED = "SIMPLACE_REQUIRE_BROWSER"
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    try:
+        running = start(tmp_path_factory.mktemp("chromium"))
+    except NoBrowserError as error:
+        reason = f"the page is not tested in a browser: {error}; Debian has chromium and chromium-driver"
+        if os.environ.get(REQUIRED) == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    yield running
+    running.quit()
+
+
+class Opened:
+    """Drive one opened page; `run` evaluates JavaScript, in which the page's own names are known."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.browser.execute_script(script, *arguments)
+
+    def value(self, expression: str, *arguments: Any) -> Any:
+        return self.run(f"return {expression}", *arguments)
+
+    def find(self, selector: str) -> Any:
+        return self.browser.find_element("css selector", selector)
+
+    def all(self, selector: str) -> list[Any]:
+        return list(self.browser.find_elements("css selector", selector))
+
+    def press(self, *keys: str) -> None:
+        """Press keys where the focus is."""
+        self.browser.switch_to.active_element.send_keys(*keys)
+
+    def complaints(self) -> list[str]:
+        """Return what the browser's console holds: errors, broken policies, failed loads."""
+        return [entry["message"] for entry in self.browser.get_log("browser")]
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]:
+    """Give a function that writes the page of a result and opens it; the console must stay empty to the end."""
+    page_open = Opened(browser)
+
+    def open_page(result: Result) -> Opened:
+        file = tmp_path / "report.html"
+        file.write_text(page(result), encoding="utf-8", newline="\n")
+        browser.get_log("browser")
+        browser.get(file.as_uri())
+        deadline = time.monotonic() + 60
+        while page_open.value("document.documentElement.dataset.ready") != "yes":
+            assert time.monotonic() < deadline, f"the page did not get ready: {page_open.complaints()}"
+            time.sleep(0.05)
+        return page_open
+
+    yield open_page
+    assert page_open.complaints() == []

@@ -1,0 +1,190 @@
+"""The copies of a cut against TensorFlow's own partition graphs: read from their nodes, compared, run for real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.cut_check import CopyAgreement, Transfer, check_cuts, transfers_in
+from simplace.importers.graph_def import parse_text
+from simplace.importers.program import SessionRun
+from simplace.oracle.machine import Machine
+from simplace.oracle.messages import Options
+from simplace.oracle.observation import Cut, Observation
+from simplace.oracle.oracle import observe
+from simplace.result import Result
+from simplace.targets import Settings, check
+from simplace.views.summary import copies_line
+from tests.worlds import CPU, GPU0, constant, node, place
+
+
+def world():
+    return place(
+        constant("a", (2,), device="/CPU:0"), node("x", "Neg", "a", device="/GPU:0"),
+        node("y", "Neg", "x", "^a", device="/GPU:0"),
+    )  # fmt: skip
+
+
+def end(name: str, op: str, edge: str, src: str, *inputs: str, dtype: str = "DT_FLOAT") -> str:
+    """Write a send or receive from CPU:0 to GPU:0 as TensorFlow does."""
+    texts = {"tensor_name": edge, "send_device": CPU, "recv_device": GPU0, "_src": src}
+    attrs = [f'attr {{ key: "{key}" value {{ s: "{value}" }} }}' for key, value in texts.items()]
+    attrs.append(f'attr {{ key: "tensor_type" value {{ type: {dtype} }} }}')
+    listed = " ".join(f'input: "{name}"' for name in inputs)
+    return f'node {{ name: "{name}" op: "{op}" {listed} {" ".join(attrs)} }}'
+
+
+CPU_PART = (
+    constant("a", (2,)),
+    end("a/_2", "_Send", "edge_1_a", "a", "a"),
+    constant("a/ctrl/_4", (0,)).replace('op: "Const"', 'op: "Const" input: "^a"'),
+    end("a/_5", "_Send", "edge_2_a", "a", "a/ctrl/_4"),
+)
+GPU_PART = (
+    end("a/_3", "_Recv", "edge_1_a", "a"),
+    node("x", "Neg", "a/_3"),
+    end("a/_6", "_Recv", "edge_2_a", "a"),
+    node("a/_7", "Identity", "a/_6"),
+    node("y", "Neg", "x", "^a/_7"),
+)
+DATA = Transfer("a:0", CPU, GPU0, "float32", "_Send", "_Recv", ("x",), ())
+ORDER = Transfer("^a", CPU, GPU0, "float32", "_Send", "_Recv", ("y",), ())
+
+
+def cut(*parts: tuple[str, ...]) -> Cut:
+    return Cut(tuple(parse_text("\n".join(part)) for part in parts))
+
+
+def test_sends_and_receives_are_read_with_their_consumers():
+    assert transfers_in(cut(CPU_PART, GPU_PART).subgraphs) == [DATA, ORDER]
+
+
+def test_equal_copies_agree():
+    found = check_cuts(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("y",)))])
+    assert found == CopyAgreement(2, 2)
+    assert str(found) == "2/2 copies"
+
+
+def test_a_copy_that_tensorflow_lacks_is_a_difference():
+    found = check_cuts(world(), [cut(CPU_PART[:2], (*GPU_PART[:2], node("y", "Neg", "x")))])
+    assert found is not None
+    assert (found.same, found.total, [(d.ours, d.theirs) for d in found.differences]) == (1, 2, [(ORDER, None)])
+
+
+def test_a_copy_that_differs_in_its_ends_is_one_difference():
+    found = check_cuts(world(), [cut(CPU_PART, (GPU_PART[0].replace("_Recv", "_HostRecv"), *GPU_PART[1:]))])
+    assert found is not None
+    (difference,) = found.differences
+    assert (difference.transfer, found.total) == (DATA, 2)
+    assert str(difference.theirs) == "_Send and _HostRecv of float32 for x"
+
+
+def test_a_run_that_names_an_unknown_node_has_none_of_our_copies():
+    found = check_cuts(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
+    assert found is not None
+    assert (found.same, found.total) == (0, 2)
+
+
+def test_nothing_is_compared_where_tensorflow_cut_nothing():
+    assert check_cuts(world(), []) is None
+    assert check_cuts(place(constant("a", (2,), device="/GPU:7"), soft=False), [cut(CPU_PART, GPU_PART)]) is None
+
+
+SCRIPT = """\
+    import tensorflow as tf
+    v1 = tf.compat.v1
+
+    @tf.function
+    def straight(x):
+        with tf.device("/GPU:0"):
+            a, b, shape = x + 1, x * 2, tf.shape(x)
+        with tf.device("/GPU:1"):
+            c = tf.reshape(a * b, shape)
+        with tf.control_dependencies([c]), tf.device("/CPU:0"):
+            return tf.reduce_sum(x) + tf.reduce_sum(a) + tf.cast(shape[0], tf.float32)
+
+    @tf.function
+    def small_constant(x):
+        one = tf.constant([1.0, 2.0])
+        with tf.device("/CPU:0"):
+            a = x + one
+        with tf.device("/CPU:1"):
+            b = x * one
+        with tf.device("/GPU:0"):
+            return a + b + one
+
+    @tf.function
+    def nested(x):
+        for i in tf.range(3):
+            with tf.device("/GPU:0"):
+                x = x + 1
+            for j in tf.range(i):
+                with tf.device("/GPU:1"):
+                    x = x * 2
+                if tf.reduce_sum(x) > 10:
+                    with tf.device("/CPU:1"):
+                        x = x - 1
+        return x
+
+    straight(tf.ones([2]))
+    small_constant(tf.ones([2]))
+    nested(tf.ones([2]))
+    for pruned in (False, True):
+        with tf.Graph().as_default():
+            v1.disable_resource_variables()
+            with tf.device("/CPU:1"):
+                v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
+            with tf.device("/GPU:0"):
+                x = v1.placeholder(tf.float32, [2])
+                a, b = v + x, v * x
+            with tf.device("/GPU:1"), tf.control_dependencies([x]):
+                c = tf.stack([a, b])
+            config = v1.ConfigProto(allow_soft_placement=True)
+            config.graph_options.place_pruned_graph = pruned
+            with v1.Session(config=config) as session:
+                session.run(v.initializer)
+                session.run([c, tf.shape(c)], {x: [1.0, 2.0]})
+                session.run(b, {x: [1.0, 2.0]})
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cuts") / "model.py"
+    path.write_text(dedent(SCRIPT))
+    return path
+
+
+@pytest.fixture(scope="module")
+def checked(script: Path) -> Result:
+    return check(str(script), Settings(Machine(cpus=2, gpus=2)))
+
+
+@pytest.mark.tf
+def test_copies_are_those_of_tensorflow(checked: Result) -> None:
+    found = {}
+    for placed in checked:
+        assert placed.agreement is not None
+        assert placed.copy_agreement is not None, placed.name
+        assert placed.agreement.holds, placed.agreement.differences
+        assert placed.copy_agreement.holds, placed.copy_agreement.differences
+        found[placed.name] = placed.copy_agreement.total
+    assert found == {
+        "straight": 9, "small_constant": 6, "nested": 23, "Session.run": 0, "Session.run (2)": 10,
+        "Session.run (3)": 0, "Session.run (4)": 7, "Session.run (5)": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.tf
+def test_the_check_says_so_in_a_line(checked: Result) -> None:
+    total = sum(placed.copy_agreement.total for placed in checked if placed.copy_agreement)
+    assert copies_line(checked) == f"copies: {total}/{total} as in TensorFlow's partition graphs"
+    assert checked.agrees
+
+
+@pytest.mark.tf
+def test_partition_graphs_are_collected_only_when_asked_for(script: Path) -> None:
+    seen: Observation = observe(script, (), Machine(cpus=2, gpus=2), Options())
+    assert {cut for program in seen.programs for cut in program.cuts} == set()

@@ -1,0 +1,32 @@
+"""Devices that do the same are drawn as one, where they are many."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplace.result import Placed
+from simplace.views.alike import figure_boxes
+from simplace.views.placement_figure import placement_figure
+from tests.views import graphs
+
+
+@pytest.mark.parametrize(("gpus", "drawn"), [(2, 3), (8, 9), (9, 2), (64, 2)])
+def test_many_devices_alike_are_one(gpus: int, drawn: int) -> None:
+    alike = figure_boxes(graphs.towers(gpus), 40)
+    assert len(alike.devices) == drawn
+    assert len(alike.stands_for) == gpus + 1
+
+
+def test_a_device_that_differs_stands_alone() -> None:
+    placement = graphs.towers(12)
+    odd = next(i for i, name in enumerate(placement.graph.names) if name == "out_7")
+    placement.graph.ops[odd] = "Exp"
+    families = figure_boxes(placement, 40).devices.values()
+    assert sorted(map(len, families)) == [1, 1, 11]
+
+
+def test_the_group_says_how_many_it_stands_for() -> None:
+    figure = placement_figure(Placed(graphs.towers(64)))
+    assert [(group.title, group.subtitle) for group in figure.groups] == [
+        ("CPU:0", "3 ops"), ("GPU:0 … GPU:63", "64 devices alike, 384 ops in all"),
+    ]  # fmt: skip

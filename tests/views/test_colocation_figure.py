@@ -1,0 +1,38 @@
+"""What is drawn of colocation groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simplace.result import Placed
+from simplace.views.colocation_figure import colocation_figure
+from tests.worlds import constant, node, place
+from viz import to_dot
+
+
+def variables(count: int) -> list[str]:
+    lines = []
+    for i in range(count):
+        resource = 'attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } }'
+        lines.append(f'node {{ name: "v{i}" op: "VarHandleOp" device: "/gpu:0" {resource} }}')
+        dtype = 'attr { key: "dtype" value { type: DT_FLOAT } }'
+        lines += [f'node {{ name: "read{i}_{k}" op: "ReadVariableOp" input: "v{i}" {dtype} }}' for k in range(2)]
+    return lines
+
+
+def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
+    golden("colocation.dot", to_dot(colocation_figure(Placed(place(*variables(3), constant("alone", (2,)))))))
+
+
+def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
+    figure = colocation_figure(Placed(place(*variables(3))))
+    assert [(group.title, group.subtitle) for group in figure.groups] == [
+        ("GPU:0: 3 groups of 3 nodes", "decided by v0: its request")
+    ]
+    assert [one.label for one in figure.nodes] == ["v0", "ReadVariableOp ×2"]
+    assert [(edge.kind, edge.label) for edge in figure.edges] == [("tie", "resource edge")]
+
+
+def test_no_group_is_said_so() -> None:
+    figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
+    assert (figure.nodes, figure.caption) == ((), "no node has to share a device with another")

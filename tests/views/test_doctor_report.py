@@ -1,0 +1,43 @@
+"""The doctor's report in text, as a person reads it."""
+
+from simplace.doctor.findings import IdleGpu, LateLogFlag, NoSuchDevice
+from simplace.views.doctor_report import doctor_report
+from tests.exports.hostile import NAMES
+
+LATE = LateLogFlag("model.py:3", "", ())
+
+
+def test_findings_come_with_what_why_and_instead():
+    text = doctor_report([IdleGpu("", "", (), "GPU:1", 0), LATE], "model.py on CPU:0, GPU:0, GPU:1")
+    assert text == (
+        "model.py on CPU:0, GPU:0, GPU:1: 2 findings\n"
+        "\n"
+        "warning: late-log-flag at model.py:3\n"
+        "  tf.debugging.set_log_device_placement(True) comes after TensorFlow has started, so functions log nothing.\n"
+        "  why: The first op, and tf.config.list_logical_devices too, make TensorFlow's context, which reads the flag "
+        "once.\n"
+        "  do: Make it the first line after `import tensorflow as tf`; tf.config.list_physical_devices may come before "
+        "it.\n"
+        "\n"
+        "note: idle-gpu\n"
+        "  GPU:1 has nothing to do: no op asks for it.\n"
+        "  why: TensorFlow takes the first GPU for all that asks for none; it does not spread work over devices by "
+        "itself.\n"
+        "  do: Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU."
+    )
+
+
+def test_nothing_found():
+    assert doctor_report([], "model.py on CPU:0") == "model.py on CPU:0: nothing found"
+
+
+def test_it_fits_the_terminal():
+    assert max(map(len, doctor_report([LATE], "model.py", 60).splitlines())) <= 60
+
+
+def test_names_cannot_steer_the_terminal():
+    for name in (*NAMES, "\x1b[31mred"):
+        text = doctor_report([NoSuchDevice("a.py:1", name, (name,), "/GPU:7", "GPU:0", "GPU:0")], "x")
+        assert len(text.splitlines()) == 6
+        assert "\x01" not in text
+        assert "\x1b" not in text

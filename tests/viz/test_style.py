@@ -1,0 +1,58 @@
+"""Styles: legible on their ground, at the size of their page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from device_figures import FIGURES, every_mark, two_gpu_model
+
+from viz import FigureError, draw, to_dot
+from viz.figure import Group
+from viz.palette import contrast, look
+from viz.style import STYLES, style_called
+
+
+@pytest.mark.parametrize("name", STYLES)
+@pytest.mark.parametrize("kind", ["CPU", "GPU", "TPU", "NPU"])
+def test_text_reads_well_on_each_fill(name: str, kind: str) -> None:
+    style = STYLES[name]
+    assert contrast(style.ink, style.paper) >= 12
+    assert contrast(style.faint_ink, style.paper) >= 7
+    for index in range(24):
+        found = look(Group("", "", kind=kind, index=index), style)
+        assert contrast(style.ink, found.fill) >= 7
+        assert contrast(style.faint_ink, found.fill) >= 4.5
+        assert contrast(style.faint_ink, found.backdrop) >= 7
+        assert contrast(style.warning_ink, found.fill) >= 4.5
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_print_fits_its_column_or_its_page(name: str) -> None:
+    width, height = inches(draw(FIGURES[name](), style=STYLES["paper"]))
+    assert width <= 7.05
+    assert height <= 9.05
+
+
+def test_a_slide_is_filled() -> None:
+    width, height = inches(draw(two_gpu_model(), style=STYLES["slide"]))
+    assert width > 12 or height > 6.5
+
+
+def test_dark_has_no_light_ground() -> None:
+    text = to_dot(every_mark(), STYLES["dark"])
+    assert "#ffffff" not in text
+    assert "#1a1a1a" not in text
+
+
+def test_an_unknown_style_lists_the_choices() -> None:
+    with pytest.raises(FigureError, match="'neon' is not a style; choose from: screen, paper, slide, dark"):
+        style_called("neon")
+
+
+def inches(svg: bytes) -> tuple[float, float]:
+    found = re.search(rb'width="([\d.]+)pt" height="([\d.]+)pt"', svg) or re.search(
+        rb'height="([\d.]+)pt".*?width="([\d.]+)pt"', svg
+    )
+    assert found is not None
+    return float(found[1]) / 72, float(found[2]) / 72

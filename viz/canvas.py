@@ -1,0 +1,76 @@
+"""Draw boxes and lines of text at fixed places, as DOT whose positions Graphviz keeps (its `nop2` only draws)."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape as html_escape
+
+from graphviz import Digraph, escape
+
+from viz.style import Style, fitted
+
+
+class Canvas:
+    """Collect boxes on a page of a size in points; `y` counts downwards, as Graphviz does not."""
+
+    def __init__(self, name: str, width: float, height: float, style: Style) -> None:
+        self.width = width
+        self.height = height
+        self._style = style
+        self._serial = 0
+        scale = fitted(style, width, height)
+        self._graph = Digraph(
+            name,
+            graph_attr={
+                "layout": "nop2", "bb": f"0,0,{width:.2f},{height:.2f}", "pad": "0",
+                "bgcolor": style.paper, "outputorder": "nodesfirst",
+                **({} if scale == 1 else {"size": f"{width * scale / 72:.2f},{height * scale / 72:.2f}!"}),
+            },
+            node_attr={
+                "shape": "box", "fixedsize": "true", "style": "filled", "penwidth": "0", "margin": "0",
+                "fontname": "DejaVu Sans", "fontsize": "8", "fontcolor": style.ink, "label": "", "tooltip": " ",
+            },
+        )  # fmt: skip
+        self.box(0, 0, width, height, style.paper)
+
+    @property
+    def dot(self) -> str:
+        """Return the drawing as DOT."""
+        source: str = self._graph.source
+        return source
+
+    def text(
+        self, x: float, y: float, text: str, room: float, *, size: float, colour: str = "", bold: bool = False,
+        centre: bool = False,
+    ) -> None:  # fmt: skip
+        """Write a line of text, its middle at height `y`, from `x` on (a trailing break aligns left in Graphviz)."""
+        if not text:
+            return
+        label = escape(text) if centre else escape(text) + "\\l"
+        if bold:
+            cell = f'<td align="left" width="{room:.0f}"><b>{html_escape(text)}</b></td>'
+            label = f'<<table border="0" cellpadding="0" cellspacing="0"><tr>{cell}</tr></table>>'
+        look_of = {"style": "", "fontsize": f"{size:g}", "fontcolor": colour or self._style.ink}
+        self.box(x, y - size / 2, room, size, "none", label=label, tooltip=text, **look_of)
+
+    def box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
+        """Draw a box with its upper left corner at `x` and `y`; `extra` are Graphviz attributes."""
+        self._serial += 1
+        attributes = {
+            "pos": f"{x + width / 2:.2f},{self.height - y - height / 2:.2f}",
+            "width": f"{width / 72:.4f}",
+            "height": f"{height / 72:.4f}",
+            **({} if fill == "none" else {"fillcolor": fill}),
+            **extra,
+        }
+        self._graph.node(f"n{self._serial}", **attributes)
+
+
+def axis_width(style: Style, margins: float, natural: float = 960.0) -> float:
+    """Return how wide a time axis is beside margins of that width, so that text keeps its size on the style's page.
+
+    >>> axis_width(Style(""), 100), axis_width(Style("", widths=(7.0,)), 104)
+    (960.0, 400.0)
+    """
+    if not style.widths:
+        return natural
+    return max(style.widths[-1] * 72 / style.scale - margins, 200.0)

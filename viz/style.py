@@ -1,0 +1,81 @@
+"""The looks that a drawing may have: colours of the page, its size in print, where its caption stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from viz.errors import FigureError
+
+_TEXT = 11.0  # points: a node's label before the drawing is scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Say how a drawing looks on its page.
+
+    `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
+    `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
+    that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
+    a page takes. `below` puts title and caption under the drawing.
+    """
+
+    name: str
+    ink: str = "#1a1a1a"
+    faint_ink: str = "#4a4a4a"
+    warning_ink: str = "#8c2200"
+    paper: str = "#ffffff"
+    frame: str = "#bbbbbb"
+    grid: str = "#d9dde2"
+    stripe: str = "#f4f5f7"
+    text: float = _TEXT
+    widths: tuple[float, ...] = ()
+    height: float = 0.0
+    enlarges: bool = False
+    aspect: float = 1.4
+    boxes: int = 40
+    below: bool = False
+    is_dark: bool = False
+
+    @property
+    def scale(self) -> float:
+        """Return by what a drawing is scaled for its text to have the wanted size."""
+        return self.text / _TEXT
+
+
+SCREEN = Style("screen")
+
+STYLES: Mapping[str, Style] = {
+    "screen": SCREEN,
+    "paper": Style("paper", text=8.0, widths=(3.33, 7.0), height=9.0, aspect=1.0, boxes=24, below=True),
+    "slide": Style("slide", text=18.0, widths=(12.6,), height=6.8, enlarges=True, aspect=1.85, boxes=14),
+    "dark": Style(
+        "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",
+        grid="#333a43", stripe="#1b2027", is_dark=True,
+    ),
+}  # fmt: skip
+
+
+def style_called(name: str) -> Style:
+    """Return a style by name; raise `FigureError` with the choices otherwise."""
+    if name not in STYLES:
+        raise FigureError(f"{name!r} is not a style; choose from: {', '.join(STYLES)}")
+    return STYLES[name]
+
+
+def fitted(style: Style, width: float, height: float) -> float:
+    """Return by what to scale a drawing of that size in points.
+
+    The narrowest width that takes the drawing at the wanted text size is used, otherwise the widest.
+
+    >>> fitted(STYLES["paper"], 300, 200) == 8 / 11, round(fitted(STYLES["paper"], 1008, 200), 2)
+    (True, 0.5)
+    """
+    if not style.widths:
+        return style.scale
+    largest = style.widths[-1] * 72 / width
+    if style.height:
+        largest = min(largest, style.height * 72 / height)
+    if style.enlarges:
+        return min(largest, 2 * style.scale)
+    return min(largest, style.scale)
