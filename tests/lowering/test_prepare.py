@@ -135,10 +135,10 @@ def test_ten_thousand_nodes_take_well_under_a_second():
         for i in range(500)
     )
     program = call_program(function("f(x: float) -> y: float", calls, {"y": "c499:output:0"}), leaf)
-    start = time.perf_counter()
+    start = time.process_time()
     graph = prepared(program)
     assert len(graph) == 2 + 2 + 500 * (20 + 4)
-    assert time.perf_counter() - start < 1.5  # 0.1 s on an idle machine
+    assert time.process_time() - start < 1.5  # 0.1 s on an idle machine
 
 
 def test_origin_tells_function_call_and_rewrite():
