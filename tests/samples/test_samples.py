@@ -12,6 +12,11 @@ from simplace.views.summary import agreement_line, summary
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
 MACHINES = ("cpu:1", "cpu:1,gpu:1", "cpu:1,gpu:2", "cpu:1,gpu:8")
 SHOWN_ON = "cpu:1,gpu:2"
+CASES = [
+    *((machine, None) for machine in MACHINES),
+    ("cpu:1", False),
+    (SHOWN_ON, False),
+]  # the table of agreement has all
 
 pytestmark = pytest.mark.tf
 
@@ -20,8 +25,7 @@ def name(path):
     return path.stem
 
 
-@pytest.mark.parametrize("soft", [None, False], ids=["soft", "hard"])
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("machine", "soft"), CASES)
 @pytest.mark.parametrize("sample", SAMPLES, ids=name)
 def test_a_sample_agrees_with_tensorflow(sample, machine, soft, capfd, request):
     result = simplace.check(str(sample), machine, soft)
