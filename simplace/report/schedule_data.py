@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from simplace.devices import LOCAL_TASK
-from simplace.executor.trace import Lane, SpanKind, Why
+from simplace.executor.trace import SpanKind, Why
 from simplace.report.sentences import FIRST
 from simplace.scheduling import Schedule
+from simplace.views.timeline import lane_owner
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _WHYS: tuple[Why, ...] = get_args(Why)
@@ -30,7 +30,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "makespan": trace.makespan,
         "kinds": _KINDS,
         "whys": _WHYS,
-        "lanes": [{"name": trace.lanes[i].name, "owner": _owner(schedule, trace.lanes[i])} for i in lanes],
+        "lanes": [{"name": trace.lanes[i].name, "owner": lane_owner(schedule, trace.lanes[i])} for i in lanes],
         "counts": [sum(1 for s in trace.by_lane[i] if trace.spans[s].duration) for i in lanes],
         "gap": list(_gaps(schedule, lanes)),
         "duration": [span.duration for span in spans],
@@ -53,15 +53,6 @@ def _gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
             if span.duration:
                 yield span.start - before
                 before = span.end
-
-
-def _owner(schedule: Schedule, lane: Lane) -> str:
-    if lane.kind == "link":
-        return "links"
-    device = schedule.placement.devices.by_name.get(lane.owner)
-    if device is not None:
-        return device.short
-    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
 
 
 def _times(schedule: Schedule) -> list[int]:

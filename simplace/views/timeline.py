@@ -28,13 +28,23 @@ def timeline(schedule: Schedule) -> Gantt:
     bars = tuple(
         _bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
     )
-    lanes = tuple(Row(_label(schedule, trace.lanes[i]), _owner(schedule, trace.lanes[i])) for i in used)
+    lanes = tuple(Row(_label(schedule, trace.lanes[i]), lane_owner(schedule, trace.lanes[i])) for i in used)
     title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
     caption = _caption(schedule)
     said = f"{facts(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
     return Gantt(title, caption, lanes, bars, _groups(schedule), trace.makespan / 1e9, said)
+
+
+def lane_owner(schedule: Schedule, lane: Lane) -> str:
+    """Return the heading of a lane: the device of a stream, the process of a thread, or "links"."""
+    if lane.kind == "link":
+        return "links"
+    device = schedule.placement.devices.by_name.get(lane.owner)
+    if device is not None:
+        return device.short
+    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
 
 
 def _caption(schedule: Schedule) -> str:
@@ -59,17 +69,8 @@ def _groups(schedule: Schedule) -> tuple[Group, ...]:
 
 def _label(schedule: Schedule, lane: Lane) -> str:
     """Drop from a lane's name what its owner's heading says already."""
-    owner = _owner(schedule, lane)
+    owner = lane_owner(schedule, lane)
     return lane.name.removeprefix(owner).strip() if owner and lane.name != owner else lane.name
-
-
-def _owner(schedule: Schedule, lane: Lane) -> str:
-    if lane.kind == "link":
-        return "links"
-    device = schedule.placement.devices.by_name.get(lane.owner)
-    if device is not None:
-        return device.short
-    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
 
 
 def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
