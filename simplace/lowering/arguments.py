@@ -97,7 +97,8 @@ def _match(wanted: str, devices: DeviceSet, fallback: Device | None) -> str:
         return ""
     if fallback is not None and sum(fallback.spec.same_address_space(other.spec) for other in matching) == 1:
         return ""
-    names = ", ".join(device.name for device in matching)
+    # Devices of several tasks are kept in an ordered map (DynamicDeviceMgr in common_runtime/device_mgr.h).
+    names = ", ".join(device.name for device in sorted(matching, key=lambda device: device.spec))
     raise invalid(
         f"{wanted}When FunctionLibraryRuntime::Options.output_devices are not specified for a multi-device function, "
         f"the device specification on the output node must match exactly one device. Matched devices are [{names}]"
