@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 from simplace.oracle import messages
+from simplace.oracle.orphan import end_with_parent
 
 
 def main(request_file: str) -> None:
     """Answer the request in `request_file`."""
+    end_with_parent()
     request = messages.request_from_json(Path(request_file).read_text(encoding="utf-8"))
     _redirect(Path(request.directory))
     from simplace.oracle.inside import run  # TensorFlow prints while it is imported: only after the redirection

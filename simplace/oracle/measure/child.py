@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from simplace.oracle.orphan import end_with_parent
+
 
 def main(request_file: str) -> int:
     """Run the request; return the exit status."""
+    end_with_parent()
     request = json.loads(Path(request_file).read_text(encoding="utf-8"))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""

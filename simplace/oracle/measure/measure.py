@@ -206,7 +206,9 @@ def _run_child(target: str, request: Path, time_limit: float) -> None:
                "import main; sys.exit(main(sys.argv[2]))", str(Path(simplace.__file__).resolve().parents[1]),
                str(request)]  # fmt: skip
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit, env=os.environ)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=time_limit, env=os.environ, start_new_session=True
+        )
     except subprocess.TimeoutExpired:
         raise ProgramError(
             f"{target}: TensorFlow did not finish within {time_limit:g} s; measure fewer steps"
