@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from simplace._version import __version__
 
 if TYPE_CHECKING:
-    from simplace.library import Diff, Placements
+    from simplace.library import Diff, Placements, Simulated
     from simplace.placement.placement import Placement
-    from simplace.scheduling import Schedule
 
 __all__ = ["__version__", "check", "diff", "place", "schedule"]
 
@@ -82,11 +81,11 @@ def diff(
     return library.diff(before, after, dict(pins or {}), soft_placement, tensorflow)
 
 
-def schedule(placement: Placement, **options: Any) -> Schedule:
+def schedule(placement: Placement, **options: Any) -> Simulated:
     """Simulate when each op of a placement (`result.programs[0].placement`) runs.
 
     The options are those of `simplace.scheduling.schedule`: threads, executor, costs, hardware, batch.
     """
-    from simplace import scheduling
+    from simplace import library
 
-    return scheduling.schedule(placement, **options)
+    return library.simulate(placement, **options)

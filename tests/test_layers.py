@@ -12,7 +12,8 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 ALLOWED = {
     "__init__": {"_version", "library", "targets", "placement", "scheduling"},
     "library": {
-        "changes", "exports", "machine_file", "result", "scheduling", "step_times", "targets", "views", "what_if",
+        "changes", "exports", "machine_file", "placement", "report", "result", "scheduling", "step_times", "targets",
+        "views", "what_if",
     },
     "__main__": {"cli"},
     "cli": {"_version", "commands"},

@@ -21,7 +21,7 @@ from viz.text import print_table, to_text
 if TYPE_CHECKING:
     from viz.dot import to_dot
     from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
-    from viz.html import NotebookFigure, inline_svg, to_html
+    from viz.html import NotebookFigure, embedded_svg, inline_svg, to_html
     from viz.layout import Format, draw, render
     from viz.style import STYLES, Style
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LATER = {
     "viz.dot": ("to_dot",),
     "viz.figure": ("Direction", "Edge", "EdgeKind", "Figure", "Group", "Node", "NodeKind"),
-    "viz.html": ("NotebookFigure", "inline_svg", "to_html"),
+    "viz.html": ("NotebookFigure", "embedded_svg", "inline_svg", "to_html"),
     "viz.layout": ("Format", "draw", "render"),
     "viz.style": ("STYLES", "Style"),
 }
@@ -52,6 +52,7 @@ __all__ = [
     "Style",
     "Table",
     "draw",
+    "embedded_svg",
     "inline_svg",
     "print_table",
     "render",

@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from html import escape
 
-from viz.dot import to_dot
 from viz.figure import Figure
 from viz.layout import draw
 from viz.names import elide, visible
@@ -21,15 +20,21 @@ _PADDING = "padding:2px 14px 2px 0;border-bottom:1px solid #dddddd"
 def inline_svg(figure: Figure, *, timeout_s: float = 60.0) -> str:
     """Draw `figure` as an `<svg>` element for an HTML page; it scales with the page, at most to its natural size.
 
-    Element ids begin with a digest of the figure's DOT, so that several figures fit on one page.
-
     Raises:
         LayoutError: as `viz.layout.render`.
     """
-    drawing = draw(figure, "svg", timeout_s=timeout_s).decode("utf-8")
+    return embedded_svg(draw(figure, "svg", timeout_s=timeout_s))
+
+
+def embedded_svg(svg: bytes) -> str:
+    """Turn an SVG file into an `<svg>` element for an HTML page, which scales with the page.
+
+    Element ids begin with a digest of the drawing, so that several drawings fit on one page.
+    """
+    drawing = svg.decode("utf-8")
     element = drawing[drawing.index("<svg") :].strip()
     element = element.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
-    return prefix_ids(element, f"viz-{hashlib.sha256(to_dot(figure).encode()).hexdigest()[:8]}-")
+    return prefix_ids(element, f"viz-{hashlib.sha256(svg).hexdigest()[:8]}-")
 
 
 def to_html(table: Table) -> str:

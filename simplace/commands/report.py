@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from simplace.commands import options as words
 from simplace.commands import output
-from simplace.errors import DrawingError
 from simplace.progress import progress
 
 
@@ -30,27 +28,17 @@ def add(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from simplace.report.page import Simulation, page
+    from simplace.report import page_file
+    from simplace.report.page import Simulation
     from simplace.targets import place
     from simplace.views import summary
 
-    _check(options)
     simulation = None if options.no_schedule else Simulation(options.gpu, options.cores, options.batch)
+    page_file.check(options.output, simulation)
+    output.check_writable(options.output)
     with progress() as stage:
         result = words.named(place(options.target, words.settings(options, stage)), options)
-        data = page(result, simulation, stage).encode()
-    output.write(options.output, data)
-    print(f"wrote {options.output}: {len(data) / 1e6:.1f} MB", file=sys.stderr)
+        size = page_file.write(result, options.output, simulation, stage)
+    print(f"wrote {options.output}: {size / 1e6:.1f} MB", file=sys.stderr)
     print(summary.agreement_line(result))
     return output.complain(result.failure) if result.failure else 0
-
-
-def _check(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, a page that could not be written and hardware that nobody knows."""
-    from simplace.scheduling import cost_model
-
-    cost_model("analytic", options.gpu)
-    name = options.output
-    if Path(name).suffix.lower() not in (".html", ".htm"):
-        raise DrawingError(f"{name}: a page's name ends in .html")
-    output.check_writable(name)

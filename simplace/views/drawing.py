@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.errors import DrawingError, choices
 from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt
+from viz.names import visible
 from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
@@ -33,13 +35,26 @@ def drawn(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") ->
         raise DrawingError(f"{name}: {error}") from None
 
 
-def write(what: Figure | Gantt | AreaChart, name: str | Path, style: str = "screen") -> None:
-    """Draw to a file; raise `DrawingError` as `drawn` does, or where the file cannot be written."""
-    data = drawn(what, str(name), style)
-    try:
-        Path(name).write_bytes(data)
-    except OSError as error:
-        raise DrawingError(f"{name}: cannot write: {error.strerror}") from None
+@dataclass(frozen=True, slots=True, repr=False)
+class Picture:
+    """Hold a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
+
+    what: Figure | Gantt | AreaChart
+    style: str = "screen"
+
+    def save(self, file: str | Path) -> None:
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `drawn` does, or if it cannot write."""
+        data = drawn(self.what, str(file), self.style)
+        try:
+            Path(file).write_bytes(data)
+        except OSError as error:
+            raise DrawingError(f"{file}: cannot write: {error.strerror}") from None
+
+    def __repr__(self) -> str:
+        return f"<picture of {visible(self.what.title)}>"
+
+    def _repr_svg_(self) -> str:
+        return drawn(self.what, "notebook.svg", self.style).decode()
 
 
 def chosen(figure: str, known: Iterable[str]) -> str:

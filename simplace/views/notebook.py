@@ -1,16 +1,26 @@
-"""Show a result in a notebook: one self-contained piece of HTML."""
+"""Show a result, a comparison or a simulated run in a notebook, as one self-contained piece of HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
+from simplace.changes import Changes
+from simplace.errors import DrawingError
 from simplace.result import Placed, Result
+from simplace.scheduling import Schedule
+from simplace.step_times import StepTimes
 from simplace.surprises import find_surprises
-from simplace.views import summary, tables
+from simplace.views import schedule_tables, summary, tables
+from simplace.views.change_figure import change_figure
+from simplace.views.change_summary import change_summary
+from simplace.views.drawing import drawn
 from simplace.views.placement_figure import placement_figure
 from simplace.views.quantities import plural
-from viz import LayoutError, inline_svg, to_html
+from simplace.views.timeline import timeline
+from viz import Figure, embedded_svg, to_html
+from viz.gantt import Gantt
 
 _DRAWN = 3  # programs with a figure, the largest; the others fold away without one
 _COPIES, _SURPRISES = 5, 6
@@ -29,6 +39,34 @@ def html(result: Result) -> str:
     parts += [_program(placed, any(placed is one for one in largest)) for placed in result.programs]
     parts += [f"<p style='{_FAINT}'>{escape(remark)}</p>" for remark in result.remarks]
     parts.append(f"<p>{escape(summary.agreement_line(result))}</p>")
+    return _boxed(parts)
+
+
+def changes_html(changes: Changes, times: Sequence[StepTimes] = ()) -> str:
+    """Write a comparison as HTML: its summary, then a figure of the program in which most nodes moved."""
+    parts = [f"<pre style='line-height:1.2;overflow-x:auto'>{escape(change_summary(changes, times))}</pre>"]
+    most = max(changes.programs, key=lambda one: (len(one.moves), one.compared), default=None)
+    parts += [_drawn(change_figure(most))] if most is not None and most.differs else []
+    return _boxed(parts)
+
+
+def schedule_html(schedule: Schedule) -> str:
+    """Write a simulated run as HTML: its timeline, then how busy what was, the critical path, waits, memory."""
+    parts = [f"<p>{escape(line)}</p>" for line in schedule_tables.headline(schedule).splitlines()]
+    parts.append(_drawn(timeline(schedule)))
+    found = (
+        schedule_tables.lane_table(schedule),
+        schedule_tables.critical_table(schedule),
+        schedule_tables.waiting_table(schedule),
+        schedule_tables.memory_table(schedule),
+    )
+    parts += [to_html(table) for table in found if table.rows]
+    lines = [*schedule_tables.warnings(schedule), *schedule_tables.assumptions(schedule)]
+    parts += [f"<p style='{_FAINT}'>{escape(line)}</p>" for line in lines]
+    return _boxed(parts)
+
+
+def _boxed(parts: Sequence[str]) -> str:
     return f"<div style='{_BOX}'>{''.join(parts)}</div>"
 
 
@@ -43,7 +81,7 @@ def _program(placed: Placed, is_large: bool) -> str:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
         parts.append(f"<p><b>{escape(f'TensorFlow refuses this graph ({refusal.code}){said}')}</b></p>")
     parts.append(_surprises(placed))
-    parts += [_figure(placed)] if is_large else []
+    parts += [_drawn(placement_figure(placed))] if is_large else []
     opened = " open=''" if is_large else ""
     return f"<details{opened}><summary>{escape(summary.title(placed))}</summary>{''.join(parts)}</details>"
 
@@ -58,9 +96,9 @@ def _surprises(placed: Placed) -> str:
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
-def _figure(placed: Placed) -> str:
-    """Draw a program; without Graphviz, say so in its place, for a notebook shows the rest all the same."""
+def _drawn(what: Figure | Gantt) -> str:
+    """Draw; without Graphviz, say so in its place, for a notebook shows the rest all the same."""
     try:
-        return inline_svg(placement_figure(placed))
-    except LayoutError as error:
+        return embedded_svg(drawn(what, "notebook.svg"))
+    except DrawingError as error:
         return f"<p style='{_FAINT}'>no figure: {escape(str(error))}</p>"

@@ -11,7 +11,7 @@ from simplace.commands.figures import STYLES as WORDS
 from simplace.errors import DrawingError
 from simplace.result import Placed
 from simplace.scheduling import schedule
-from simplace.views.drawing import chosen, drawn, write
+from simplace.views.drawing import Picture, chosen, drawn
 from simplace.views.placed_figures import CHARTS, FIGURES
 from tests.views import graphs
 from viz.style import STYLES
@@ -45,4 +45,4 @@ def test_a_wrong_name_lists_the_choices(tmp_path: Path) -> None:
     with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: a, b"):
         chosen("pie", ["b", "a"])
     with pytest.raises(DrawingError, match="cannot write"):
-        write(figure, tmp_path / "no" / "f.dot")
+        Picture(figure).save(tmp_path / "no" / "f.dot")

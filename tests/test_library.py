@@ -1,0 +1,109 @@
+"""What a result, a comparison and a simulated run write, draw and show, asked for from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import simplace
+from simplace.cli import main
+from simplace.errors import DrawingError, NodeNotFoundError, SimplaceError
+from simplace.library import Placements
+from tests.worlds import constant, node
+
+GRAPH = (constant("a", (2, 3), device="/CPU:0"), node("x", "Neg", "a", device="/GPU:0"), node("<b>&", "Exp", "x"))
+DEVICES = "cpu:1,gpu:1"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    file = tmp_path / "graph.pbtxt"
+    file.write_text("\n".join(GRAPH))
+    return file
+
+
+@pytest.fixture
+def result(graph: Path) -> Placements:
+    return simplace.place(str(graph), devices=DEVICES)
+
+
+@pytest.mark.parametrize(("words", "options"), [([], {}), (["--gpu", "t4", "--batch", "8"], {"gpu": "t4", "batch": 8}),
+                                                (["--no-schedule"], {"schedule": False})])  # fmt: skip
+def test_the_report_is_that_of_the_command(
+    graph: Path, result: Placements, tmp_path: Path, words: list[str], options: dict[str, object]
+) -> None:
+    ours, theirs = tmp_path / "ours.html", tmp_path / "theirs.html"
+    result.report(ours, **options)  # type: ignore[arg-type]
+    assert main(["report", str(graph), "--devices", DEVICES, "-o", str(theirs), *words]) == 0
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "line"),
+    [
+        ("page.pdf", {}, "a page's name ends in .html"),
+        ("none/page.html", {}, "cannot write: No such file"),
+        ("page.html", {"gpu": "z9"}, "z9"),
+        ("page.html", {"program": "other"}, "no program is called 'other'"),
+    ],
+)
+def test_a_report_that_cannot_be(
+    result: Placements, tmp_path: Path, name: str, options: dict[str, str], line: str
+) -> None:
+    with pytest.raises(SimplaceError, match=line):
+        result.report(tmp_path / name, **options)  # type: ignore[arg-type]
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("figure", ["placement", "partition", "colocation", "timeline", "memory"])
+def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figure: str) -> None:
+    picture = result.figure(figure, style="paper")
+    result.draw(tmp_path / "f.svg", figure, style="paper")
+    assert (tmp_path / "f.svg").read_text(encoding="utf-8") == picture._repr_svg_()
+    assert repr(picture).startswith("<picture of ")
+
+
+def test_an_unknown_figure_lists_those_there_are(result: Placements) -> None:
+    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: colocation, memory"):
+        result.figure("pie")
+    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, timeline"):
+        result.schedule().figure("pie")
+    with pytest.raises(NodeNotFoundError):
+        result.schedule("other")
+
+
+def test_printed_a_result_is_what_show_prints(
+    graph: Path, result: Placements, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(graph), "--devices", DEVICES]) == 0
+    assert str(result) == capsys.readouterr().out.rstrip("\n")
+    assert repr(result) == f"<{graph} on CPU:0, GPU:0: 1 program, 3 nodes>"
+
+
+def test_printed_a_simulated_run_is_what_schedule_prints(
+    graph: Path, result: Placements, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schedule", str(graph), "--devices", DEVICES, "--costs", "flat", "--inter-op", "1"]) == 0
+    run = result.schedule(costs="flat", inter_op=1)
+    assert str(run) == capsys.readouterr().out.rstrip("\n")
+    assert repr(run) == f"<{str(run).splitlines()[0]}>"
+    assert str(simplace.schedule(result.programs[0].placement, costs="flat", inter_op=1)) == str(run)
+    assert run.to_json()["schema"] == "simplace/schedule/1"
+
+
+def test_a_notebook_shows_a_comparison_and_a_run_with_their_figures(result: Placements) -> None:
+    pinned = simplace.diff(result, pins={"x": "CPU"})
+    for shown, words in (
+        (result.schedule(costs="flat")._repr_html_(), ["threads of the process", "critical path"]),
+        (pinned._repr_html_(), ["from GPU:0", "&lt;b&gt;&amp;"]),
+    ):
+        ElementTree.fromstring(shown)
+        assert [word for word in ["<svg", *words] if word not in shown] == []
+        assert "<b>&" not in shown
+    assert repr(pinned).endswith(": 2 nodes moved>")
+
+
+def test_nothing_changed_has_no_figure(result: Placements) -> None:
+    assert "<svg" not in simplace.diff(result, pins={"x": "GPU:0"})._repr_html_()
