@@ -96,13 +96,13 @@ def test_printed_a_simulated_run_is_what_schedule_prints(
 def test_a_notebook_shows_a_comparison_and_a_run_with_their_figures(result: Placements) -> None:
     pinned = simplace.diff(result, pins={"x": "CPU"})
     for shown, words in (
-        (result.schedule(costs="flat")._repr_html_(), ["threads of the process", "critical path"]),
+        (result.schedule(costs="flat")._repr_html_(), ["GPU:0 compute", "critical path"]),
         (pinned._repr_html_(), ["from GPU:0", "&lt;b&gt;&amp;"]),
     ):
         ElementTree.fromstring(shown)
         assert [word for word in ["<svg", *words] if word not in shown] == []
         assert "<b>&" not in shown
-    assert repr(pinned).endswith(": 2 nodes moved>")
+    assert repr(pinned).endswith(": 1 node moved>")
 
 
 def test_nothing_changed_has_no_figure(result: Placements) -> None:

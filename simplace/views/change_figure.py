@@ -34,7 +34,7 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
         title=f"{change.name}: what changed",
         caption=f"{_counts(change)} · {figure.caption}",
         nodes=tuple(_marked(node, marks.get(node.id, "")) for node in figure.nodes),
-        description=f"{facts(change.after, 'The second placement')} {_counts(change).capitalize()}.",
+        description=f"{facts(change.after, 'The second placement')} {_counts(change)}.",
     )
 
 
