@@ -30,7 +30,7 @@ def print_table(table: Table, file: TextIO | None = None) -> None:
     stream = file or sys.stdout
     width = _terminal_width(stream)
     terminal = False if os.environ.get("NO_COLOR") else None  # None: as the stream says; NO_COLOR alone keeps bold
-    console = Console(file=stream, width=width or _UNLIMITED, force_terminal=terminal)
+    console = Console(file=stream, width=width or _UNLIMITED, force_terminal=terminal, force_jupyter=False)
     _print(console, table, width)
 
 
@@ -46,7 +46,10 @@ def to_text(table: Table, width: int | None = None) -> str:
     Add       3
     """
     file = io.StringIO()
-    _print(Console(file=file, width=width or _UNLIMITED, color_system=None, force_terminal=False), table, width)
+    columns = width or _UNLIMITED
+    # In a notebook rich would display the table at once instead of writing it to `file`.
+    console = Console(file=file, width=columns, color_system=None, force_terminal=False, force_jupyter=False)
+    _print(console, table, width)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import builtins
 import io
 import re
 from collections.abc import Callable
@@ -75,3 +76,10 @@ def test_refuses_ragged_rows_and_unknown_alignment() -> None:
         Table((Column("a", "middle"),))  # type: ignore[arg-type]
     with pytest.raises(FigureError, match="at least one column"):
         Table(())
+
+
+def test_a_table_is_text_within_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = type("ZMQInteractiveShell", (), {})  # by this name rich knows a notebook
+    expected = to_text(PLACEMENT)
+    monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
+    assert to_text(PLACEMENT) == expected
