@@ -1,11 +1,13 @@
-"""The `golden` fixture: compare text with a file beside the test, or rewrite that file."""
+"""What tests share: files to compare text with, and children that are forked where TensorFlow is imported already."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from simplace.oracle.starting import Forks, starting_by
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,3 +32,16 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == expected, f"{file} differs; if the new text is right: pytest --rewrite-golden"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    with Forks() as start:
+        yield start
+
+
+@pytest.fixture
+def forked(forks: Forks) -> Iterator[None]:
+    """Run what a test runs under TensorFlow in forks, without an import each; test_starting.py says they are alike."""
+    with starting_by(forks):
+        yield

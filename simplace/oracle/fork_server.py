@@ -14,20 +14,22 @@ from simplace.oracle import child, messages
 def main(number: int) -> None:
     """Serve the requests that come over the socket with this file descriptor until it is closed.
 
-    A request is a JSON object with "request", the path of a request file, and "environment", variables to set; it
-    comes with a file descriptor for the child's standard output. The answer is the child's pid, then its exit status.
+    A request is a JSON object with "request", the path of a request file, "environment", variables to set, and
+    "directory", the one to work in; it comes with file descriptors for the child's standard output and standard error.
+    The answer is the child's pid, then its exit status.
     """
     _import_tensorflow()
     request_file = _serve(socket.socket(fileno=number))
-    if request_file is not None:
-        child.main(str(request_file))
+    if request_file is None:
+        os._exit(0)  # to take TensorFlow down takes long, and nothing waits to be written
+    child.main(str(request_file))
 
 
 def _serve(connection: socket.socket) -> Path | None:
     """Return a request file in each forked child, None in the server when all is done."""
     own_pid = os.getpid()
     while True:
-        data, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+        data, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 2)
         if not data:
             return None
         request = json.loads(data)
@@ -35,11 +37,15 @@ def _serve(connection: socket.socket) -> Path | None:
         if pid == 0:
             connection.close()
             os.setsid()
-            os.dup2(descriptors[0], 1)
+            for ours, theirs in zip((1, 2), descriptors, strict=True):
+                os.dup2(theirs, ours)
+                os.close(theirs)
+            os.chdir(request["directory"])
             os.environ.update(request["environment"])
             os.environ[messages.FORKED_FROM] = str(own_pid)
             return Path(request["request"])
-        os.close(descriptors[0])
+        for descriptor in descriptors:
+            os.close(descriptor)
         connection.send(str(pid).encode())
         connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
 

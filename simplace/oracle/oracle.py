@@ -33,7 +33,7 @@ from simplace.oracle.observation import (
     PythonFact,
     Refused,
 )
-from simplace.oracle.starting import Child, Start, start_process
+from simplace.oracle.starting import Child, Start, start_as_chosen
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
@@ -47,14 +47,13 @@ def observe(
     machine: Machine | None = None,
     options: Options | None = None,
     stdout: int | None = None,
-    start: Start = start_process,
+    start: Start = start_as_chosen,
 ) -> Observation:
     """Run a script once under TensorFlow, on an emulated machine, and return what TensorFlow did.
 
     The script prints where this process prints, or to the file descriptor `stdout`; `start` is how its process comes
-    to be (`Forks` is the quick way for many). A script that fails yields what
-    was seen until then, with `failure` set. Raise `TargetError` if there is no such script, `ProgramError` if the
-    child never got as far as the script.
+    to be (`Forks` is the quick way for many). A script that fails yields what was seen until then, with `failure` set.
+    Raise `TargetError` if there is no such script, `ProgramError` if the child never got as far as the script.
     """
     if not Path(script).is_file():
         raise TargetError(f"{script}: no such file; give the path of a Python script")
@@ -76,7 +75,7 @@ def _run(
     machine: Machine,
     options: Options,
     stdout: int | None,
-    start: Start = start_process,
+    start: Start = start_as_chosen,
 ) -> Observation:
     version = _tensorflow_version()
     built = str(plugin.build(version)) if machine.has_gpus else ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -18,7 +21,9 @@ from simplace.errors import ProgramError
 _ROOT = str(Path(simplace.__file__).resolve().parents[1])
 _CHILD = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child import main; main(sys.argv[2])"
 _SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_server import main; main(int(sys.argv[2]))"
-_OF_ONE_RUN = ("TF_DUMP_GRAPH_PREFIX",)  # TensorFlow reads the other variables when it is imported
+# TensorFlow, and what it imports, may read any other variable when it is imported.
+_OF_ONE_RUN = ("TF_DUMP_GRAPH_PREFIX", "COLUMNS", "PYTEST_CURRENT_TEST")
+_STDERR = 2  # the file descriptor
 
 
 class Child(Protocol):
@@ -44,6 +49,24 @@ def start_process(request_file: Path, environment: Mapping[str, str], stdout: in
     return subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
 
 
+_chosen: ContextVar[Start] = ContextVar("_chosen", default=start_process)
+
+
+def start_as_chosen(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+    """Start a child in the way that `starting_by` chose, or else as a new process."""
+    return _chosen.get()(request_file, environment, stdout)
+
+
+@contextmanager
+def starting_by(start: Start) -> Iterator[None]:
+    """Start the children of this thread in this way for a while, where their caller does not say how."""
+    before = _chosen.set(start)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
 class Forks:
     """Start children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
 
@@ -51,14 +74,15 @@ class Forks:
     """
 
     def __init__(self) -> None:
-        self._servers: dict[tuple[tuple[str, str], ...], socket.socket] = {}
+        self._servers: dict[tuple[tuple[str, str], ...], tuple[subprocess.Popen[bytes], socket.socket]] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for connection in self._servers.values():
+        for server, connection in self._servers.values():
             connection.close()
+            server.wait()
 
     def __call__(self, request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
         """Start a child."""
@@ -67,9 +91,9 @@ class Forks:
         if key not in self._servers:
             self._servers[key] = _start_server(lasting)
         own = {name: environment[name] for name in _OF_ONE_RUN if name in environment}
-        message = json.dumps({"request": str(request_file), "environment": own}).encode()
-        connection = self._servers[key]
-        socket.send_fds(connection, [message], [1 if stdout is None else stdout])
+        request = {"request": str(request_file), "environment": own, "directory": os.getcwd()}
+        _, connection = self._servers[key]
+        socket.send_fds(connection, [json.dumps(request).encode()], [1 if stdout is None else stdout, _STDERR])
         return _Fork(connection)
 
 
@@ -103,10 +127,9 @@ class _Fork:
         return int(answer)
 
 
-def _start_server(environment: Mapping[str, str]) -> socket.socket:
+def _start_server(environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         number = theirs.fileno()
         command = [sys.executable, "-c", _SERVER, _ROOT, str(number)]
-        subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True)
-    return ours
+        return subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True), ours

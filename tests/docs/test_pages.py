@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from simplace.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,22 +24,31 @@ def shown():
     return [(page, *found) for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
-def run(command, folder):
-    """Return what a command prints; files that it writes with a name of their own land in `folder`."""
-    given = shlex.split(command)
-    words = [
+@pytest.fixture
+def run(forked, tmp_path, monkeypatch, capfd):
+    """Give a function that returns what a command prints; files land in `tmp_path` under a name of their own."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def printed(command):
+        main(words(command, tmp_path))
+        out, err = capfd.readouterr()
+        errors = [line for line in err.splitlines() if line.startswith("simplace:")]
+        text = "\n".join([out.rstrip(), *errors]).strip("\n")
+        return text.replace(f"{tmp_path}/", "").replace(f"{ROOT}/", "")
+
+    return printed
+
+
+def words(command, folder):
+    """Take a command apart, without the name of the program; the files that it writes are to be in `folder`."""
+    given = shlex.split(command)[1:]
+    if given[0] == "export":
+        given[2] = str(folder / given[2])  # it names its file without an option
+    return [
         str(folder / Path(word).name) if before in WRITES and word != "-" else word
         for before, word in zip(["", *given], given, strict=False)
     ]
-    if given[1] == "export":
-        words[3] = str(folder / words[3])  # it names its file without an option
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    errors = [line for line in done.stderr.splitlines() if line.startswith("simplace:")]
-    printed = "\n".join([done.stdout.rstrip(), *errors]).strip("\n")
-    return printed.replace(f"{folder}/", "").replace(f"{ROOT}/", "")
 
 
 def matches(expected, printed):
@@ -52,8 +60,8 @@ def matches(expected, printed):
 
 @pytest.mark.tf
 @pytest.mark.parametrize(("page", "command", "expected"), shown(), ids=lambda each: getattr(each, "name", None))
-def test_the_output_shown_is_the_output(page, command, expected, tmp_path, request):
-    printed = run(command, tmp_path)
+def test_the_output_shown_is_the_output(page, command, expected, run, tmp_path, request):
+    printed = run(command)
     for name in FIGURE.findall(command):
         check_figure(ROOT / name, (tmp_path / Path(name).name).read_bytes(), request.config)
     if request.config.getoption("--rewrite-golden") and CUT not in expected:
@@ -78,9 +86,9 @@ def labels(svg):
 
 @pytest.mark.tf
 @pytest.mark.parametrize("program", RULES, ids=lambda path: path.stem)
-def test_the_figure_of_a_rule_shows_its_program(program, tmp_path, request):
+def test_the_figure_of_a_rule_shows_its_program(program, run, tmp_path, request):
     name = f"rule_{program.stem}.svg"
-    printed = run(f"simplace show {program.relative_to(ROOT)} --devices cpu:1,gpu:2 -o {name}", tmp_path)
+    printed = run(f"simplace show {program.relative_to(ROOT)} --devices cpu:1,gpu:2 -o {name}")
     assert "\nagrees with TensorFlow" in printed
     check_figure(ROOT / "docs" / "figures" / name, (tmp_path / name).read_bytes(), request.config)
     page = (ROOT / "docs" / "how-tensorflow-decides.md").read_text(encoding="utf-8")

@@ -7,12 +7,14 @@ import os
 import pytest
 
 from simplace.oracle.machine import Machine
-from simplace.oracle.messages import Options
+from simplace.oracle.messages import FORKED_FROM, Options
 from simplace.oracle.oracle import observe
-from simplace.oracle.starting import Forks, start_process
+from simplace.oracle.starting import Forks, start_process, starting_by
 
 SCRIPT = """
+import os
 import sys
+import threading
 import tensorflow as tf
 
 @tf.function
@@ -21,7 +23,9 @@ def f(x):
         return x @ x
 
 f(tf.ones([2, 2]))
-print("done", sys.argv)
+print("done", sys.argv, os.getcwd(), os.environ.get("COLUMNS"))
+print("to standard error", file=sys.stderr)
+threading.Timer(0.5, print, ["from a thread after the last line"]).start()
 """
 
 pytestmark = pytest.mark.tf
@@ -46,8 +50,10 @@ def seen(script, gpus, start, printed):
         return observe(script, ("word",), Machine(gpus=gpus), Options(), out.fileno(), start)
 
 
-def test_a_fork_sees_what_a_new_process_sees(folder, forks):
+def test_a_fork_sees_what_a_new_process_sees(folder, forks, monkeypatch, capfd):
     for gpus in (2, 0):
+        monkeypatch.setenv("COLUMNS", f"{100 + gpus}")
+        monkeypatch.chdir(folder if gpus else folder.parent)
         new = seen(folder / "model.py", gpus, start_process, folder / "new.txt")
         forked = seen(folder / "model.py", gpus, forks, folder / "forked.txt")
         assert new.failure is None
@@ -55,6 +61,17 @@ def test_a_fork_sees_what_a_new_process_sees(folder, forks):
         assert forked.devices == new.devices
         assert len(new.programs[0].log) > 2
         assert (folder / "forked.txt").read_text() == (folder / "new.txt").read_text()
+        assert f"{os.getcwd()} {100 + gpus}\nfrom a thread after the last line" in (folder / "new.txt").read_text()
+        assert capfd.readouterr().err.count("to standard error\n") == 2
+
+
+def test_a_fork_is_started_where_it_was_chosen(folder, forks):
+    (folder / "asker.py").write_text(f"import os\nprint({FORKED_FROM!r} in os.environ)\n")
+    with (folder / "out.txt").open("w") as out:
+        with starting_by(forks):
+            observe(folder / "asker.py", stdout=out.fileno())
+        observe(folder / "asker.py", stdout=out.fileno())
+    assert (folder / "out.txt").read_text().split() == ["True", "False"]
 
 
 def test_a_fork_that_crashes_says_so(folder, forks):
