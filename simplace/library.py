@@ -35,7 +35,7 @@ class Simulated(Schedule):
         return schedule_report.report(self)
 
     def figure(self, figure: str = "timeline", *, style: str = "screen") -> Picture:
-        """Return "timeline" or "memory" as a picture, which a notebook shows."""
+        """Return "timeline", "width" or "memory" as a picture, which a notebook shows."""
         return Picture(CHARTS[drawing.chosen(figure, CHARTS)](self), style)
 
     def draw(self, file: str | Path, figure: str = "timeline", *, style: str = "screen") -> None:
@@ -71,7 +71,7 @@ class Placements(Result):
         """Return a figure of one program (the largest by default) as a picture, which a notebook shows.
 
         `figure` is "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated run
-        "timeline" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen", "paper",
+        "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen", "paper",
         "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
         name = drawing.chosen(figure, (*FIGURES, *CHARTS))

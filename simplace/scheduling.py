@@ -20,6 +20,7 @@ from simplace.executor import (
     textbook_model,
     utilisation,
     waiting,
+    widths,
 )
 from simplace.executor import unordered_writes as writes
 from simplace.executor.control_flow import ControlFlow, control_flow
@@ -92,6 +93,11 @@ class Schedule:
     def width(self) -> tuple[tuple[int, int], ...]:
         """List (time, how many lanes are busy from then on)."""
         return utilisation.width(self.trace)
+
+    @cached_property
+    def widths(self) -> tuple[widths.Width, ...]:
+        """List how many ops of each device run, and how many are ready, over time."""
+        return widths.widths(self.trace, self.priced.graph)
 
     @cached_property
     def memory(self) -> tuple[memory.MemoryUse, ...]:

@@ -57,7 +57,7 @@ def test_a_report_that_cannot_be(
     assert not (tmp_path / name).exists()
 
 
-@pytest.mark.parametrize("figure", ["placement", "partition", "colocation", "timeline", "memory"])
+@pytest.mark.parametrize("figure", ["placement", "partition", "colocation", "timeline", "width", "memory"])
 def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figure: str) -> None:
     picture = result.figure(figure, style="paper")
     result.draw(tmp_path / "f.svg", figure, style="paper")
@@ -68,7 +68,7 @@ def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figur
 def test_an_unknown_figure_lists_those_there_are(result: Placements) -> None:
     with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: colocation, memory"):
         result.figure("pie")
-    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, timeline"):
+    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, timeline, width"):
         result.schedule().figure("pie")
     with pytest.raises(NodeNotFoundError):
         result.schedule("other")

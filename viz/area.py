@@ -11,7 +11,7 @@ from viz.errors import FigureError
 from viz.figure import Group
 from viz.gantt import spell, ticks
 from viz.names import elide, visible
-from viz.palette import look
+from viz.palette import blend, look
 from viz.style import SCREEN, Style
 
 _TOP, _PANEL, _HEAD, _GAP = 46.0, 96.0, 16.0, 14.0
@@ -19,7 +19,12 @@ _LEFT, _RIGHT, _NOTES = 62.0, 18.0, 250.0
 _COLUMN = 1.0  # points: the narrowest step that is drawn by itself
 _NOTE = 11.0
 _LINE = 1.2  # points: the outline
+_FRONT = 1.4  # points: the line in front
+_KEY = 22.0
 _OVERLAP = 0.4  # points: neighbours overlap, or the paper would shine through between them
+
+
+Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +32,24 @@ class Area:
     """Describe one panel: `points` list (time in seconds, amount from then on), earliest first.
 
     `group` gives title and colour. `limit` is drawn as a line where it is near, 0 for none. `notes` are lines of text
-    beside the panel, such as what the largest amount is made of.
+    beside the panel, such as what the largest amount is made of. `back` is drawn pale behind `points`, `line` as a line
+    in front of them.
     """
 
     group: Group
-    points: tuple[tuple[float, float], ...]
+    points: Points
     limit: float = 0.0
     notes: tuple[str, ...] = ()
+    back: Points = ()
+    line: Points = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AreaChart:
     """Hold panels over one time axis, which ends at `end` (seconds) at least; `unit` spells an amount.
+
+    `key` says below the panels what their points, backs and lines are; without it the largest amount is marked.
+    `least` is the smallest step from one line of the grid to the next: 1 for whole numbers.
 
     Raises:
         FigureError: the points of a panel are not in the order of time, or an amount is negative.
@@ -50,14 +61,13 @@ class AreaChart:
     end: float = 0.0
     unit: Callable[[float], str] = "{:g}".format
     description: str = ""
+    key: tuple[str, ...] = ()
+    least: float = 0.0
 
     def __post_init__(self) -> None:
         for area in self.areas:
-            times = [time for time, _ in area.points]
-            if times != sorted(times) or any(time < 0 for time in times):
-                raise FigureError(f"the points of {visible(area.group.title)!r} are not in the order of time")
-            if any(amount < 0 for _, amount in area.points):
-                raise FigureError(f"{visible(area.group.title)!r} has an amount below 0")
+            for points in (area.points, area.back, area.line):
+                _check(points, visible(area.group.title))
 
 
 def to_dot(chart: AreaChart, style: Style = SCREEN) -> str:
@@ -89,30 +99,40 @@ def columns(points: Sequence[tuple[float, float]], end: float, count: int) -> li
     return found
 
 
-def levels(highest: float, wanted: int = 3) -> list[float]:
+def levels(highest: float, wanted: int = 3, least: float = 0.0) -> list[float]:
     """Choose round amounts from 0 up, in powers of two so that bytes come out even, about `wanted` of them.
 
-    >>> levels(1000), levels(0)
-    ([0.0, 256.0, 512.0, 768.0], [0.0])
+    >>> levels(1000), levels(0), levels(1.5, least=1.0)
+    ([0.0, 256.0, 512.0, 768.0], [0.0], [0.0, 1.0])
     """
     if highest <= 0:
         return [0.0]
-    step = 2.0 ** floor(log2(highest / wanted))
+    step = max(2.0 ** floor(log2(highest / wanted)), least)
     step = step if highest / step <= 2 * wanted - 1 else step * 2
     return [i * step for i in range(floor(highest / step) + 1)]
+
+
+def _check(points: Points, title: str) -> None:
+    times = [time for time, _ in points]
+    if times != sorted(times) or any(time < 0 for time in times):
+        raise FigureError(f"the points of {title!r} are not in the order of time")
+    if any(amount < 0 for _, amount in points):
+        raise FigureError(f"{title!r} has an amount below 0")
 
 
 class _Drawing:
     def __init__(self, chart: AreaChart, style: Style) -> None:
         self.chart = chart
         self.style = style
-        ends = [area.points[-1][0] for area in chart.areas if area.points]
+        ends = [
+            points[-1][0] for area in chart.areas for points in (area.points, area.back, area.line) if points
+        ]  # fmt: skip
         self.end = max([chart.end, *ends], default=0.0) or 1.0
         self.notes = _NOTES if any(area.notes for area in chart.areas) else 0.0
         self.width = axis_width(style, _LEFT + _RIGHT + self.notes, 960.0 - self.notes)
         tallest = max((len(area.notes) for area in chart.areas), default=0)
-        self.panel = max(_PANEL, tallest * _NOTE + 6)
-        height = _TOP + len(chart.areas) * (_HEAD + self.panel + _GAP) + 22
+        self.panel = max(_PANEL * (1.5 if chart.key else 1), tallest * _NOTE + 6)
+        height = _TOP + len(chart.areas) * (_HEAD + self.panel + _GAP) + 22 + (_KEY if chart.key else 0)
         self.canvas = Canvas("area", _LEFT + self.width + self.notes + _RIGHT, height, style)
 
     def dot(self) -> str:
@@ -128,6 +148,7 @@ class _Drawing:
         for time in ticks(self.end)[::every]:
             x = _LEFT + time / self.end * self.width
             self.canvas.text(x - 26, y, spell(time, self.end), 52, size=8, colour=self.style.faint_ink, centre=True)
+        self._key(y + _KEY)
         return self.canvas.dot
 
     def _panel(self, area: Area, y: float) -> None:
@@ -135,16 +156,21 @@ class _Drawing:
         title = elide(visible(area.group.title), 60)
         canvas.text(8, y + _HEAD / 2 - 2, title, self.width, size=9, bold=True)
         top = y + _HEAD
-        highest = max((amount for _, amount in area.points), default=0.0)
+        highest = max((amount for points in (area.points, area.back, area.line) for _, amount in points), default=0.0)
         is_near = 0 < area.limit <= 2 * highest
         scale = (area.limit if is_near and area.limit > highest else highest) * 1.06 or 1.0
         canvas.box(_LEFT, top, self.width, self.panel, style.stripe)
-        for amount in levels(scale):
+        for amount in levels(scale, least=self.chart.least):
             line = top + self.panel * (1 - amount / scale)
             canvas.box(_LEFT, line - 0.3, self.width, 0.6, style.grid)
             said = self.chart.unit(amount)
             canvas.text(0, line, said, _LEFT - 6, size=8, colour=style.faint_ink, centre=True)
-        self._steps(area, top, scale)
+        front, back = self._looks(area.group)
+        self._steps(area, area.back, top, scale, *back)
+        self._steps(area, area.points, top, scale, *front)
+        self._steps(area, area.line, top, scale, "", style.ink)
+        if not self.chart.key:
+            self._peak(area, top, scale)
         if is_near:
             line = top + self.panel * (1 - area.limit / scale)
             canvas.box(_LEFT, line - 0.6, self.width, 1.2, style.warning_ink)
@@ -155,21 +181,42 @@ class _Drawing:
             colour = style.ink if i == 0 else style.faint_ink
             canvas.text(_LEFT + self.width + 10, top + 7 + i * _NOTE, text, _NOTES - 10, size=8, colour=colour)
 
-    def _steps(self, area: Area, top: float, scale: float) -> None:
-        found = look(area.group, self.style)
+    def _steps(self, area: Area, points: Points, top: float, scale: float, fill: str, line: str) -> None:
+        """Draw steps, filled where there is a colour to fill them with."""
         count = max(1, int(self.width / _COLUMN))
+        thick = _LINE if fill else _FRONT
         before: float | None = None
-        for first, last, amount in columns(area.points, self.end, count) if area.points else []:
+        for first, last, amount in columns(points, self.end, count) if points else []:
             height = self.panel * amount / scale
             x, width = _LEFT + first / count * self.width, (last - first) / count * self.width
             said = f"{area.group.title}: {self.chart.unit(amount)} at {spell(first / count * self.end, self.end)}"
             y = self.panel - height
-            self.canvas.box(x, top + y, width + _OVERLAP, height, found.fill, tooltip=visible(said))
-            self.canvas.box(x, top + y, width + _LINE, _LINE, found.line)
+            if fill:
+                self.canvas.box(x, top + y, width + _OVERLAP, height, fill, tooltip=visible(said))
+            self.canvas.box(x, top + y, width + thick, thick, line)
             if before is not None:
-                self.canvas.box(x, top + min(y, before), _LINE, abs(y - before) + _LINE, found.line)
+                self.canvas.box(x, top + min(y, before), thick, abs(y - before) + thick, line)
             before = y
-        self._peak(area, top, scale)
+
+    def _looks(self, group: Group) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return the colours of filling and outline: of the points, darker where a key tells them from the back."""
+        found = look(group, self.style)
+        if not self.chart.key:
+            return (found.fill, found.line), (found.backdrop, self.style.frame)
+        return (blend(found.line, 0.5, self.style.paper), found.line), (found.fill, found.line)
+
+    def _key(self, y: float) -> None:
+        """Say what is filled, pale and a line, in the look of the first panel."""
+        if not self.chart.key or not self.chart.areas:
+            return
+        front, back = self._looks(self.chart.areas[0].group)
+        x = _LEFT
+        for text, (fill, line) in zip(self.chart.key, (front, back, ("", self.style.ink)), strict=False):
+            if fill:
+                self.canvas.box(x, y - 5, 16, 10, fill)
+            self.canvas.box(x, y - 5 if fill else y - _FRONT / 2, 16, _LINE if fill else _FRONT, line)
+            self.canvas.text(x + 21, y, visible(text), len(text) * 5.6, size=8.5)
+            x += 21 + len(text) * 5.6 + 18
 
     def _peak(self, area: Area, top: float, scale: float) -> None:
         """Mark the first of the largest amounts."""

@@ -54,7 +54,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="how often a loop's body runs")
     parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the output of a condition "
                         "that is taken; for an If, 1 is then")  # fmt: skip
-    figures.add_figure(parser, "a Gantt chart or the memory over time", ("timeline", "memory"), has_boxes=False)
+    figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
+                       ("timeline", "width", "memory"), has_boxes=False)  # fmt: skip
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")

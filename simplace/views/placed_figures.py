@@ -11,6 +11,7 @@ from simplace.views.memory_chart import memory_chart
 from simplace.views.partition_figure import partition_figure
 from simplace.views.placement_figure import placement_figure
 from simplace.views.timeline import timeline
+from simplace.views.width_chart import width_chart
 from viz import Figure
 from viz.area import AreaChart
 from viz.gantt import Gantt
@@ -23,5 +24,6 @@ FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
 
 CHARTS: Mapping[str, Callable[[Schedule], Gantt | AreaChart]] = {
     "timeline": timeline,
+    "width": width_chart,
     "memory": memory_chart,
 }

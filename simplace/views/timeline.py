@@ -32,9 +32,21 @@ def timeline(schedule: Schedule) -> Gantt:
     title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
-    caption = _caption(schedule)
+    caption = settings(schedule)
     said = f"{facts(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
     return Gantt(title, caption, lanes, bars, _groups(schedule), trace.makespan / 1e9, said)
+
+
+def settings(schedule: Schedule) -> str:
+    """Say on what a schedule was simulated: executor, threads, cores, costs."""
+    threads = schedule.threads
+    inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
+    each = " a device" if schedule.executor == "textbook" else ""
+    cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
+    return (
+        f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
+        f"costs {schedule.priced.model.name}"
+    )
 
 
 def lane_owner(schedule: Schedule, lane: Lane) -> str:
@@ -45,17 +57,6 @@ def lane_owner(schedule: Schedule, lane: Lane) -> str:
     if device is not None:
         return device.short
     return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
-
-
-def _caption(schedule: Schedule) -> str:
-    threads = schedule.threads
-    inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
-    each = " a device" if schedule.executor == "textbook" else ""
-    cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
-    return (
-        f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
-        f"costs {schedule.priced.model.name}"
-    )
 
 
 def _groups(schedule: Schedule) -> tuple[Group, ...]:

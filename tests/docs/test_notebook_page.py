@@ -27,6 +27,7 @@ def pieces(markup: str) -> list[str]:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_the_outputs_stored_are_the_outputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -21,6 +21,22 @@ def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
     golden("area.dot", to_dot(CHART))
 
 
+LAYERS = AreaChart(
+    "t", "c", (Area(GPU, ((0.0, 1.0), (1.0, 2.0)), back=((0.0, 3.0), (1.5, 2.0)), line=((0.0, 1.0), (0.5, 4.0))),), 2.0,
+    key=("run", "ready", "threads"), least=1.0,
+)  # fmt: skip
+
+
+def test_layers_and_their_key_are_the_golden_text(golden: Callable[[str, str], None]) -> None:
+    golden("area_layers.dot", to_dot(LAYERS))
+
+
+@pytest.mark.parametrize("which", ["back", "line"])
+def test_wrong_points_of_a_layer_are_refused(which: str) -> None:
+    with pytest.raises(FigureError, match="an amount below 0"):
+        AreaChart(areas=(Area(GPU, (), **{which: ((0.0, -1.0),)}),))  # type: ignore[arg-type]
+
+
 @pytest.mark.skipif(shutil.which("dot") is not None, reason="another Graphviz than the bundled one writes another SVG")
 def test_svg_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
     golden("area.svg", render(to_dot(CHART)).decode())
