@@ -20,6 +20,7 @@ from simplace.partition.rewrite import before_pruning
 from simplace.placement.placement import Placement
 
 _NUMBER = re.compile(rf"(?<={re.escape(REPLICA)})\d+")
+_Ends = tuple[str, str, str]
 _SENDS, _RECEIVES = ("_Send", "_HostSend"), ("_Recv", "_HostRecv")
 
 
@@ -27,9 +28,9 @@ _SENDS, _RECEIVES = ("_Send", "_HostSend"), ("_Recv", "_HostRecv")
 class Transfer:
     """Describe a send with its receive, in terms that do not depend on generated names.
 
-    `tensor` is "node:output", or "^node" for a control edge; `source` and `target` are full device names. `consumers`
-    are the nodes behind the receive, `after` what it waits for besides its send; the nodes of TensorFlow's control
-    loops are all called "_cloop" there.
+    `tensor` is "node:output", or "^node" for a control edge, also where a task sends on what it received from another
+    one; `source` and `target` are full device names. `consumers` are the nodes of the graph behind the receive, `after`
+    what it waits for besides its send; the nodes of TensorFlow's control loops are all called "_cloop" there.
     """
 
     tensor: str
@@ -99,7 +100,8 @@ def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
     found = []
     for send, receive in graph.receiver.items():
         copy = graph.copies[graph.nodes[send].copy]
-        consumers = {_canonical(graph.nodes[edge.dst].name) for edge in graph.outs[receive]}
+        ends = (graph.nodes[edge.dst] for edge in graph.outs[receive])
+        consumers = {_canonical(node.name) for node in ends if node.origin >= 0}
         after = {
             _our_name(graph, graph.nodes[edge.src])
             for edge in graph.ins[receive]
@@ -150,61 +152,83 @@ def _differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Iterator
 
 
 class _Reader:
-    """Read TensorFlow's sends and receives, which know each other by their `tensor_name`."""
+    """Read TensorFlow's sends and receives, which know each other by their devices and their `tensor_name`."""
 
     def __init__(self, subgraphs: Iterable[GraphDef]) -> None:
         self._nodes: dict[str, NodeDef] = {}
         self._readers: dict[str, list[NodeDef]] = {}
-        self._sends: list[NodeDef] = []
-        self._receives: dict[str, NodeDef] = {}
+        self._sends: dict[_Ends, NodeDef] = {}
+        self._receives: dict[_Ends, NodeDef] = {}
         for node in (node for graph in subgraphs for node in graph.nodes):
             self._nodes[node.name] = node
-            if node.op in _SENDS:
-                self._sends.append(node)
-            elif node.op in _RECEIVES:
-                self._receives[_text(node.attrs, "tensor_name")] = node
+            if _is_cut(node, _SENDS):
+                self._sends[_ends(node)] = node
+            elif _is_cut(node, _RECEIVES):
+                self._receives[_ends(node)] = node
             for name in node.inputs:
                 self._readers.setdefault(_node_of(name), []).append(node)
+        self._orders = {send.inputs[0] for send in self._sends.values() if self._is_order(send)}
 
     def transfers(self) -> Iterator[Transfer]:
         """Yield them in the order of the sends."""
-        for send in self._sends:
-            receive = self._receives[_text(send.attrs, "tensor_name")]
-            tensor = self._tensor(send)
+        for ends, send in self._sends.items():
+            receive = self._receives[ends]
             after = {self._name(name[1:]) for name in receive.inputs if name.startswith("^") and name[1:] != send.name}
             yield Transfer(
-                tensor,
+                self._tensor(send),
                 _text(send.attrs, "send_device"),
                 _text(send.attrs, "recv_device"),
                 dtypes.name(dtypes.base(receive.attrs["tensor_type"])),
                 send.op,
                 receive.op,
-                tuple(sorted({_canonical(node.name) for node in self._consumers(receive, tensor)})),
+                tuple(sorted({_canonical(node.name) for node in self._consumers(receive)})),
                 tuple(sorted(after)),
             )
 
-    def _tensor(self, send: NodeDef) -> str:
-        """Name what is sent; a control edge is sent as a constant of its own (`AddDummyConst`)."""
-        name = send.inputs[0]
+    def _is_order(self, send: NodeDef) -> bool:
+        """Say whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
         source = _text(send.attrs, "_src")
-        is_control = _node_of(name) != source and self._nodes[_node_of(name)].inputs == (f"^{source}",)
-        return f"^{_canonical(source)}" if is_control else _canonical(name if ":" in name else f"{name}:0")
+        return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
 
-    def _consumers(self, receive: NodeDef, tensor: str) -> list[NodeDef]:
-        readers = self._readers.get(receive.name, [])
-        if not tensor.startswith("^"):
-            return readers
-        (identity,) = readers  # a control edge goes through an Identity behind its receive (`AddRecv`)
-        return self._readers.get(identity.name, [])
+    def _tensor(self, send: NodeDef) -> str:
+        """Name what is sent; what was received before by what that was."""
+        if self._is_order(send):
+            return f"^{_node_of(self._name(_text(send.attrs, '_src')))}"
+        name = send.inputs[0]
+        received = self._received(_node_of(name))
+        return received or _canonical(name if ":" in name else f"{name}:0")
+
+    def _consumers(self, receive: NodeDef) -> Iterator[NodeDef]:
+        """Yield the nodes of the graph behind a receive; those of a control edge are behind an Identity (`AddRecv`)."""
+        for node in self._readers.get(receive.name, ()):
+            if node.op == "Identity" and self._tensor(self._sends[_ends(receive)]).startswith("^"):
+                yield from filter(self._is_of_graph, self._readers.get(node.name, ()))
+            elif self._is_of_graph(node):
+                yield node
+
+    def _is_of_graph(self, node: NodeDef) -> bool:
+        return node.name not in self._orders and not _is_cut(node, (*_SENDS, *_RECEIVES))
 
     def _name(self, name: str) -> str:
         """Name a node that a receive waits for; another receive by what it receives."""
+        return self._received(name) or _canonical(name)
+
+    def _received(self, name: str) -> str:
+        """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
         node = self._nodes[name]
-        if node.op == "Identity" and node.inputs and self._nodes[_node_of(node.inputs[0])].op in _RECEIVES:
-            node = self._nodes[_node_of(node.inputs[0])]
-        if node.op not in _RECEIVES:
-            return _canonical(name)
-        return next(self._tensor(s) for s in self._sends if s.attrs["tensor_name"] == node.attrs["tensor_name"])
+        if node.op == "Identity" and node.inputs and _is_cut(self._nodes[_node_of(node.inputs[0])], _RECEIVES):
+            tensor = self._received(_node_of(node.inputs[0]))
+            return tensor if tensor.startswith("^") else ""
+        return self._tensor(self._sends[_ends(node)]) if _is_cut(node, _RECEIVES) else ""
+
+
+def _is_cut(node: NodeDef, ops: tuple[str, ...]) -> bool:
+    """Say whether a node is a send or receive that the cut made: those of a master's feeds and fetches name no edge."""
+    return node.op in ops and "_src" in node.attrs
+
+
+def _ends(node: NodeDef) -> _Ends:
+    return _text(node.attrs, "tensor_name"), _text(node.attrs, "send_device"), _text(node.attrs, "recv_device")
 
 
 def _node_of(name: str) -> str:

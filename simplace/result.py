@@ -14,7 +14,8 @@ from simplace.errors import NodeNotFoundError, ProgramError, choices
 from simplace.explain import Explanation, explain, find
 from simplace.graph.interchange import to_networkx
 from simplace.oracle.observation import PythonFact
-from simplace.partition.transfers import Copy, copies
+from simplace.partition.partition import copies
+from simplace.partition.transfers import Copy
 from simplace.placement.placement import PlacedNode, Placement
 
 

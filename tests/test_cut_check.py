@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,14 +11,14 @@ import pytest
 from simplace.cut_check import CopyAgreement, Transfer, check_cuts, transfers_in
 from simplace.importers.graph_def import parse_text
 from simplace.importers.program import SessionRun
-from simplace.oracle.machine import Machine
+from simplace.oracle.machine import Machine, Task, cluster
 from simplace.oracle.messages import Options
 from simplace.oracle.observation import Cut, Observation
 from simplace.oracle.oracle import observe
 from simplace.result import Result
 from simplace.targets import Settings, check
 from simplace.views.summary import copies_line
-from tests.worlds import CPU, GPU0, constant, node, place
+from tests.worlds import CPU, GPU0, GPU1, constant, node, place
 
 
 def world():
@@ -85,6 +86,33 @@ def test_a_run_that_names_an_unknown_node_has_none_of_our_copies():
     found = check_cuts(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
     assert found is not None
     assert (found.same, found.total) == (0, 2)
+
+
+GPU1_PART = (
+    end("a/_3_G1", "_Recv", "edge_3_a/_3", "a/_3").replace(GPU0, GPU1).replace(CPU, GPU0),
+    node("z", "Neg", "a/_3_G1"),
+    end("a/_7_G4", "_Recv", "edge_4_a/_7", "a/_7").replace(GPU0, GPU1).replace(CPU, GPU0),
+    node("a/_7_G5", "Identity", "a/_7_G4"),
+    node("w", "Neg", "z", "^a/_7_G5"),
+)
+SENT_ON = (
+    end("a/_3_G0", "_Send", "edge_3_a/_3", "a/_3", "a/_3").replace(GPU0, GPU1).replace(CPU, GPU0),
+    constant("a/_7/ctrl_G2", (0,)).replace('op: "Const"', 'op: "Const" input: "^a/_7"'),
+    end("a/_7_G3", "_Send", "edge_4_a/_7", "a/_7", "a/_7/ctrl_G2").replace(GPU0, GPU1).replace(CPU, GPU0),
+)
+
+
+def test_what_a_task_sends_on_is_called_what_it_received():
+    found = transfers_in(cut(CPU_PART, (*GPU_PART, *SENT_ON), GPU1_PART).subgraphs)
+    assert found == [
+        DATA, ORDER, replace(DATA, source=GPU0, target=GPU1, consumers=("z",)),
+        replace(ORDER, source=GPU0, target=GPU1, consumers=("w",)),
+    ]  # fmt: skip
+
+
+def test_what_a_master_feeds_and_fetches_is_no_copy():
+    feed = end("_recv_x_0", "_Recv", "x:0", "").replace('attr { key: "_src" value { s: "" } }', "")
+    assert transfers_in(cut((feed, *CPU_PART), GPU_PART).subgraphs) == [DATA, ORDER]
 
 
 def test_nothing_is_compared_where_tensorflow_cut_nothing():
@@ -175,6 +203,63 @@ def test_copies_are_those_of_tensorflow(checked: Result) -> None:
         "straight": 9, "small_constant": 6, "nested": 23, "Session.run": 0, "Session.run (2)": 10,
         "Session.run (3)": 0, "Session.run (4)": 7, "Session.run (5)": 3,
     }  # fmt: skip
+
+
+CLUSTER = """\
+    import contextlib
+    import tensorflow as tf
+    v1 = tf.compat.v1
+    v1.disable_resource_variables()
+    v1.disable_control_flow_v2()
+
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0/cpu:0"):
+            v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
+            x = v1.placeholder(tf.float32, [2])
+            a = x + 1.0
+        with tf.device("/job:worker/task:0/gpu:1"):
+            b, shape = a * 2.0, tf.shape(x, name="shape")
+        with tf.device("/job:worker/task:0/gpu:0"), tf.control_dependencies([a]):
+            c = tf.reshape(a * v, shape) + v * b
+        with tf.device("/job:worker/task:0/cpu:0"):
+            d = tf.strings.as_string(a)
+
+        def body(i, total):
+            with tf.device("/job:worker/task:0/gpu:0"):
+                half = total * 0.5
+            with tf.device("/job:worker/task:0/gpu:1"):
+                return i + 1, half + total
+
+        loop = v1.while_loop(lambda i, total: i < 3, body, [tf.constant(0), a])[1]
+        with v1.Session("grpc://any") as session, contextlib.suppress(tf.errors.OpError):
+            session.run(v.initializer)
+            session.run([c, d], {x: [1.0, 2.0]})
+        with v1.Session("grpc://any") as session, contextlib.suppress(tf.errors.OpError):
+            session.run(loop, {x: [1.0, 2.0]})
+
+    @tf.function
+    def step(x):
+        with tf.device("/job:ps/task:0/CPU:0"):
+            y = x + 1.0
+        with tf.device("/job:worker/task:0/GPU:1"):
+            return y * 2.0 + x
+
+    for task in ("ps", "worker"):
+        with tf.device(f"/job:{task}/task:0/CPU:0"), contextlib.suppress(tf.errors.OpError):
+            step(tf.ones([2]))
+"""
+
+
+@pytest.mark.tf
+def test_copies_between_tasks_are_those_of_tensorflow(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(dedent(CLUSTER))
+    found: dict[str, list[int]] = {}
+    for placed in check(str(path), Settings(cluster((Task("ps", 0), Task("worker", 0, gpus=2)), connected=True))):
+        assert placed.copy_agreement is not None, placed.name
+        assert placed.copy_agreement.holds, placed.copy_agreement.differences
+        found.setdefault(placed.name, []).append(placed.copy_agreement.total)
+    assert found == {"Session.run": [9], "Session.run (2)": [9], "step": [4, 5]}
 
 
 @pytest.mark.tf

@@ -37,11 +37,15 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SessionRun:
-    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs, each sorted."""
+    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs, each sorted.
+
+    `by_master` says that a server runs the session, for the tasks of its cluster.
+    """
 
     feeds: tuple[str, ...] = ()
     fetches: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    by_master: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -197,7 +197,7 @@ def _program(
         soft_placement=event["soft_placement"],
         notes={**of_graph, **of_functions},
         kept_devices=event.get("kept_devices", {}),
-        pruned_to=SessionRun(*map(tuple, event["pruned_to"])) if event.get("pruned_to") else None,
+        pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
     )
     refused = Refused(**event["refused"]) if event["refused"] else None
     devices = tuple(_device(each) for each in event.get("devices", ()))
@@ -207,8 +207,13 @@ def _program(
 def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
     files = (directory / messages.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
-    run = SessionRun(*(tuple(sorted(names)) for names in event["run"])) if is_pruned else None
+    run = replace(_run_of(event["run"]), by_master=event["by_master"]) if is_pruned else None
     return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
+
+
+def _run_of(names: Sequence[Iterable[str]]) -> SessionRun:
+    feeds, fetches, targets = (tuple(sorted(one)) for one in names)
+    return SessionRun(feeds, fetches, targets)
 
 
 def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:

@@ -2,22 +2,25 @@
 
 Mirrors tensorflow/core/graph/graph_partition.cc, and of graph_constructor.cc the order in which the edges of a
 subgraph are made: the executor serves successors in that order. Beyond eight successors TensorFlow's own order
-depends on addresses; here it stays the order of making. Receives inside loops belong to the loop of their send.
+depends on addresses; here it stays the order of making. Receives inside loops belong to the loop of their send. A
+session's graph on a cluster is cut by task first, and what comes out of that by device.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 from simplace.errors import SimplaceError
 from simplace.graph.build import CONTROL, SOURCE
-from simplace.graph.dtypes import is_ref
+from simplace.graph.dtypes import DataType, base, is_ref
 from simplace.partition.draft import Rewritten
 from simplace.partition.rewrite import rewrite
+from simplace.partition.shapes import TensorSizes
+from simplace.partition.tasks import Location, Written, by_device, by_task, has_master, registered
 from simplace.partition.transfers import Copy, MemoryTypes, transfers
 from simplace.placement.placement import Placement
 
@@ -117,25 +120,79 @@ def partition(placement: Placement) -> PartitionedGraph:
     if placement.refusal is not None:
         first = placement.refusal.message.splitlines()[0]
         raise SimplaceError(f"{placement.program.name} cannot run, since TensorFlow refuses to place it: {first}")
-    work = _Partitioner(rewrite(placement))
-    for node in range(2, len(work.graph)):
-        work.add_with_inputs(node)
-    return work.finished()
+    return _cut(rewrite(placement))
+
+
+def copies(placement: Placement) -> list[Copy]:
+    """List the transfers of a placement, by first consumer and input slot; those between tasks come first.
+
+    Where a control loop is the consumer, it counts as the node that it was made for: the first one of the loop on that
+    device which needs something from elsewhere.
+    """
+    if placement.refusal is not None:
+        return list(transfers(placement).copies)
+    rewritten = rewrite(placement)
+    found = _cut(rewritten).copies if has_master(placement) else transfers(rewritten.placement).copies
+    if rewritten.placement is placement:
+        return list(found)
+    return [
+        replace(copy, producer=rewritten.origin[copy.producer], consumers=rewritten.originals(copy.consumers))
+        for copy in found
+    ]
+
+
+def _cut(rewritten: Rewritten) -> PartitionedGraph:
+    if not has_master(rewritten.placement):
+        return _Partitioner(rewritten).finished(rewritten.placement)
+    between = _Partitioner(rewritten, by_task)
+    return _for_workers(between).finished(rewritten.placement)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """Hold what a first cut made: what each node of its result is, and its copies; `sizes` are of what it cut."""
+
+    parts: Sequence[PartNode]
+    copies: tuple[Copy, ...]
+    sizes: TensorSizes
+
+    def described(self, copy: Copy) -> Copy:
+        """Tell a copy in the terms of what was cut; what it sends may have been received by an earlier one."""
+        producer = self.parts[copy.producer - 2]
+        consumers = tuple(origin for node in copy.consumers if (origin := self.parts[node - 2].origin) >= 0)
+        known = replace(copy, producer=producer.origin, consumers=consumers)
+        if producer.copy >= 0:
+            first = self.copies[producer.copy]
+            known = replace(known, producer=first.producer, slot=first.slot, tensor=first.tensor)
+        if copy.is_control:
+            name = known.tensor.removeprefix("^").partition(":")[0]
+            return replace(known, slot=CONTROL, tensor=f"^{name}")
+        if known.is_control:
+            return known
+        shape, size = self.sizes.shape(known.producer, known.slot), self.sizes.size(known.producer, known.slot)
+        return replace(known, shape=shape, size=size)
 
 
 class _Partitioner:
-    def __init__(self, rewritten: Rewritten) -> None:
+    def __init__(self, rewritten: Rewritten, location: Location = by_device, before: _Before | None = None) -> None:
+        self.rewritten = rewritten
         self.placement = rewritten.placement
         self.loop_merges = rewritten.loop_merges
         self.graph = self.placement.graph
         self.memory = MemoryTypes(self.placement)
-        self.transfers = transfers(self.placement)
+        self.transfers = transfers(self.placement, location)
+        self.before = before
+        self.copies = self.transfers.copies
+        if before is not None:
+            self.copies = (*before.copies, *map(before.described, self.copies))
         self.nodes: list[PartNode] = []
         self.edges: list[list[PartEdge]] = []  # into each node, as its NodeDef would list them
         self.number: dict[int, int] = {}
         self.written: list[int] = []  # in the order of TensorFlow's file: nodes by id, sends and receives as needed
         self.receives: dict[int, int] = {}
         self.receiver: dict[int, int] = {}
+        for node in range(2, len(self.graph)):
+            self.add_with_inputs(node)
 
     def add_with_inputs(self, node: int) -> None:
         graph = self.graph
@@ -145,6 +202,7 @@ class _Partitioner:
         merges = [graph.edge_src[edge] for edge in controls if graph.edge_src[edge] in self.loop_merges]
         plain: list[int] = []  # what a receive of a reference waits for
         references: list[int] = []
+        received = 0
         for edge in (*graph.data_in_edges(node), *controls):
             source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
             if source < 2 or (slot == CONTROL and source in self.loop_merges):
@@ -161,12 +219,13 @@ class _Partitioner:
                 plain.append(start)
             made = self.transfers.copies[copy] if is_new else None
             if merges and made is not None and made.source != made.target:
-                self.add_control(self.number_of(merges.pop()), start)
+                self.add_control(self.number_of(merges[0]), start)
+                received += 1
         for receive in references:
             for before in plain:
                 self.add_control(before, receive)
-        for merge in dict.fromkeys(merges):
-            self.add_control(self.number_of(merge), here)
+        if received < len(merges):
+            self.add_control(self.number_of(merges[0]), here)
 
     def add_control(self, start: int, end: int) -> None:
         self.edges[end].append(PartEdge(start, CONTROL, end, CONTROL))
@@ -174,34 +233,40 @@ class _Partitioner:
     def number_of(self, node: int) -> int:
         """Number a node when it is first named, which may be before it is written."""
         if node not in self.number:
-            graph = self.graph
-            self.number[node] = self.named(
-                PartNode(graph.names[node], graph.ops[node], self.placement.device(node), "op", node)
-            )
+            self.number[node] = self.named(self.part(node))
         return self.number[node]
+
+    def part(self, node: int) -> PartNode:
+        if self.before is not None:
+            return self.before.parts[node - 2]
+        return PartNode(self.graph.names[node], self.graph.ops[node], self.placement.device(node), "op", node)
 
     def receive_of(self, copy: int, edge: int) -> int:
         """Return the receive of a copy; made with its send at the first edge that needs it."""
         if copy in self.receives:
             return self.receives[copy]
         made = self.transfers.copies[copy]
+        number = copy - len(self.transfers.copies) + len(self.copies)
+        tensor = self.copies[number].tensor
         producer, slot = self.number_of(made.producer), made.slot
         if made.is_control:
             dummy = self.append(PartNode(f"{self.graph.names[made.producer]}/_order", "Const", made.source, "op"))
             self.add_control(producer, dummy)
             producer, slot = dummy, 0
         from_host, to_host = self.ends_on_host(made, edge)
-        send = self.append(
-            PartNode(
-                f"{made.tensor}/_send_{copy}", "_HostSend" if from_host else "_Send", made.source, "send", copy=copy
-            )
-        )
+        send_op, receive_op = "_HostSend" if from_host else "_Send", "_HostRecv" if to_host else "_Recv"
+        send = self.append(PartNode(f"{tensor}/_send_{number}", send_op, made.source, "send", copy=number))
         self.edges[send].append(PartEdge(producer, slot, send, 0))
-        receive = self.append(
-            PartNode(f"{made.tensor}/_recv_{copy}", "_HostRecv" if to_host else "_Recv", made.target, "recv", copy=copy)
-        )
+        receive = self.append(PartNode(f"{tensor}/_recv_{number}", receive_op, made.target, "recv", copy=number))
         self.receiver[send] = self.receives[copy] = receive
         return receive
+
+    def dtype(self, part: PartNode) -> int:
+        """Give the type of what a send, a receive or the constant in front of one handles."""
+        copy = self.transfers.copies[part.copy] if part.copy >= 0 else None
+        if copy is None or copy.is_control:
+            return DataType.DT_FLOAT
+        return base(self.graph.out_types[copy.producer][copy.slot])
 
     def ends_on_host(self, copy: Copy, edge: int) -> tuple[bool, bool]:
         """Say which ends the kernels want in host memory; on a CPU that is only what could not be elsewhere."""
@@ -231,7 +296,8 @@ class _Partitioner:
         ]
         self.receiver = {place[send]: place[receive] for send, receive in self.receiver.items()}
 
-    def finished(self) -> PartitionedGraph:
+    def finished(self, placement: Placement) -> PartitionedGraph:
+        """Return the subgraphs; `placement` is what they are of."""
         self.renumber()
         devices = sorted({node.device for node in self.nodes})
         source_of = {device: self.append(PartNode(SOURCE, "NoOp", device, "source")) for device in devices}
@@ -245,7 +311,27 @@ class _Partitioner:
             if not self.edges[i] and node.role != "source" and i not in in_loops:
                 outs[source_of[node.device]].append(PartEdge(source_of[node.device], CONTROL, i, CONTROL))
         ordered = tuple(tuple(sorted(edges, key=lambda edge: edge.dst_slot == CONTROL)) for edges in outs)
-        return PartitionedGraph(self.placement, tuple(self.nodes), self.transfers.copies, ordered, self.receiver)
+        return PartitionedGraph(placement, tuple(self.nodes), self.copies, ordered, self.receiver)
+
+
+def _for_workers(between: _Partitioner) -> _Partitioner:
+    """Cut the parts of the tasks by device."""
+    between.renumber()
+    within = {
+        send: receive
+        for send, receive in between.receiver.items()
+        if between.nodes[send].device == between.nodes[receive].device
+    }
+    order = _construction_order(between.nodes, between.edges, within)
+    place = {node: i for i, node in enumerate(order)}
+    parts = [between.nodes[node] for node in order]
+    written = [Written(part.name, part.op, part.device, part.origin, between.dtype(part)) for part in parts]
+    edges = [[(place[e.src], e.src_slot, i, e.dst_slot) for e in between.edges[node]] for i, node in enumerate(order)]
+    before = _Before(parts, between.copies, TensorSizes(between.placement))
+    work = _Partitioner(registered(between.rewritten, written, edges), before=before)
+    for send, receive in between.receiver.items():
+        work.receiver[work.number[place[send] + 2]] = work.number[place[receive] + 2]
+    return work
 
 
 def _construction_order(

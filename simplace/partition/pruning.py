@@ -2,7 +2,7 @@
 
 Mirrors tensorflow/core/graph/subgraph.cc: what is fed comes from an argument and what is fetched goes to a result, both
 on the session's first CPU, numbered by name (direct_session.cc, `GetOrCreateExecutors`); only what a result or a target
-depends on is kept.
+depends on is kept. A master receives and sends the two instead (master_session.cc, `StartStep`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ def prune(placement: Placement, run: SessionRun) -> Rewritten:
     draft = Draft(placement)
     client = placement.devices.devices[0].name
     for i, feed in enumerate(run.feeds):
-        _feed(draft, *_tensor(placement, feed), client, i)
-    results = [_fetch(draft, *_tensor(placement, fetch), client, i) for i, fetch in enumerate(run.fetches)]
+        node, slot = _tensor(placement, feed)
+        _feed(draft, node, slot, _fed(draft, node, slot, client, -1 if run.by_master else i))
+    results = [
+        _fetch(draft, *_tensor(placement, fetch), client, -1 if run.by_master else i)
+        for i, fetch in enumerate(run.fetches)
+    ]
     wanted = [*results, *(_tensor(placement, target)[0] for target in run.targets)]
     needed = _behind(draft, wanted)
     for node in range(2, len(draft.names)):
@@ -33,10 +37,7 @@ def prune(placement: Placement, run: SessionRun) -> Rewritten:
     return draft.finished()
 
 
-def _feed(draft: Draft, node: int, slot: int, device: str, index: int) -> None:
-    dtype = dtypes.base(draft.out_types[node][slot])
-    name = f"_arg_{draft.names[node]}_{slot}_{index}"
-    argument = draft.add_node(name, "_Arg", device, {"T": dtypes.DataType(dtype), "index": index}, ((), (dtype,)))
+def _feed(draft: Draft, node: int, slot: int, argument: int) -> None:
     kept = []
     moved = [(_SOURCE, CONTROL, argument, CONTROL)]
     for edge in draft.edges:
@@ -50,10 +51,23 @@ def _feed(draft: Draft, node: int, slot: int, device: str, index: int) -> None:
     draft.edges = kept + moved
 
 
+def _fed(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
+    """Add the argument of a number, or for -1 what a master receives."""
+    dtype = dtypes.DataType(dtypes.base(draft.out_types[node][slot]))
+    name, types = f"{draft.names[node]}_{slot}", ((), (dtype,))
+    if index < 0:
+        return draft.add_node(f"_recv_{name}", "_Recv", device, {"tensor_type": dtype}, types)
+    return draft.add_node(f"_arg_{name}_{index}", "_Arg", device, {"T": dtype, "index": index}, types)
+
+
 def _fetch(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
-    dtype = dtypes.base(draft.out_types[node][slot])
-    name = f"_retval_{draft.names[node]}_{slot}_{index}"
-    result = draft.add_node(name, "_Retval", device, {"T": dtypes.DataType(dtype), "index": index}, ((dtype,), ()))
+    """Add the result of a number, or for -1 what a master sends."""
+    dtype = dtypes.DataType(dtypes.base(draft.out_types[node][slot]))
+    name, types = f"{draft.names[node]}_{slot}", ((dtype,), ())
+    if index < 0:
+        result = draft.add_node(f"_send_{name}", "_Send", device, {"T": dtype}, types)
+    else:
+        result = draft.add_node(f"_retval_{name}_{index}", "_Retval", device, {"T": dtype, "index": index}, types)
     draft.add_edge(node, slot, result, 0)
     return result
 

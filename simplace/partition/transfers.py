@@ -2,21 +2,22 @@
 
 Mirrors the sends and receives of tensorflow/core/graph/graph_partition.cc: one transfer per tensor, destination
 device and memory, shared by its consumers there; a control edge across devices sends an empty tensor. A reference is
-sent anew to each consumer, since it is read at that moment.
+sent anew to each consumer, since it is read at that moment. Where a graph is cut by task, a tensor is sent once to a
+task, to the device of its first consumer there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from simplace.graph import dtypes
 from simplace.graph.build import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.node_def import Shape
 from simplace.kernels.search import memory_types
-from simplace.partition.rewrite import rewrite
 from simplace.partition.shapes import TensorSizes
+from simplace.partition.tasks import Location
 from simplace.placement.placement import Placement
 
 _SOURCE = 0
@@ -72,24 +73,6 @@ class MemoryTypes:
         return found
 
 
-def copies(placement: Placement) -> list[Copy]:
-    """List the transfers of a placement, by first consumer and input slot.
-
-    Where a control loop is the consumer, it counts as the node that it was made for: the first one of the loop on that
-    device which needs something from elsewhere.
-    """
-    if placement.refusal is not None:
-        return list(transfers(placement).copies)
-    rewritten = rewrite(placement)
-    found = transfers(rewritten.placement).copies
-    if rewritten.placement is placement:
-        return list(found)
-    return [
-        replace(copy, producer=rewritten.origin[copy.producer], consumers=rewritten.originals(copy.consumers))
-        for copy in found
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Transfers:
     """Hold the transfers of a graph; `of_edge` maps the edges that need one to its number."""
@@ -98,35 +81,39 @@ class Transfers:
     of_edge: Mapping[int, int]
 
 
-def transfers(placement: Placement) -> Transfers:
-    """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes."""
+def transfers(placement: Placement, location: Location = str) -> Transfers:
+    """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes.
+
+    `location` says of a device which subgraph its nodes go to: nodes of one subgraph on different devices send nothing.
+    """
     graph = placement.graph
     memory = MemoryTypes(placement)
     cpus = {device.name for device in placement.devices if device.type == "CPU"}
     devices = [placement.device(node) for node in range(len(graph))]
+    places = devices if location is str else [location(device) for device in devices]
     found: dict[tuple[int, int, str, bool, int], list[int]] = {}
     for node in range(2, len(graph)):
-        here = devices[node]
+        here, place = devices[node], places[node]
         if not here:
             continue
         on_cpu = here in cpus
-        if on_cpu and all(devices[graph.edge_src[edge]] in (here, "") for edge in graph.in_edges[node]):
+        if on_cpu and all(places[graph.edge_src[edge]] in (place, "") for edge in graph.in_edges[node]):
             continue
         controls = sorted(e for e in graph.in_edges[node] if graph.is_control(e))
         for edge in (*graph.data_in_edges(node), *controls):
             source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
             there = devices[source]
-            if source == _SOURCE or not there:
+            if source == _SOURCE or not there or (places[source] == place and here != there):
                 continue
             to_host = on_cpu or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
             if here == there and (on_cpu or slot == CONTROL or memory.of(source)[1][slot] == to_host):
                 continue
             own = edge if slot != CONTROL and dtypes.is_ref(graph.out_types[source][slot]) else _SHARED
-            found.setdefault((source, slot, here, to_host, own), []).append(edge)
+            found.setdefault((source, slot, place, to_host, own), []).append(edge)
     sizes = TensorSizes(placement)
     made = tuple(
-        _copy(placement, sizes, memory, cpus, *key[:4], [graph.edge_dst[edge] for edge in edges])
-        for key, edges in found.items()
+        _copy(placement, sizes, memory, cpus, source, slot, to_host, [graph.edge_dst[edge] for edge in edges])
+        for (source, slot, _, to_host, _), edges in found.items()
     )
     return Transfers(made, {edge: i for i, edges in enumerate(found.values()) for edge in edges})
 
@@ -138,13 +125,12 @@ def _copy(
     cpus: set[str],
     producer: int,
     slot: int,
-    target: str,
     to_host: bool,
     consumers: list[int],
 ) -> Copy:
     graph = placement.graph
-    name, source = graph.names[producer], placement.device(producer)
-    ends = tuple(dict.fromkeys(consumers))
+    name, source, target = graph.names[producer], placement.device(producer), placement.device(consumers[0])
+    ends = tuple(dict.fromkeys(node for node in consumers if placement.device(node) == target))
     if slot == CONTROL:
         return Copy(producer, slot, f"^{name}", source, target, "float32", (0,), 0, ends)
     from_host = source in cpus or memory.of(producer)[1][slot]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from simplace.devices import local_devices
 from simplace.importers.graph_def import parse_text
 from simplace.importers.program import Program
-from simplace.partition.partition import partition
-from simplace.partition.transfers import copies
+from simplace.partition.partition import copies, partition
 from simplace.placement.placement import Placement
 from simplace.simulation import simulate
 from tests.worlds import constant, node, shipped

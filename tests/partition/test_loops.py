@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from simplace.partition.partition import copies
 from simplace.partition.rewrite import rewrite
-from simplace.partition.transfers import copies
 from simplace.placement.placement import Placement
 from tests.executor.worlds import parts, placed
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from simplace.partition.partition import copies
 from simplace.partition.rewrite import rewrite
-from simplace.partition.transfers import copies
 from tests.executor.worlds import placed
 
 REDUCE = """

@@ -48,6 +48,13 @@ def test_control_edges_of_a_fed_op_that_is_no_placeholder_stay() -> None:
     assert "C = Neg(_arg_w_0_0, ^x)" in shown(SessionRun(feeds=("w:0",), targets=("C",)))
 
 
+def test_a_master_receives_what_is_fed_and_sends_what_is_fetched() -> None:
+    run = SessionRun(feeds=("x:0",), fetches=("A:0",), by_master=True)
+    assert shown(run).splitlines() == [
+        "w = Const()", "A = Mul(_recv_x_0, w)", "_recv_x_0 = _Recv()", "_send_A_0 = _Send(A)",
+    ]  # fmt: skip
+
+
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(NodeNotFoundError, match="has no node 'y'"):
         shown(SessionRun(feeds=("y:0",)))

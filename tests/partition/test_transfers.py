@@ -1,8 +1,8 @@
 """Copies between devices: one per tensor, destination and memory, shared by its consumers."""
 
 from simplace.importers.program import NodeNotes
+from simplace.partition.partition import copies
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.transfers import copies
 from tests.worlds import CPU, GPU0, GPU1, constant, node, place
 
 

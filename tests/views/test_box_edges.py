@@ -6,7 +6,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.partition.transfers import copies
+from simplace.partition.partition import copies
 from simplace.views.box_edges import box_edges, without_implied
 from tests.worlds import constant, node, place
 

@@ -230,7 +230,7 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(_code(error)), error.message),
             devices=remote(self._clusters.seen_from(scope or host()), self._machine),
         )
-        self._cuts.record(self._recorder.programs - 1, start)
+        self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
 
     def _hold_variables(self, inputs: Sequence[Any]) -> list[Any]:
         """Keep a second reference to each GPU variable's buffer.

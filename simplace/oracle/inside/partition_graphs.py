@@ -2,7 +2,8 @@
 
 With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after the cut, before anything
 optimises it, and logs the name of each file after the line that ends the cut (util/dump_graph.cc). Grappler would
-change the graph between placement and cut, so a run that collects these graphs turns it off.
+change the graph between placement and cut, so a run that collects these graphs turns it off. A master cuts a session's
+graph by task, and each worker its part by device, all of them in this process.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from simplace.oracle.inside.recorder import LogFile, Recorder, logged_thread
 _WITHOUT_GRAPPLER = "disable_meta_optimizer"
 _CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
 _DUMPED = re.compile(r"[\w./-]*\bdump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
+_PLACE = re.compile(r"/partition_(?P<name>[^/]+?)_\d+(?:_\d+)?\.\w+$")  # then an address, and how often it was so
 _THREAD = re.compile(r"^[IWEF]\d{4} \S+ +(?P<thread>\d+) ")
 
 
@@ -40,19 +42,45 @@ class PartitionGraphs:
         if self._wanted:
             session_config.graph_options.rewrite_options.disable_meta_optimizer = True
 
-    def record(self, program: int, start: int, run: Sequence[list[str]] = ()) -> None:
-        """Write down the first cut that the calling thread made since position `start` of the log, if it made one.
+    def record(self, program: int, start: int, run: Sequence[list[str]] = (), thread: int | None = None) -> None:
+        """Write down the first cut that a thread made since position `start` of the log, if it made one.
 
         `program` is the number of the program that was cut, `run` names the feeds, fetches and targets of a session's
-        run. Later cuts are those of functions that it calls.
+        run. Later cuts are those of functions that it calls. `thread` is as the log has it, None for the calling one.
         """
-        files = list(self._first_cut(start)) if self._wanted else []
-        if files:
-            self._recorder.event("partition", program=program, graphs=files, run=run)
+        if self._wanted:
+            files = list(self._first_cut(start, str(logged_thread() if thread is None else thread)))
+            self._write(program, files, run, by_master=False)
 
-    def _first_cut(self, start: int) -> Iterator[str]:
+    def record_of_master(self, program: int, start: int, run: Sequence[list[str]]) -> None:
+        """Write down the first cuts that the workers made of the parts that a master cut since position `start`.
+
+        A worker runs nothing before all have their parts, so that cuts of functions come later.
+        """
+        if self._wanted:
+            self._write(program, list(self._cuts_of_workers(start).values()), run, by_master=True)
+
+    def _write(self, program: int, files: list[str], run: Sequence[list[str]], *, by_master: bool) -> None:
+        if files:
+            self._recorder.event("partition", program=program, graphs=files, run=run, by_master=by_master)
+
+    def _cuts_of_workers(self, start: int) -> dict[str, str]:
+        """Map each device to the file of its subgraph; TensorFlow names both the devices and the tasks in files."""
+        found: dict[str, str] = {}
+        has_parts = False
+        for line in self._log.lines_since(start):
+            dumped = _DUMPED.search(line)
+            place = _PLACE.search(dumped["path"]) if dumped else None
+            if not dumped or not place:
+                continue
+            if "_device:" not in place["name"]:
+                has_parts = True
+            elif has_parts:
+                found.setdefault(place["name"], os.path.basename(dumped["path"]))
+        return found
+
+    def _first_cut(self, start: int, mine: str) -> Iterator[str]:
         inside = False
-        mine = str(logged_thread())
         for line in self._log.lines_since(start):
             thread = _THREAD.match(line)
             if thread and thread["thread"] != mine:

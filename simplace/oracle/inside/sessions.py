@@ -140,12 +140,10 @@ class SessionRuns:
         return bool(placed)
 
     def _record_cut(self, session: Any, start: int, feeds: Any, fetches: Any, targets: Any) -> None:
-        """Record the subgraphs of a run, which TensorFlow makes when it sees these feeds and fetches first.
-
-        A master cuts the graph for its tasks on threads of its own, which the log does not always tell apart.
-        """
-        if session._simplace_program >= 0 and not session._simplace_remote:
-            self._cuts.record(session._simplace_program, start, _endpoints(feeds, fetches, targets))
+        """Record the subgraphs of a run, which TensorFlow makes when it sees these feeds and fetches first."""
+        if session._simplace_program >= 0:
+            record = self._cuts.record_of_master if session._simplace_remote else self._cuts.record
+            record(session._simplace_program, start, _endpoints(feeds, fetches, targets))
 
     def _attempt(self, call: Any) -> tuple[Any, errors_impl.OpError | None]:
         with self._gpus.refusing():
