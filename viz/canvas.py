@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape as html_escape
+from graphviz import Digraph
 
-from graphviz import Digraph, escape
-
+from viz import labels
 from viz.style import Style, fitted
 
 
@@ -45,16 +44,18 @@ class Canvas:
         """Write a line of text, its middle at height `y`, from `x` on (a trailing break aligns left in Graphviz)."""
         if not text:
             return
-        label = escape(text) if centre else escape(text) + "\\l"
+        label = labels.plain(text) if centre else labels.plain(text) + "\\l"
         if bold:
-            cell = f'<td align="left" width="{room:.0f}"><b>{html_escape(text)}</b></td>'
+            cell = f'<td align="left" width="{room:.0f}"><b>{labels.text(text, len(text))}</b></td>'
             label = f'<<table border="0" cellpadding="0" cellspacing="0"><tr>{cell}</tr></table>>'
         look_of = {"style": "", "fontsize": f"{size:g}", "fontcolor": colour or self._style.ink}
         self.box(x, y - size / 2, room, size, "none", label=label, tooltip=text, **look_of)
 
     def box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
-        """Draw a box with its upper left corner at `x` and `y`; `extra` are Graphviz attributes."""
+        """Draw a box with its upper left corner at `x` and `y`; `extra` are Graphviz attributes, a tooltip any text."""
         self._serial += 1
+        if "tooltip" in extra:
+            extra["tooltip"] = labels.hover(extra["tooltip"])
         attributes = {
             "pos": f"{x + width / 2:.2f},{self.height - y - height / 2:.2f}",
             "width": f"{width / 72:.4f}",

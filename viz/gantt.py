@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, get_args
 
-from graphviz import escape
-
+from viz import labels
 from viz.canvas import Canvas, axis_width
 from viz.errors import FigureError
 from viz.figure import Group
@@ -222,8 +221,8 @@ class _Drawing:
         room = int((width - 4) / _LETTER)
         label = elide(visible(bar.label), room) if room >= 3 else ""
         extra = {
-            "tooltip": visible(bar.tooltip or bar.label),
-            "label": escape(label),
+            "tooltip": bar.tooltip or bar.label,
+            "label": labels.plain(label),
             **self._outline(bar, found, width),
         }
         self._box(x, y, width, _BAR, _fill(bar, found), **extra)

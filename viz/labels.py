@@ -25,6 +25,16 @@ def text(raw: str, limit: int = LABEL_LIMIT) -> str:
     return escape(elide(visible(raw), limit)).replace("\\", "\\\\")  # Graphviz expands \N in markup too
 
 
+def plain(raw: str) -> str:
+    r"""Escape `raw` for a label without markup, where Graphviz resolves backslashes and `&lt;`.
+
+    >>> print(plain("a&lt;b\\N"))
+    a&amp;lt;b\\N
+    """
+    escaped: str = graphviz.escape(raw.replace("&", "&amp;"))  # a kind of str, as below
+    return escaped
+
+
 def small(markup: str, colour: str, size: float = 9) -> str:
     """Set `markup` in a smaller size (points) and a colour.
 

@@ -1,5 +1,7 @@
 """Gantt charts: fixed positions, merged bars, refusals."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from viz import FigureError, render
@@ -17,6 +19,14 @@ def test_svg_holds_lanes_bars_and_hover_text() -> None:
     svg = render(to_dot(CHART)).decode()
     assert all(f">{text}</text>" in svg for text in ("w0", "w1", "A", "B", "threads"))
     assert "<title>A</title>" in svg
+
+
+@pytest.mark.parametrize("name", ["&lt;b\\N\\l", "<b>a</b>", "quote\" and '", "x" * 20_000])
+def test_any_name_is_drawn_as_it_is(name: str) -> None:
+    root = ElementTree.fromstring(render(to_dot(Gantt(name, name, (Lane(name, name),), (Bar(0, 0, 1, name),)))))
+    said = [element.text for element in root.iter() if element.text]
+    # Title, caption, owner, lane and bar, each with a text on hover; of a name without room, that of the bar is whole.
+    assert said.count(name) == (1 if len(name) > 1000 else 10)
 
 
 def test_png_and_pdf_come_from_the_same_text() -> None:
