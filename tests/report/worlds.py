@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simplace.comparison import compare
 from simplace.importers.program import NodeNotes
 from simplace.oracle.observation import LoggedNode
@@ -51,16 +53,16 @@ def towers() -> Result:
     return agreed(graphs.towers(2))
 
 
-def hostile() -> Result:
+def hostile(names: Sequence[str] = HOSTILE) -> Result:
     """Place a chain whose names, lines and devices try to break out of the page."""
     lines, before = [], ""
-    for name in HOSTILE:
+    for name in names:
         lines.append(
             node(_escaped(name), "Relu", _escaped(before)) if before else constant(_escaped(name), (4,), "/cpu:0")
         )
         before = name
-    notes = {name: NodeNotes(at=f"{name}.py:1", device_at=name) for name in HOSTILE}
-    return result(place(*lines, name=HOSTILE[1], notes=notes), target=HOSTILE[3])
+    notes = {name: NodeNotes(at=f"{name}.py:1", device_at=name) for name in names}
+    return result(place(*lines, name=names[1], notes=notes), target=names[3])
 
 
 def _escaped(name: str) -> str:

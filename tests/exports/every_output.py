@@ -1,0 +1,118 @@
+"""Every output that simplace makes of a result, by the name of a file that it would be written to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simplace.changes import Changes
+from simplace.doctor.looks import diagnose
+from simplace.doctor.sentences import verdicts
+from simplace.explain import Explainer
+from simplace.exports import change_report, chrome_trace, json_report, schedule_report
+from simplace.exports.formats import FORMATS, Export, written
+from simplace.exports.junit import junit
+from simplace.exports.sarif import sarif
+from simplace.report.page import page
+from simplace.result import Placed, Result
+from simplace.scheduling import EXECUTORS, Schedule, schedule
+from simplace.step_times import step_times
+from simplace.verdicts import of_agreement, of_failure
+from simplace.views import change_figure, notebook, schedule_tables
+from simplace.views.change_summary import change_summary
+from simplace.views.device_colours import device_colours
+from simplace.views.doctor_report import doctor_report
+from simplace.views.drawing import drawn
+from simplace.views.placed_figures import CHARTS, FIGURES
+from simplace.views.summary import agreement_line, copies_line, summary
+from simplace.views.tables import copy_table, node_table
+from viz import to_text
+
+KINDS = ("svg", "dot")  # of pictures; "png" and "pdf" are the same drawing
+_BOXES = 40  # in a figure, as on a screen
+_ROOT = Path("/repo")
+
+
+def outputs(result: Result, changes: Changes, kinds: Sequence[str] = KINDS) -> dict[str, bytes]:
+    """Make all of them; what shows one program shows the largest, or nothing where TensorFlow refuses to place it."""
+    placed = largest(result)
+    parts: list[Iterable[tuple[str, str | bytes]]] = [
+        _texts(result),
+        _documents(result),
+        _figures(placed, FIGURES, kinds),
+        _changes(changes, kinds),
+    ]
+    if placed.placement.refusal is None:
+        simulated = {executor: schedule(placed.placement, executor=executor) for executor in EXECUTORS}
+        parts += [_exports(result, placed, simulated["tensorflow"])]
+        parts += [_simulated(one, kinds) for one in simulated.values()]
+    made = [pair for part in parts for pair in part]
+    assert len(dict(made)) == len(made), "each output has a name of its own"
+    return {name: data if isinstance(data, bytes) else data.encode(errors="surrogatepass") for name, data in made}
+
+
+def largest(result: Result) -> Placed:
+    """Return the program that is drawn."""
+    return max(result.programs, key=lambda placed: len(placed.placement.decisions))
+
+
+def _texts(result: Result) -> Iterator[tuple[str, str]]:
+    yield "show.txt", f"{summary(result)}\n\n{agreement_line(result)}\n{copies_line(result)}"
+    yield "nodes.txt", "\n".join(to_text(node_table(placed)) for placed in result)
+    yield "copies.txt", "\n".join(to_text(copy_table(placed)) for placed in result)
+    yield "explain.txt", "\n\n".join(_explained(placed) for placed in result)
+    yield "doctor.txt", doctor_report(_found(result), result.target)
+
+
+def _explained(placed: Placed) -> str:
+    explainer = Explainer(placed.placement)
+    return "\n\n".join(str(explainer.explain(node)) for node in range(2, len(placed.placement.graph)))
+
+
+def _found(result: Result) -> Any:
+    return diagnose(result, is_saved=False, environment={})
+
+
+def _documents(result: Result) -> Iterator[tuple[str, str | bytes]]:
+    judged = (*of_failure(result), *of_agreement(result), *verdicts(_found(result)))
+    problems = [problem for verdict in judged for problem in verdict.problems]
+    yield "show.json", json.dumps(json_report.report(result))
+    yield "report.html", page(result)
+    yield "notebook.html", notebook.html(result)
+    yield "check.junit.xml", junit(result.target, judged)
+    yield "check.sarif", json.dumps(sarif(result.target, problems, _ROOT))
+
+
+def _exports(result: Result, placed: Placed, simulated: Schedule) -> Iterator[tuple[str, bytes]]:
+    export = Export(result, placed, device_colours(result.devices), lambda _: simulated, wall_time=1.5e9)
+    for form in FORMATS:
+        yield f"export{form.endings[0]}", written(export, form)
+
+
+def _figures(what: Any, figures: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    for name, figure in figures.items():
+        described = figure(what, _BOXES)
+        for kind in kinds:
+            yield f"{name}.{kind}", drawn(described, f"{name}.{kind}")
+
+
+def _simulated(simulated: Schedule, kinds: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
+    name = simulated.executor
+    yield f"{name}.schedule.txt", schedule_tables.summary(simulated)
+    yield f"{name}.schedule.json", json.dumps(schedule_report.report(simulated))
+    yield f"{name}.schedule.html", notebook.schedule_html(simulated)
+    yield f"{name}.trace.json", json.dumps(chrome_trace.chrome_trace(simulated))
+    for chart, make in CHARTS.items():
+        for kind in kinds:
+            yield f"{name}.{chart}.{kind}", drawn(make(simulated), f"{chart}.{kind}")
+
+
+def _changes(changes: Changes, kinds: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
+    times = [step_times(change) for change in changes.programs]
+    yield "diff.txt", change_summary(changes, times)
+    yield "diff.json", json.dumps(change_report.report(changes, times))
+    yield "diff.html", notebook.changes_html(changes, times)
+    moved = max(changes.programs, key=lambda change: (len(change.moves), change.compared))
+    yield from _figures(moved, change_figure.FIGURES, kinds)
