@@ -1,6 +1,7 @@
 """Write placed graphs as Model Explorer's JSON: a graph a program, and node data that colours nodes by device.
 
-Values are strings, as its reader wants them; nodes that decided a device are links. See
+Values are strings, as its reader wants them; nodes that decided a device are links. Labels end in the device: colour
+alone would not do, and Model Explorer hides all nodes whose label is just Const or ReadVariableOp. See
 https://github.com/google-ai-edge/model-explorer/wiki/4.-API-Guide.
 """
 
@@ -91,7 +92,7 @@ def _node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str
     ]
     return {
         "id": graph.names[i],
-        "label": label or graph.names[i],
+        "label": f"{label or graph.names[i]} ({_short(placement, device)})",
         "namespace": scope,
         "attrs": _attrs(placement, i),
         "incomingEdges": edges,
@@ -141,7 +142,7 @@ def _overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
         {
             "sourceNodeId": names[copy.producer],
             "targetNodeId": names[consumer],
-            "label": f"{_short(placement, copy.source)} → {_short(placement, copy.target)}",
+            "label": f"{_short(placement, copy.source)} to {_short(placement, copy.target)}",
         }
         for copy in copies
         if copy.source != copy.target and not copy.is_control

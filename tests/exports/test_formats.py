@@ -113,13 +113,13 @@ def test_model_explorer_s_graph():
     (graph,) = json.loads(data("model-explorer"))["graphs"]
     nodes = {each["id"]: each for each in graph["nodes"]}
     assert nodes["dense/mm"]["namespace"] == "dense"
-    assert nodes["dense/mm"]["label"] == "mm"
+    assert nodes["dense/mm"]["label"] == "mm (GPU:1)"
     assert {"key": "device", "value": "GPU:1"} in nodes["dense/mm"]["attrs"]
     assert nodes["a"]["outputsMetadata"] == [_OUTPUT]
     assert len({each["style"]["backgroundColor"] for each in nodes.values()}) == 3
     (overlay,) = graph["tasksData"]["edgeOverlaysDataListLeftPane"]
     edges = {(e["sourceNodeId"], e["targetNodeId"], e["label"]) for e in overlay["overlays"][0]["edges"]}
-    assert edges == {("a", "dense/mm", "CPU:0 → GPU:1"), ("dense/mm", "dense/sum", "GPU:1 → GPU:0")}
+    assert edges == {("a", "dense/mm", "CPU:0 to GPU:1"), ("dense/mm", "dense/sum", "GPU:1 to GPU:0")}
 
 
 def test_model_explorer_s_node_data_is_text():
