@@ -13,7 +13,7 @@ from simplace.oracle.machine import Machine
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 PROGRAMS = 100  # on each of two machines: about 20 seconds each
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)

@@ -74,7 +74,7 @@ def test_nothing_to_compare_with(graph, capsys):
 
 
 @pytest.mark.tf
-def test_a_script_runs_under_both_machines(tmp_path):
+def test_a_script_runs_under_both_machines(tmp_path, forked):
     file = tmp_path / "model.py"
     file.write_text(SCRIPT)
     one, two = (simplace.place(str(file), devices=devices) for devices in ("cpu:1,gpu:1", "cpu:1,gpu:2"))

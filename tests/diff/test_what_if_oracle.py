@@ -9,7 +9,7 @@ import pytest
 import simplace
 from simplace.what_if import read_pin, suppose
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
 STEP = """
 import tensorflow as tf

@@ -10,6 +10,7 @@ from simplace import place
 from simplace.placement.placement import Placement
 from simplace.scheduling import Schedule, schedule
 
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 SAMPLES = Path(__file__).parents[2] / "samples"
 GPU0 = "/job:localhost/replica:0/task:0/device:GPU:0"
 
@@ -25,7 +26,6 @@ def busy(done: Schedule, lane: str) -> dict[str, int]:
     return {done.priced.graph.nodes[span.node].name: span.start for span in spans}
 
 
-@pytest.mark.tf
 def test_textbook_picture_of_ops_a_to_e() -> None:
     done = schedule(programs("ops_a_to_e")["five_ops"], executor="textbook", inter_op=2, intra_op=3, gpu="t4")
     nodes = done.priced.graph.nodes
@@ -38,7 +38,6 @@ def test_textbook_picture_of_ops_a_to_e() -> None:
     assert starts["D"] == starts["E"] == ends["C"]
 
 
-@pytest.mark.tf
 def test_control_edges_lower_the_peak_of_memory() -> None:
     peaks = {}
     for name, placement in programs("memory_order").items():
@@ -46,7 +45,6 @@ def test_control_edges_lower_the_peak_of_memory() -> None:
     assert peaks["one_by_one"] < peaks["all_at_once"] / 4
 
 
-@pytest.mark.tf
 def test_control_edges_spread_the_copies() -> None:
     waited, last = {}, {}
     for name, placement in programs("copy_order").items():
