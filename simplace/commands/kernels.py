@@ -27,7 +27,7 @@ def _kernels(options: argparse.Namespace) -> int:
     from simplace.kernels.installed import installed_version
     from simplace.kernels.summary import kernel_rows
     from simplace.kernels.table import KernelTable
-    from simplace.views.kernel_table import kernel_table, lacking_notes
+    from simplace.views.kernel_table import kernel_table, lacking_notes, xla_note
     from viz import to_text
 
     table = KernelTable.shipped(options.tensorflow or installed_version())
@@ -39,5 +39,7 @@ def _kernels(options: argparse.Namespace) -> int:
         raise SimplaceError(f"{error}; one is float32, int64 or string") from None
     rows = kernel_rows(table, options.op, dtype)
     notes = () if dtype is None else lacking_notes(table, options.op, dtype)
+    xla = xla_note(table, options.op)
+    notes = (*notes, xla) if xla else notes
     print(to_text(kernel_table(options.op, rows, table.name, notes), output.width(sys.stdout)))
     return 0

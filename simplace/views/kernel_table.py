@@ -6,13 +6,15 @@ from simplace.devices import type_order
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.kernels.search import DEFAULT, nearest_dtype
+from simplace.kernels.search import DEFAULT, SYMBOLIC, nearest_dtype
 from simplace.kernels.summary import KernelRow
 from simplace.kernels.table import KernelTable
 from viz import Column, Table
 
 Types = tuple[tuple[str, AttrValue], ...]  # a value per constrained attribute
 Choices = tuple[tuple[str, tuple[AttrValue, ...]], ...]  # the values per constrained attribute that share a row
+
+_FUNCTIONALIZED = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 
 
 def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[str, ...] = ()) -> Table:
@@ -69,6 +71,19 @@ def lacking_notes(table: KernelTable, op: str, dtype: DataType) -> tuple[str, ..
             instead = dtypes.name(nearest.instead)
             notes.append(f"no {kind} kernel with {nearest.attr}={dtypes.name(dtype)}; the nearest is {instead}")
     return tuple(notes)
+
+
+def xla_note(table: KernelTable, op: str) -> str:
+    """Say whether XLA can compile an op; "" for control flow that is turned into functions before XLA sees it.
+
+    An op without a kernel for XLA's symbolic device types makes all that holds it uncompilable
+    (RecursiveCompilabilityChecker in tensorflow/compiler/jit/compilability_check_util.cc).
+    """
+    if op in _FUNCTIONALIZED:
+        return ""
+    if any(kernel.device_type.endswith(SYMBOLIC) for kernel in table.kernels(op)):
+        return "XLA has a kernel: jit_compile takes it"
+    return "XLA has no kernel: jit_compile refuses it"
 
 
 def _kernel_cell(row: KernelRow) -> str:

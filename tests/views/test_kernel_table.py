@@ -1,9 +1,33 @@
 """Data types against device types: rows join, DEFAULT kernels count everywhere, host memory is named."""
 
+import subprocess
+import sys
+
+import pytest
+
 from simplace.graph.dtypes import DataType
 from simplace.kernels.summary import kernel_rows
 from simplace.kernels.table import Kernel, KernelTable, OpDef
-from simplace.views.kernel_table import kernel_table, lacking_notes
+from simplace.views.kernel_table import kernel_table, lacking_notes, xla_note
+
+COMPILED = """
+import tensorflow as tf
+for op, call in {
+    "MatMul": lambda x: tf.linalg.matmul([x], [x], transpose_b=True),
+    "Where": lambda x: tf.where(x > 0),
+    "Unique": lambda x: tf.unique(x),
+    "AsString": lambda x: tf.strings.as_string(x),
+    "CropAndResize": lambda x: tf.image.crop_and_resize(tf.reshape(x, [1, 2, 2, 1]), [x], [0], [2, 2]),
+    "SparseTensorDenseMatMul": lambda x: tf.raw_ops.SparseTensorDenseMatMul(
+        a_indices=[[0, 0]], a_values=[1.0], a_shape=[1, 4], b=tf.reshape(x, [4, 1])),
+}.items():
+    try:
+        tf.function(call, jit_compile=True)(tf.ones([4]))
+        print(op, "takes")
+    except tf.errors.InvalidArgumentError as error:
+        assert op in str(error), error
+        print(op, "refuses")
+"""
 
 FLOATS = frozenset({DataType.DT_FLOAT, DataType.DT_HALF})
 INT = frozenset({DataType.DT_INT32})
@@ -44,3 +68,24 @@ def test_the_nearest_data_type_is_named():
     )
     assert lacking_notes(table, "Foo", DataType.DT_INT32) == ("no GPU kernel with T=int32; the nearest is float32",)
     assert lacking_notes(table, "Foo", DataType.DT_HALF) == ()
+
+
+@pytest.mark.parametrize(
+    ("op", "note"),
+    [
+        ("MatMul", "XLA has a kernel: jit_compile takes it"),
+        ("AsString", "XLA has no kernel: jit_compile refuses it"),
+        ("Switch", ""),
+    ],
+)
+def test_whether_xla_compiles_an_op_is_said(op, note):
+    assert xla_note(KernelTable.shipped("2.21.0"), op) == note
+
+
+@pytest.mark.tf
+def test_jit_compile_takes_and_refuses_what_the_note_says():
+    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True)
+    said = dict(line.split() for line in done.stdout.splitlines())
+    table = KernelTable.shipped("2.21.0")
+    assert len(said) == 6
+    assert said == {op: "takes" if "takes" in xla_note(table, op) else "refuses" for op in said}
