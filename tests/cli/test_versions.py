@@ -47,7 +47,9 @@ def test_a_version_has_its_own_kernels(capsys):
 def test_the_nearest_version_is_named(capsys):
     assert main(["kernels", "MatMul", "--tensorflow", "2.18.0"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith("; kernel table: TensorFlow 2.18.1 (captured from a Linux build with CUDA), the nearest to 2.18.0")
+    assert last.endswith(
+        "; kernel table: TensorFlow 2.18.1 (captured from a Linux build with CUDA), the nearest to 2.18.0"
+    )
 
 
 def test_a_version_that_is_none(graph, capsys):
