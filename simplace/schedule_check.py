@@ -8,19 +8,24 @@ from statistics import median
 
 from simplace.costs.calibration import overheads
 from simplace.costs.cost_model import Overheads
+from simplace.costs.pricing import price
+from simplace.costs.recorded import RecordedCosts
 from simplace.costs.roofline import analytic
 from simplace.devices import local_devices
 from simplace.errors import SimplaceError
+from simplace.executor.control_flow import control_flow
 from simplace.executor.session_run import pruned
+from simplace.executor.settings import Threads
 from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
-from simplace.learnt_order import learn, order, simulated
+from simplace.learnt_order import Learnt, learn, order
 from simplace.oracle.measure.measure import Measured, MeasuredStep, Measurement
 from simplace.partition.partition import PartitionedGraph, partition
-from simplace.scheduling import Schedule
+from simplace.scheduling import Schedule, execute
 from simplace.simulation import simulate
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
+_STEADY = 0.15  # of a step: that, and how much slower or faster the machine became between just before and just after
 _LEAST = 5  # steps to keep, however disturbed
 
 
@@ -31,7 +36,8 @@ class Agreement:
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
     `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts the steps of these `traced`
     whose nodes started in the simulated order. `disturbed` is the median share of `steps` in which a thread waited for
-    a core. `untraced` is the median of steps without tracing, with what Python adds, in nanoseconds.
+    a core; a step in which the machine became slower or faster counts as disturbed, too. `untraced` is the median of
+    steps without tracing, with what Python adds, in nanoseconds.
     """
 
     inter_op: int
@@ -53,8 +59,9 @@ def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[Agreement, ..
 
     The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first step is only learnt
     from. On one thread each step is foretold by what was learnt before; where it came otherwise, it is learnt from.
-    The executor's fixed times are those of the measurement's probes; without any, the gap between two nodes is taken
-    from its steps on one thread. Raises `SimplaceError` for a measurement of less than two steps.
+    The executor's fixed times are those of the measurement's probes, at the pace that the machine had at that step;
+    without any, the gap between two nodes is taken from its steps on one thread. Raises `SimplaceError` for a
+    measurement of less than two steps.
     """
     if any(len(one.steps) < 2 for one in measured.settings):
         raise SimplaceError(f"{measured.program.name}: one step is learnt from, so at least two are needed")
@@ -63,7 +70,7 @@ def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[Agreement, ..
     rows: dict[int, Agreement] = {}
     for i in sorted(range(len(measured.settings)), key=lambda i: measured.settings[i].inter_op != 1):
         own = measured.settings[i]
-        rows[i], found = _agreement(graph, own, {**own.kernels, **averages}, fixed, cores)
+        rows[i], found = _agreement(graph, own, {**own.kernels, **averages}, fixed, measured.pace, cores)
         if own.inter_op == 1:
             averages = found
     return tuple(rows[i] for i in sorted(rows))
@@ -76,7 +83,7 @@ def graph_that_ran(measured: Measured) -> PartitionedGraph:
 
 
 def fixed_times(measured: Measured) -> Overheads:
-    """Return the executor's fixed times that go with the node times of a measurement."""
+    """Return the executor's fixed times that go with the node times of a measurement, at its usual pace."""
     if measured.probes:
         return overheads(measured.probes)
     gap = max((one.gap for one in measured.settings), default=0.0)
@@ -84,14 +91,23 @@ def fixed_times(measured: Measured) -> Overheads:
 
 
 def _agreement(
-    graph: PartitionedGraph, measured: Measurement, averages: Mapping[str, float], fixed: Overheads, cores: int
+    graph: PartitionedGraph,
+    measured: Measurement,
+    averages: Mapping[str, float],
+    fixed: Overheads,
+    pace: float,
+    cores: int,
 ) -> tuple[Agreement, Mapping[str, float]]:
-    """Compare a setting; return what is known of the averages of its ops in the end, too."""
+    """Compare a setting; return what is known of the averages of its ops in the end, too.
+
+    `pace` is what the fixed times hold for; each step has its own.
+    """
     steps = measured.steps
     found = learn(graph, measured, steps[0], averages)
     runs, same = [], []
     for step in steps[1:]:
-        run = simulated(found, measured, step, fixed, cores)
+        own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
+        run = _simulated(found, measured, step, own, cores)
         runs.append(run)
         same.append(order(run, step) == step.order)
         if not same[-1] and measured.inter_op == 1:  # an average has crossed the limit: go on with what is so now
@@ -117,11 +133,22 @@ def _agreement(
     return row, found.averages
 
 
+def _simulated(learnt: Learnt, measured: Measurement, step: MeasuredStep, fixed: Overheads, cores: int) -> Schedule:
+    """Simulate a traced step with the times of its own nodes, iteration by iteration."""
+    # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
+    intra_op = max(2, measured.intra_op)
+    costs = RecordedCosts(
+        "this step", step.seconds, analytic(), intra_op, True, fixed=fixed, averages=learnt.averages,
+        runs=step.seconds_of_runs,
+    )  # fmt: skip
+    threads = Threads(measured.inter_op, 1, cores, warm=True)
+    return execute(price(learnt.graph, costs), control_flow(learnt.graph), threads, "tensorflow", {})
+
+
 def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:
     """Number the steps that nothing else disturbed, or the least disturbed ones where there are few."""
-    by_delay = sorted(range(len(steps)), key=lambda i: steps[i].delay / steps[i].span)
-    quiet = sum(step.delay <= _QUIET * step.span for step in steps)
-    return by_delay[: max(quiet, _LEAST)]
+    quiet = [i for i, one in enumerate(steps) if one.delay <= _QUIET * one.span and one.disturbance <= _STEADY]
+    return quiet if len(quiet) >= _LEAST else sorted(range(len(steps)), key=lambda i: steps[i].disturbance)[:_LEAST]
 
 
 def _length(run: Schedule) -> int:

@@ -1,13 +1,15 @@
 """Read the executor's fixed times on this machine off the probes: small graphs that cost nothing else.
 
 Nothing here looks at the graph that is measured. A step is a sum, so means are taken within a step, and the median over
-steps; of single hand-offs the lower quartile counts, since what disturbs one only makes it longer.
+steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Of single hand-offs
+the lower quartile counts, since what disturbs one only makes it longer.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 from statistics import fmean, median
 from typing import Protocol
 
@@ -15,6 +17,9 @@ from simplace.costs.cost_model import Overheads
 
 _DEAD_NODES = 50 * 12  # of the probe "dead"
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
+_LOST = 10  # times the median: bookkeeping does not take that long
+_ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
+_GROUPS, _IN_GROUP = 4, 5  # at most so many lengths of idleness, with at least so many hand-offs each
 
 
 class Run(Protocol):
@@ -41,14 +46,16 @@ Steps = Sequence[Sequence[Run]]
 
 def overheads(probes: Mapping[str, Steps]) -> Overheads:
     """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them."""
-    hot = _gap(probes["loop"])
+    small, first, of_small = _small(probes["small"])
     dead = max(0.0, _between(probes["dead"]) - _between(probes["alive"])) / _DEAD_NODES
-    small = _gap(probes["after 64"])
-    dispatch, queue = _dispatch(probes["wide"], small)
-    spin, spin_hand_off, hand_off, wake = _hand_offs([steps for name, steps in probes.items() if "beside" in name])
-    after = [(_length(steps), max(0.0, _gap(steps) - hot)) for name, steps in probes.items() if "after" in name]
+    dispatch, queue = _dispatch(probes["wide"], _gap(probes["after 64"]))
+    spin, spin_hand_off, parked = _hand_offs([steps for name, steps in probes.items() if "beside" in name])
+    chains = [(_length(steps), _gap(steps) - small - first) for name, steps in probes.items() if "after" in name]
+    _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
-        op_s=hot / 1e9,
+        op_s=small / 1e9,
+        first_s=first / 1e9,
+        shared_s=_shared(probes["shared"]) / 1e9,
         hand_off_s=hand_off / 1e9,
         dead_s=dead / 1e9,
         dispatch_s=dispatch / 1e9,
@@ -56,18 +63,81 @@ def overheads(probes: Mapping[str, Steps]) -> Overheads:
         queue_s=queue / 1e9,
         spin_s=spin / 1e9,
         spin_hand_off_s=spin_hand_off / 1e9,
-        after_s=tuple(sorted((length / 1e9, more / 1e9) for length, more in after)),
+        after_s=tuple((length / 1e9, more / 1e9) for length, more in _rising([*of_small, *chains])),
+        parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in parked),
     )
 
 
 def _gap(steps: Steps) -> float:
     """Return the mean time between two nodes on one thread."""
-    return median(fmean(after.start - before.end for before, after in pairwise(runs)) for runs in steps)
+    return median(_mean([after.start - before.end for before, after in pairwise(runs)]) for runs in steps)
+
+
+def _small(steps: Steps) -> tuple[float, float, list[tuple[float, float]]]:
+    """Return the time between small nodes, what a first run adds, and (length, time more) after short and long ones."""
+    found = [_small_of_step(runs) for runs in steps]
+    short, first, length, of_long, more = (median(values) for values in zip(*found, strict=True))
+    return short, max(0.0, first), [(length, 0.0), (of_long, more)]
+
+
+def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, float]:
+    seen = {runs[0].name}
+    first: list[tuple[int, int]] = []  # (how long a node ran, the time until the next one)
+    again: list[tuple[int, int]] = []
+    for before, after in pairwise(runs):
+        pair = (before.end - before.start, after.start - before.end)
+        (again if after.name in seen else first).append(pair)
+        seen.add(after.name)
+    again.sort()
+    (lengths, gaps), (long_lengths, long_gaps) = (
+        zip(*half, strict=True) for half in (again[: len(again) // 2], again[len(again) // 2 :])
+    )
+    cold = _mean([gap for _, gap in first]) - _mean([gap for _, gap in again])
+    return _mean(gaps), cold, median(lengths), median(long_lengths), _mean(long_gaps) - _mean(gaps)
+
+
+def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Sort points by the first number, and let the second one never fall, nor be negative.
+
+    >>> _rising([(3.0, 1.0), (1.0, -0.5), (2.0, 2.0)])
+    [(1.0, 0.0), (2.0, 2.0), (3.0, 2.0)]
+    """
+    ordered = sorted(points)
+    highest = accumulate((more for _, more in ordered), max, initial=0.0)
+    return [(length, high) for (length, _), high in zip(ordered, islice(highest, 1, None), strict=True)]
+
+
+def _shared(steps: Steps) -> float:
+    """Return what a node costs more where another thread ended one since this thread did, in two loops at once."""
+    found = []
+    for runs in steps:
+        loops = [[run for run in runs if f"{name}/" in run.name] for name in ("long", "short")]
+        gaps: tuple[list[int], list[int]] = ([], [])
+        for own, other in (loops, reversed(loops)):
+            ends, seen = sorted(run.end for run in other), {run.name for run in own[:1]}
+            for last, before, after in zip(own, own[1:], own[2:], strict=False):
+                if after.name in seen:
+                    between = bisect(ends, before.end) - bisect(ends, last.end)
+                    gaps[between > 0].append(after.start - before.end)
+                seen.add(after.name)
+        if min(map(len, gaps)) >= _ENOUGH:
+            found.append(_mean(gaps[True]) - _mean(gaps[False]))
+    return max(0.0, median(found)) if found else 0.0
 
 
 def _between(steps: Steps) -> float:
     """Return the time between nodes, summed up over a step."""
     return median(sum(after.start - before.end for before, after in pairwise(runs)) for runs in steps)
+
+
+def _mean(times: Sequence[int]) -> float:
+    """Return the mean of what is not many times the median.
+
+    >>> _mean([1, 2, 3, 500])
+    2.0
+    """
+    most = _LOST * median(times)
+    return fmean([time for time in times if time <= most])
 
 
 def _quartile(values: Sequence[float]) -> float:
@@ -87,18 +157,20 @@ def _dispatch(steps: Steps, gap: float) -> tuple[float, float]:
     return max(0.0, median(kept) - gap) / 3, max(0.0, median(taken) - gap)
 
 
-def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, float, float]:
-    """Return how long a thread spins, until it has found work, until a parked one has, and what waking it costs."""
+def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float, float, float]]]:
+    """Return how long a thread spins, until it has found work, and (idle, until it works, what waking costs) later."""
     idle_latency_cost = [found for steps in probes for runs in steps for found in _of_step(runs)]
     spinning = [one for one in idle_latency_cost if one[1] < _SPUN]
     parked = [one for one in idle_latency_cost if one[1] >= _SPUN]
-    if not spinning or not parked:
-        return 0.0, 0.0, _quartile([one[1] for one in idle_latency_cost]) if idle_latency_cost else 0.0, 0.0
-    quick = _quartile([one[2] for one in spinning])
-    spin = _threshold([one[0] for one in spinning], [one[0] for one in parked])
-    woken = [one for one in parked if one[0] > spin] or parked
-    wake = max(0.0, _quartile([one[2] for one in woken]) - quick)
-    return spin, _quartile([one[1] for one in spinning]), _quartile([one[1] for one in woken]), wake
+    quick = _quartile([one[2] for one in spinning]) if spinning else 0.0
+    spin = _threshold([one[0] for one in spinning], [one[0] for one in parked]) if spinning and parked else 0.0
+    woken = sorted(one for one in parked if one[0] > spin) or sorted(parked)
+    groups = max(1, min(_GROUPS, len(woken) // _IN_GROUP))
+    table = []
+    for i in range(groups if woken else 0):
+        idle, latency, cost = zip(*woken[len(woken) * i // groups : len(woken) * (i + 1) // groups], strict=True)
+        table.append((median(idle), _quartile(latency), max(0.0, _quartile(cost) - quick)))
+    return spin, _quartile([one[1] for one in spinning]) if spinning else 0.0, table
 
 
 def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:

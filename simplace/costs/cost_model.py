@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -48,7 +48,8 @@ class KernelCost:
     on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads would share the work
     on a CPU; TensorFlow runs GPU kernels whole, the textbook's GPUs are pools that share it too.
     `is_guess` says that only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
-    average of costs has seen of it where that is not `host_s` (None).
+    average of costs has seen of it where that is not `host_s` (None). `runs_s` are the times of the first run of a
+    step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
     """
 
     host_s: float
@@ -56,6 +57,7 @@ class KernelCost:
     shards: int = 1
     is_guess: bool = False
     average_s: float | None = None
+    runs_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,14 @@ class Overheads:
     """Hold the fixed times of the executor, in seconds.
 
     `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
+    `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that nothing of it is in caches.
+    `shared_s`: what comes after a node where another thread has ended one since this thread did: what the executor
+    keeps of all its threads, under locks, has to move from the other core's caches.
     `hand_off_s`: until a parked thread starts on what was dispatched. `fork_s`: starting and joining the shards of a
     kernel. `poll_s`: until the host sees that a copy is done. `step_s`: between two steps.
     `dispatch_s`: on the thread that dispatches an op, for each. `wake_s`: there too, where that wakes a parked thread.
+    `parked_s`: (seconds without work, `hand_off_s`, `wake_s`) by the first, where it is known how both grow: a core
+    without work falls asleep ever deeper.
     `queue_s`: between what a thread was given and the next op that it takes from a queue.
     `spin_s`: how long a thread without work looks for some before it parks, `spin_hand_off_s`: until it has found it.
     `after_s`: pairs (seconds of a kernel, seconds of bookkeeping more after it, since it swept the caches), by length.
@@ -83,6 +90,9 @@ class Overheads:
     spin_s: float = 0.0
     spin_hand_off_s: float = 0.0
     after_s: tuple[tuple[float, float], ...] = ()
+    first_s: float = 0.0
+    shared_s: float = 0.0
+    parked_s: tuple[tuple[float, float, float], ...] = ()
 
     def after(self, kernel_s: float) -> float:
         """Interpolate `after_s` for a kernel of some length: from nothing at 0, no more than the last value.
@@ -90,13 +100,44 @@ class Overheads:
         >>> Overheads(after_s=((1.0, 0.5), (3.0, 1.5))).after(2.0)
         1.0
         """
-        pairs = self.after_s
-        if not pairs or kernel_s <= pairs[0][0]:
-            return pairs[0][1] * kernel_s / pairs[0][0] if pairs and pairs[0][0] else 0.0
-        for (short, less), (long, more) in pairwise(pairs):
-            if kernel_s <= long:
-                return less + (more - less) * (kernel_s - short) / (long - short)
-        return pairs[-1][1]
+        return interpolated(((0.0, 0.0), *self.after_s), kernel_s)
+
+    def waking(self, idle_s: float) -> tuple[float, float]:
+        """Return `hand_off_s` and `wake_s` for a thread that has been without work for a while.
+
+        >>> Overheads(parked_s=((1.0, 10.0, 4.0), (3.0, 20.0, 6.0))).waking(2.0)
+        (15.0, 5.0)
+        """
+        if not self.parked_s:
+            return self.hand_off_s, self.wake_s
+        hand_offs = [(idle, hand_off) for idle, hand_off, _ in self.parked_s]
+        wakes = [(idle, wake) for idle, _, wake in self.parked_s]
+        return interpolated(hand_offs, idle_s), interpolated(wakes, idle_s)
+
+    def slower(self, factor: float) -> Overheads:
+        """Return the times on a machine that is slower by a factor.
+
+        >>> Overheads(op_s=2.0, after_s=((1.0, 0.5),)).slower(1.5).after_s
+        ((1.5, 0.75),)
+        """
+        times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in ("after_s", "parked_s")}
+        after = tuple((length * factor, more * factor) for length, more in self.after_s)
+        parked = tuple((idle, hand_off * factor, wake * factor) for idle, hand_off, wake in self.parked_s)
+        return Overheads(**times, after_s=after, parked_s=parked)
+
+
+def interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
+    """Interpolate between points by their first number; beyond the ends nothing changes any more.
+
+    >>> interpolated([(1.0, 10.0), (3.0, 20.0)], 2.0), interpolated([(1.0, 10.0), (3.0, 20.0)], 9.0)
+    (15.0, 20.0)
+    """
+    if at <= points[0][0]:
+        return points[0][1]
+    for (short, less), (long, more) in pairwise(points):
+        if at <= long:
+            return less + (more - less) * (at - short) / (long - short)
+    return points[-1][1]
 
 
 class CostModel(Protocol):

@@ -10,9 +10,10 @@ The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.00
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Overheads
 from simplace.costs.roofline import shards
@@ -20,6 +21,7 @@ from simplace.errors import SimplaceError, choices
 from simplace.graph.build import SOURCE
 
 SCHEMA = "simplace/costs/1"
+_TABLES = {"after_s": 2, "parked_s": 3}  # fields of `Overheads` that are tables, with the width of a row
 _STRANGE = 0.1  # of the nodes of a file may be missing in a graph
 
 
@@ -27,7 +29,8 @@ _STRANGE = 0.1  # of the nodes of a file may be missing in a graph
 class RecordedCosts:
     """Take recorded times of nodes on the CPU, and `rest` for everything else.
 
-    `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone.
+    `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
+    the times of a node's first run, of its second and so on, where these are known each.
     """
 
     file: str
@@ -38,6 +41,7 @@ class RecordedCosts:
     gap_s: float = 0.0
     fixed: Overheads | None = None
     averages: Mapping[str, float] | None = None
+    runs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -65,7 +69,7 @@ class RecordedCosts:
         seconds = self.seconds[call.name]
         average = self.averages.get(call.name) if self.averages is not None else None
         parts = shards(seconds * self.clock) if self.intra_op == 1 else 1
-        return KernelCost(seconds, shards=parts, average_s=average)
+        return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())))
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy."""
@@ -126,7 +130,7 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     if not isinstance(nodes, dict):
         raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
     for name, seconds in (*nodes.items(), ("gap", values.get("gap", 0.0))):
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e6:
+        if not _is_seconds(seconds):
             raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
     times = {name: float(seconds) for name, seconds in nodes.items()}
     intra_op = values.get("intra_op", 1)
@@ -141,16 +145,25 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
 
 
 def _overheads(file: str, values: object) -> Overheads:
-    known = {field.name for field in fields(Overheads)}
+    known = {one.name for one in fields(Overheads)}
     if not isinstance(values, dict) or not set(values) <= known:
         raise SimplaceError(f'{file}: "overheads" has the fields {choices(known)}, in seconds')
-    numbers = {name: value for name, value in values.items() if name != "after_s"}
-    pairs = values.get("after_s", [])
-    flat = [*numbers.values(), *(one for pair in pairs for one in pair)] if _is_pairs(pairs) else [None]
-    if not all(isinstance(one, int | float) and 0 <= one < 1e6 for one in flat):
-        raise SimplaceError(f'{file}: "overheads" are seconds, from 0 on; "after_s" is a list of pairs of seconds')
-    return Overheads(**numbers, after_s=tuple((float(length), float(more)) for length, more in pairs))
+    times = {name: _time(file, name, value) for name, value in values.items()}
+    return Overheads(**times)  # type: ignore[arg-type]
 
 
-def _is_pairs(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, list | tuple) and len(one) == 2 for one in value)
+def _time(file: str, name: str, value: object) -> float | tuple[tuple[float, ...], ...]:
+    """Check one field of `Overheads`: seconds, or rows of a table of seconds."""
+    width = _TABLES.get(name)
+    if width is None:
+        if not _is_seconds(value):
+            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it is seconds, from 0 on')
+        return float(value)  # type: ignore[arg-type]
+    rows: Sequence[Any] = value if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_seconds, row)) for row in rows):
+        raise SimplaceError(f'{file}: {name} of "overheads" is a list of rows of {width} times in seconds')
+    return tuple(tuple(float(one) for one in row) for row in rows)
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e6

@@ -35,6 +35,7 @@ class _Process:
     cores: Cores
     helpers: Helpers
     pool: Pool
+    last: Worker | None = None  # who ended a node last
 
 
 @dataclass(slots=True, eq=False)
@@ -69,14 +70,13 @@ class _Simulation:
         devices = self.graph.placement.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
         overheads = priced.model.overheads
-        self.op_ns, self.dead_ns, self.fork_ns, self.poll_ns, self.step_ns = (
-            round(1e9 * s)
-            for s in (overheads.op_s, overheads.dead_s, overheads.fork_s, overheads.poll_s, overheads.step_s)
-        )
+        self.op_ns, self.first_ns, self.dead_ns = _ns(overheads.op_s), _ns(overheads.first_s), _ns(overheads.dead_s)
+        self.shared_ns = _ns(overheads.shared_s)
+        self.fork_ns, self.poll_ns, self.step_ns = _ns(overheads.fork_s), _ns(overheads.poll_s), _ns(overheads.step_s)
         self.pool_times = _pool_times(overheads)
-        self.host_ns = [round(1e9 * cost.host_s) for cost in priced.kernels]
-        self.device_ns = [round(1e9 * cost.device_s) for cost in priced.kernels]
-        self.after_ns = [round(1e9 * overheads.after(cost.host_s)) for cost in priced.kernels]
+        self.host_ns = [[_ns(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
+        self.device_ns = [_ns(cost.device_s) for cost in priced.kernels]
+        self.after_ns = [_ns(overheads.after(cost.host_s)) for cost in priced.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
             (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
@@ -90,6 +90,7 @@ class _Simulation:
         self.in_caller = threads.inter_op == -1 and len(self.graph.devices) == 1
         self.propagator = self._new_propagator()
         self.meetings: dict[tuple[int, Iteration], _Meeting] = {}
+        self.ran = [0] * len(self.graph)  # times, in this step
         self.sender = {receive: send for send, receive in self.graph.receiver.items()}
         self.is_over = False
 
@@ -147,10 +148,12 @@ class _Simulation:
     def _start_step(self) -> None:
         self.propagator = self._new_propagator()
         self.meetings = {}
+        self.ran = [0] * len(self.graph)
         self.is_over = False
         for activation in self.propagator.start():
             activation.ready_at = self.events.now
             self.pool_of[activation.node].schedule(activation, None)
+        self._end_step_if_done()  # a graph without nodes is done at once
 
     def _end_step_if_done(self) -> None:
         if self.is_over or not self.propagator.is_done:
@@ -193,11 +196,13 @@ class _Simulation:
         """Start a node on a worker; say whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
-        work = 0 if self.graph.nodes[node].role == "source" else self.op_ns if runs else self.dead_ns
+        work = self._bookkeeping(node) if runs else self.dead_ns
         helpers: list[int] = []
         if runs:
             helpers = self._helpers(node)
-            share = self.host_ns[node] // (len(helpers) + 1)
+            times = self.host_ns[node]
+            share = times[min(self.ran[node], len(times) - 1)] // (len(helpers) + 1)
+            self.ran[node] += 1
             work += share + (self.fork_ns if helpers else 0)
             self.averages.ran(node)
         span = self._worker_span(worker, activation, self._span_kind(node, runs))
@@ -218,6 +223,11 @@ class _Simulation:
         for lane in helpers:
             self._run_shard(lane, activation, share, span, part_done)
         return True
+
+    def _bookkeeping(self, node: int) -> int:
+        if self.graph.nodes[node].role == "source":
+            return 0
+        return self.op_ns if self.ran[node] else self.op_ns + self.first_ns
 
     def _helpers(self, node: int) -> list[int]:
         """Take free threads of the intra-op pool for a kernel that can be split."""
@@ -262,7 +272,7 @@ class _Simulation:
         self.recorder.ends_at(span, now)
         worker.last_span, worker.last_time = span, now
         if not activation.is_dead:
-            worker.owed += self.after_ns[node]
+            worker.owed += self.after_ns[node] + self._sharing(worker, node)
         if self.is_receive[node]:
             self._post_receive(activation, worker, span)
             return
@@ -271,6 +281,13 @@ class _Simulation:
         elif self.device_ns[node] and not activation.is_dead:
             self._enqueue_kernel(activation, span)
         self._node_done(activation, outputs, worker, span)
+
+    def _sharing(self, worker: Worker, node: int) -> int:
+        """Return what it costs that another thread was the last one to touch what they share."""
+        process = self.process_of[node]
+        is_shared = process.last is not None and process.last is not worker
+        process.last = worker
+        return self.shared_ns if is_shared else 0
 
     def _node_done(self, activation: Activation, outputs: list[object], worker: Worker | None, span: int) -> None:
         now = self.events.now
@@ -374,7 +391,7 @@ class _Simulation:
         assert receive is not None, "a transfer needs both ends"
         receive.is_dead = meeting.is_dead
         number = self.graph.nodes[send].copy
-        duration = round(1e9 * self.priced.copy_seconds[number])
+        duration = _ns(self.priced.copy_seconds[number])
         stream, waits_for = self._way(send, number)
         if stream is None or meeting.is_dead:
             outputs = [meeting.payload]
@@ -429,18 +446,18 @@ class _Simulation:
 
 def _pool_times(overheads: Overheads) -> PoolTimes:
     return PoolTimes(
-        *(
-            round(1e9 * seconds)
-            for seconds in (
-                overheads.hand_off_s,
-                overheads.dispatch_s,
-                overheads.wake_s,
-                overheads.queue_s,
-                overheads.spin_s,
-                overheads.spin_hand_off_s,
-            )
-        )
+        _ns(overheads.hand_off_s),
+        _ns(overheads.dispatch_s),
+        _ns(overheads.wake_s),
+        _ns(overheads.queue_s),
+        _ns(overheads.spin_s),
+        _ns(overheads.spin_hand_off_s),
+        tuple((_ns(idle), _ns(hand_off), _ns(wake)) for idle, hand_off, wake in overheads.parked_s),
     )
+
+
+def _ns(seconds: float) -> int:
+    return round(1e9 * seconds)
 
 
 def _process_name(device: Device) -> str:

@@ -93,6 +93,7 @@ class _Simulation:
         self.is_over = False
         for activation in self.propagator.start():
             self._arrive(activation)
+        self._end_step_if_done()  # with no op at all
 
     def _end_step_if_done(self) -> None:
         if self.is_over or not self.propagator.is_done:

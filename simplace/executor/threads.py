@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from simplace.costs.cost_model import interpolated
 from simplace.executor.events import Events
 from simplace.executor.propagation import Activation
 
@@ -23,10 +24,11 @@ _ACTIVE_WITHOUT_SPINNER = 4  # kMinActiveThreadsToStartSpinning: with more activ
 class Worker:
     """Hold one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
 
-    `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`.
+    `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`;
+    it has had none since `idle_since`, None for a thread that had none before.
     """
 
-    __slots__ = ("inline", "lane", "last_span", "last_time", "owed", "pool", "queue", "spins_until")
+    __slots__ = ("idle_since", "inline", "lane", "last_span", "last_time", "owed", "pool", "queue", "spins_until")
 
     def __init__(self, pool: Pool, lane: int) -> None:
         self.pool = pool
@@ -37,11 +39,15 @@ class Worker:
         self.last_time = -1
         self.owed = 0
         self.spins_until = _PARKED
+        self.idle_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolTimes:
-    """Hold a pool's fixed times in nanoseconds, under the names of `Overheads`."""
+    """Hold a pool's fixed times in nanoseconds, under the names of `Overheads`.
+
+    `parked` holds (without work for so long, hand-off, wake), by the first; () where both are always the same.
+    """
 
     hand_off: int = 0
     dispatch: int = 0
@@ -49,6 +55,16 @@ class PoolTimes:
     queue: int = 0
     spin: int = 0
     spin_hand_off: int = 0
+    parked: tuple[tuple[int, int, int], ...] = ()
+
+    def waking(self, idle: int | None) -> tuple[int, int]:
+        """Return hand-off and wake for a thread that has parked; None stands for one that never had work."""
+        if not self.parked:
+            return self.hand_off, self.wake
+        if idle is None:
+            return self.parked[-1][1:]
+        hand_offs, wakes = ([(point[0], point[i]) for point in self.parked] for i in (1, 2))
+        return round(interpolated(hand_offs, idle)), round(interpolated(wakes, idle))
 
 
 class Pool:
@@ -82,9 +98,10 @@ class Pool:
         worker = next((one for one in self._idle if one.spins_until > at), None)
         wait = self._times.spin_hand_off
         if worker is None:
-            worker, wait = self._idle[0], self._times.hand_off
+            worker = self._idle[0]
+            wait, wake = self._times.waking(None if worker.idle_since is None else at - worker.idle_since)
             if by is not None:
-                by.owed += self._times.wake
+                by.owed += wake
         self._idle.remove(worker)
         woken = worker
         self._events.at(at + wait, lambda: self._go(woken))
@@ -107,6 +124,7 @@ class Pool:
         active = len(self.workers) - len(self._idle) - 1
         is_first = active <= _ACTIVE_WITHOUT_SPINNER and all(one.spins_until <= now for one in self._idle)
         worker.spins_until = now + self._times.spin if is_first else _PARKED
+        worker.idle_since = now
         self._idle.append(worker)
         self._idle.sort(key=self.workers.index)
 

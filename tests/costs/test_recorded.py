@@ -38,6 +38,29 @@ def test_wrong_files_get_one_line(tmp_path: Path, text: str, message: str) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_recorded_fixed_times_are_used(tmp_path: Path) -> None:
+    fixed = '{"op_s": 0.001, "first_s": 0.002, "after_s": [[0.1, 0.05]], "parked_s": [[1, 0.01, 0]]}'
+    text = f'{{"schema": "simplace/costs/1", "nodes": {{"A": 0.25}}, "overheads": {fixed}}}'
+    done = schedule(placed(GRAPH), costs=write(tmp_path, text), inter_op=1, intra_op=1)
+    assert done.trace.makespan == 266_000_000  # 10 until the thread is awake, 3 for x, 3 and 250 for A,
+    # and nothing after them: x takes no time, and nobody waits for what follows A
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        ('{"op_s": "slow"}', "op_s of \"overheads\" is 'slow'; it is seconds, from 0 on"),
+        ('{"parked_s": [[1, 2]]}', 'parked_s of "overheads" is a list of rows of 3 times in seconds'),
+        ('{"after_s": 3}', 'after_s of "overheads" is a list of rows of 2 times'),
+        ('{"speed": 3}', '"overheads" has the fields'),
+    ],
+)
+def test_wrong_fixed_times_get_one_line(tmp_path: Path, fixed: str, message: str) -> None:
+    file = write(tmp_path, f'{{"schema": "simplace/costs/1", "nodes": {{"A": 1}}, "overheads": {fixed}}}')
+    with pytest.raises(SimplaceError, match=message):
+        schedule(placed(GRAPH), costs=file)
+
+
 def test_missing_file_says_what_costs_there_are() -> None:
     with pytest.raises(SimplaceError, match="costs are analytic, flat, or a cost file"):
         schedule(placed(GRAPH), costs="no/such/file")

@@ -1,6 +1,10 @@
 """The replica of TensorFlow's executor: order, threads, streams, copies, loops."""
 
-from simplace.costs.cost_model import Overheads
+from dataclasses import replace
+
+import pytest
+
+from simplace.costs.cost_model import KernelCost, OpCall, Overheads
 from tests.executor.worlds import Costs, order, run, ticks
 
 TWO_CHAINS = """
@@ -122,6 +126,34 @@ def test_overheads_are_added() -> None:
     assert done.trace.steps == (13_000_000, 126_000_000)  # 10 + x 1 + A 2; 100 + the same again
 
 
+def test_first_run_of_a_node_in_a_step_costs_more() -> None:
+    cold = Overheads(first_s=0.01)
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c"
+    assert run(text, Costs(overheads=cold), inter_op=1, steps=2).trace.steps == (21_000_000, 42_000_000)
+    assert run(LOOP, Costs(overheads=cold), inter_op=1, trips={"loop": 3}).trace.makespan == (8 + 12 * 10) * 1_000_000
+
+
+def test_iterations_take_their_own_times_where_these_are_known() -> None:
+    class Each(Costs):
+        def kernel(self, call: OpCall) -> KernelCost:
+            cost = super().kernel(call)
+            return replace(cost, runs_s=(0.005, 0.002)) if call.name == "B" else cost
+
+    done = run(LOOP, Each(), inter_op=1, trips={"loop": 3}, steps=2)
+    assert done.trace.steps == (14_000_000, 28_000_000)  # 5 + 2 + 2 for B, where the last time known goes on
+
+
+def test_bookkeeping_after_another_thread_costs_more() -> None:
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(x) @c\n C = Exp(A) @c\n D = Exp(B) @c"
+    times = {"A": 1.0, "B": 1.5, "C": 1.0, "D": 1.0}
+    shared = Costs(times, overheads=Overheads(shared_s=0.0001))
+    one, two = (run(text, shared, inter_op=size) for size in (1, 2))
+    assert one.trace.makespan == 4_500_000
+    assert ticks(two) == [
+        "inter-op 0: B 0-1.5", "inter-op 1: A 0-1", "inter-op 1: C 1.1-2.1", "inter-op 0: D 1.6-2.6",
+    ]  # fmt: skip
+
+
 def test_private_gpu_pools_have_their_threads() -> None:
     text = "x = Placeholder() @g0 {dtype=float}\n A = Neg(x) @g0\n y = Placeholder() @c {dtype=float}\n B = Neg(y) @c"
     done = run(text, Costs(launch=1.0), inter_op=1, gpu_thread_mode="gpu_private")
@@ -190,3 +222,9 @@ def test_loop_on_the_branch_not_taken_is_skipped() -> None:
     )
     done = run(text + "E = Exp(m) @c", branches={"p": 1})
     assert order(done) == "other E"
+
+
+@pytest.mark.parametrize("executor", ["tensorflow", "textbook"])
+def test_graph_without_nodes_is_done_at_once(executor: str) -> None:
+    done = run("", executor=executor, steps=2)
+    assert (done.trace.spans, done.trace.steps, done.trace.makespan) == ((), (0, 0), 0)

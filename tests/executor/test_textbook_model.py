@@ -1,6 +1,8 @@
 """The tutorials' model: a pool a device, ops queued at counter zero, kernels split over the intra-op pool."""
 
+from simplace.scheduling import schedule
 from tests.executor.worlds import Costs, run, ticks
+from tests.views.graphs import empty
 
 FIVE_OPS = """
     x = Placeholder() @g0 {dtype=float}
@@ -53,3 +55,8 @@ def test_copies_queue_on_the_link() -> None:
         "GPU:0 → GPU:1: B:0/_send_1 3-5",
         "GPU:1 inter-op 0: C 5-6",
     ]
+
+
+def test_a_graph_without_ops_takes_no_time() -> None:
+    done = schedule(empty(), executor="textbook", steps=2)
+    assert (done.trace.spans, done.trace.makespan, len(done.trace.steps)) == ((), 0, 2)

@@ -16,10 +16,10 @@ def activation(node: int) -> Activation:
 class World:
     """Hold a pool whose workers note when they look for work, and take what they find."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, times: PoolTimes = TIMES) -> None:
         self.events = Events()
         self.found: list[tuple[int, int, int]] = []  # (time, lane, node)
-        self.pool = Pool(self.events, Random(0), list(range(size)), TIMES, self.go)
+        self.pool = Pool(self.events, Random(0), list(range(size)), times, self.go)
 
     def go(self, worker: Worker) -> None:
         while (one := self.pool.take(worker)) is not None:
@@ -57,3 +57,12 @@ def test_one_thread_spins_at_most() -> None:
         world.at(0, node)
     world.events.run()
     assert sum(worker.spins_until > 0 for worker in world.pool.workers) == 1
+
+
+def test_thread_that_has_been_idle_for_long_takes_longer_to_wake() -> None:
+    world = World(1, PoolTimes(spin=5, parked=((100, 30, 20), (300, 50, 40))))
+    for time in (0, 150, 400):  # without work never before, for 100, and for 220
+        world.at(time, time)
+    world.events.run()
+    assert world.found == [(50, 0, 0), (180, 0, 150), (442, 0, 400)]
+    assert world.pool._times.waking(200) == (40, 30)

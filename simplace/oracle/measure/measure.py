@@ -43,12 +43,25 @@ class MeasuredStep:
 
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced, with its own delay.
+    `paces` say how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
+    node of a small graph; () where that was not measured.
     """
 
     runs: tuple[NodeRun, ...]
     delay: int = 0
     untraced: int = 0
     untraced_delay: int = 0
+    paces: tuple[float, ...] = ()
+
+    @property
+    def pace(self) -> float:
+        """Return the mean of the paces, 0 where there is none."""
+        return fmean(self.paces) if self.paces else 0.0
+
+    @property
+    def disturbance(self) -> float:
+        """Add up, as shares of the step, the delay and how much slower or faster the machine became meanwhile."""
+        return self.delay / self.span + (max(self.paces) / min(self.paces) - 1 if self.paces else 0.0)
 
     @property
     def span(self) -> int:
@@ -58,10 +71,15 @@ class MeasuredStep:
     @property
     def seconds(self) -> dict[str, float]:
         """Map each node to the time it held its thread, bookkeeping included; the mean over iterations of a loop."""
+        return {name: fmean(found) for name, found in self.seconds_of_runs.items()}
+
+    @property
+    def seconds_of_runs(self) -> dict[str, tuple[float, ...]]:
+        """Map each node to the times it held its thread, by start: one for each iteration of a loop."""
         times: dict[str, list[int]] = {}
         for run in self.runs:
             times.setdefault(run.name, []).append(run.end - run.start)
-        return {name: fmean(found) / 1e9 for name, found in times.items()}
+        return {name: tuple(time / 1e9 for time in found) for name, found in times.items()}
 
     @property
     def kernel_seconds(self) -> dict[str, float]:
@@ -118,7 +136,8 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
     in the place of its inputs; `remarks` say what they were. `targets` are the nodes
     that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
-    `calibration.overheads` reads, by name, {} where they were not asked for.
+    `calibration.overheads` reads, by name, {} where they were not asked for; their times are as if the machine had
+    always been at `pace`.
     """
 
     program: Program
@@ -126,6 +145,7 @@ class Measured:
     targets: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     probes: Mapping[str, tuple[tuple[NodeRun, ...], ...]] = field(default_factory=dict)
+    pace: float = 0.0
 
 
 def measure(
@@ -150,7 +170,7 @@ def measure(
     `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its layout pass then makes those nodes
     anew in another order (reverse post-order), which changes the order of execution too.
 
-    With `probes` the executor's fixed times are measured beside.
+    With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step.
 
     Raises `TargetError` for other targets and `ProgramError` where TensorFlow could not run it.
     """
@@ -170,11 +190,23 @@ def measure(
         Measurement(values["tensorflow"], inter_op, intra_op, tuple(_step(step) for step in own))
         for (inter_op, intra_op), own in zip(settings, values["settings"], strict=True)
     )
-    seen = {
-        name: tuple(tuple(NodeRun(*event) for event in events) for events in own)
-        for name, own in values["probes"].items()
-    }
-    return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen)
+    paces = [step.pace for setting in found for step in setting.steps if step.paces]
+    pace = median(paces) if paces else 0.0
+    seen = {name: tuple(_at_pace(_step(step), pace) for step in own) for name, own in values["probes"].items()}
+    return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
+
+
+def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:
+    """Stretch the times of a step to what they would have been at another pace."""
+    begin, factor = step.runs[0].start, pace / step.pace
+
+    def stretched(time: int) -> int:
+        return begin + round((time - begin) * factor)
+
+    return tuple(
+        NodeRun(run.name, *map(stretched, (run.kernel_start, run.kernel_end, run.start, run.end, run.scheduled)))
+        for run in step.runs
+    )
 
 
 def _parsed(target: str) -> tuple[Path, str, str]:
@@ -197,8 +229,10 @@ def _parsed(target: str) -> tuple[Path, str, str]:
 def _step(values: dict[str, object]) -> MeasuredStep:
     events = values["events"]
     assert isinstance(events, list), "the child lists events"
-    numbers = [values[name] for name in ("delay", "untraced", "untraced_delay")]
-    return MeasuredStep(tuple(NodeRun(*event) for event in events), *numbers)  # type: ignore[arg-type]
+    numbers = {name: values[name] for name in ("delay", "untraced", "untraced_delay")}
+    runs, paces = tuple(NodeRun(*event) for event in events), values["paces"]
+    assert isinstance(paces, list), "the child lists paces"
+    return MeasuredStep(runs, paces=tuple(paces), **numbers)  # type: ignore[arg-type]
 
 
 def _run_child(target: str, request: Path, time_limit: float) -> None:

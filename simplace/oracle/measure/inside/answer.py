@@ -21,7 +21,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {**values, "refused": str(reason)}
     Path(request["graph"]).write_bytes(found.definition.SerializeToString())
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
-    made, targets = steps.run(found, settings, request["cpus"], request["warm_up"], request["steps"])
+    gauge = probes.gauge() if request["probes"] else None
+    made, targets = steps.run(found, settings, request["cpus"], request["warm_up"], request["steps"], gauge)
     return {
         **values,
         "name": name,

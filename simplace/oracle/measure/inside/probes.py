@@ -1,6 +1,6 @@
 """Small graphs that do nothing but what the executor charges for: each is run to read one of its fixed times off.
 
-They are run in the same process and under the same tracing as what is measured, beside it.
+They are run in the same process and under the same tracing as what is measured, beside it, and gauged as that is.
 """
 
 from __future__ import annotations
@@ -17,39 +17,81 @@ from simplace.oracle.measure.inside.runnable import Runnable
 
 _TINY, _SMALL = 4, 64  # sides of square matrices: a product takes below a microsecond, and some
 _SIDES_AFTER = (64, 128, 256, 512)
-_SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256)
+_SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256, 384)
 _ROUNDS = 12
+_TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _WARM_UP, _STEPS = 100, 24
 
 
 def run() -> dict[str, Any]:
-    """Run every probe; return by name the steps' events, in the layout of `steps.run`."""
+    """Run every probe; return by name its least disturbed steps, in the layout of `steps.run`."""
     one: dict[str, Callable[[], None]] = {
-        "loop": _loop, "alive": partial(_switches, 0), "dead": partial(_switches, 50), "wide": _wide,
+        "small": _small_ops, "alive": partial(_switches, 0), "dead": partial(_switches, 50), "wide": _wide,
     }  # fmt: skip
     one |= {f"after {side}": partial(_chain, side) for side in _SIDES_AFTER}
-    two = {f"beside {side}": partial(_pairs, side) for side in _SIDES_BESIDE}
-    found = {name: _events(build, 1) for name, build in one.items()}
-    return found | {name: _events(build, 2) for name, build in two.items()}
+    two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_pairs, side) for side in _SIDES_BESIDE}
+    two["shared"] = _two_loops
+    found = {name: _steps(build, 1) for name, build in one.items()}
+    return found | {name: _steps(build, 2) for name, build in two.items()}
 
 
-def _events(build: Callable[[], None], inter_op: int) -> list[Any]:
+def gauge() -> Runnable:
+    """Make the graph that tells how fast the machine is just now."""
+    return _built(partial(_loop, _TRIPS_OF_GAUGE))
+
+
+def _steps(build: Callable[[], None], inter_op: int) -> list[Any]:
+    found, _ = steps.run(_built(build), [(inter_op, 1)], 1, _WARM_UP, _STEPS, gauge())
+    return sorted(found[0], key=_disturbance)[: _STEPS // 2]
+
+
+def _disturbance(step: dict[str, Any]) -> float:
+    """Add up how long threads waited for a core, and how much slower or faster the machine became, as shares."""
+    before, after = step["paces"]
+    span = max(event[4] for event in step["events"]) - min(event[3] for event in step["events"])
+    return float(step["delay"] / span + max(before, after) / min(before, after) - 1)
+
+
+def _built(build: Callable[[], None]) -> Runnable:
     with tf.Graph().as_default() as graph:
         build()
-    runnable = Runnable(graph.as_graph_def(), {}, [])
-    found, _ = steps.run(runnable, [(inter_op, 1)], 1, _WARM_UP, _STEPS)
-    least_disturbed = sorted(found[0], key=lambda step: step["delay"])[: _STEPS // 2]
-    return [step["events"] for step in least_disturbed]
+    return Runnable(graph.as_graph_def(), {}, [])
 
 
 def _matrix(side: int) -> Any:
     return tf.constant(np.full((side, side), 1 / side, np.float32))
 
 
-def _loop() -> None:
-    """Run an empty loop with six variables thirty times."""
+def _loop(trips: int) -> None:
+    """Run an empty loop with six variables."""
     first = [tf.constant(0), *(tf.constant(float(i)) for i in range(6))]
-    tf.while_loop(lambda i, *_: i < 30, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
+    tf.while_loop(lambda i, *_: i < trips, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
+
+
+def _small_ops() -> None:
+    """Run a loop of small ops of many kinds, as cells of networks are."""
+    weights, rows, bias = _matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
+
+    def body(i: Any, x: Any, mean: Any) -> Any:
+        left, right = tf.split(tf.nn.relu(tf.matmul(x, weights) + bias), 2, 1)
+        both = tf.concat([tf.exp(-tf.square(left)), tf.sqrt(tf.maximum(left, right))], 1)
+        centred = both - tf.reduce_mean(both, 1, keepdims=True)
+        scaled = tf.reshape(centred, [-1]) * tf.math.rsqrt(1.0 + tf.reduce_sum(tf.square(centred)))
+        return i + 1, tf.minimum(tf.reshape(scaled, [-1, _SMALL]), rows[i]), 0.5 * (mean + tf.reduce_mean(right))
+
+    first = (tf.constant(0), _matrix(_SMALL)[:16], tf.constant(0.0))
+    tf.while_loop(lambda i, *_: i < _TRIPS, body, first)
+
+
+def _two_loops() -> None:
+    """Run two loops on two threads, one longer than the other."""
+    value = _matrix(_SMALL)
+    before = tf.matmul(value, value)
+    for name, trips in (("long", _TRIPS), ("short", _TRIPS // 2)):
+        with tf.control_dependencies([before]):
+            own = tf.matmul(value, value)
+        with tf.name_scope(name), tf.control_dependencies([own]):
+            _loop(trips)
 
 
 def _switches(dead: int) -> None:

@@ -2,6 +2,9 @@
 
 The steps of the settings alternate, so that all of them see the same machine. `TF_OVERRIDE_GLOBAL_THREADPOOL` and
 pools a session make that possible: TensorFlow's own pools belong to the whole process.
+
+A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
+A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import tensorflow as tf
@@ -23,29 +28,62 @@ _LAST_RESORTS = ("Placeholder", "PlaceholderV2")
 
 
 def run(
-    runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int, steps: int
+    runnable: Runnable,
+    settings: list[tuple[int, int]],
+    cpus: int,
+    warm_up: int,
+    steps: int,
+    gauge: Runnable | None = None,
 ) -> tuple[list[list[Any]], list[str]]:
     """Run; return for each setting a list of traced steps, and the names of the nodes that the steps were run for.
 
-    A step has nodes with times, and how disturbed it was.
+    A step has nodes with times, how disturbed it was, and with a gauge the paces before and after it: the median time
+    between two nodes of the gauge, in nanoseconds.
     """
+    found: list[list[Any]] = [[] for _ in settings]
+    with ExitStack() as stack:
+        sessions, targets = _sessions(stack, runnable, settings, cpus, warm_up)
+        gauges = _sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
+        for _ in range(steps):
+            for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
+                # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
+                before = _gauged(gauges)
+                step, metadata = _step(session, targets, inter_op)
+                paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
+                own.append({**step, "events": _events(metadata), "paces": paces})
+    return found, [op.name for op in targets]
+
+
+def _sessions(
+    stack: ExitStack, runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int
+) -> tuple[list[Any], list[Any]]:
+    """Open a session a setting, and run it warm; return them with the ops to run."""
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(runnable.definition, name="")
         assigned = list(_assignments(runnable.variables))
     targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
-    found: list[list[Any]] = [[] for _ in settings]
-    with ExitStack() as stack:
-        sessions = [stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))) for one in settings]
-        for session in sessions:
-            for assign, place, value in assigned:
-                session.run(assign, {place: value})
-            for _ in range(warm_up):
-                session.run(targets)
-        for _ in range(steps):
-            for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
-                own.append(_step(session, targets, inter_op))
-    return found, [op.name for op in targets]
+    sessions = [stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))) for one in settings]
+    for session in sessions:
+        for assign, place, value in assigned:
+            session.run(assign, {place: value})
+        for _ in range(warm_up):
+            session.run(targets)
+    return sessions, targets
+
+
+def _gauged(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
+    """Trace a step of the gauge."""
+    if gauges is None:
+        return []
+    (session,), targets = gauges
+    metadata = v1.RunMetadata()
+    session.run(targets, options=v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE), run_metadata=metadata)
+    return [metadata]
+
+
+def _pace(events: list[list[Any]]) -> float:
+    return float(median(after[3] - before[4] for before, after in pairwise(events)))
 
 
 def _config(setting: tuple[int, int], cpus: int) -> Any:
@@ -77,14 +115,14 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
     return not is_used and op not in own and op.type not in _LAST_RESORTS
 
 
-def _step(session: Any, targets: list[Any], inter_op: int) -> dict[str, Any]:
-    """Trace one step; beside it the wall time of one without tracing, in nanoseconds."""
+def _step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
+    """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
     caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
     plain, plain_delay = _timed(lambda: session.run(targets, options=v1.RunOptions(**caller)))
     metadata = v1.RunMetadata()
     options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE, **caller)
     _, delay = _timed(lambda: session.run(targets, options=options, run_metadata=metadata))
-    return {"events": _events(metadata), "delay": delay, "untraced": plain, "untraced_delay": plain_delay}
+    return {"delay": delay, "untraced": plain, "untraced_delay": plain_delay}, metadata
 
 
 def _timed(work: Callable[[], Any]) -> tuple[int, int]:
