@@ -38,16 +38,11 @@ _ROOT = Path("/repo")
 def outputs(result: Result, changes: Changes, kinds: Sequence[str] = KINDS) -> dict[str, bytes]:
     """Make all of them; what shows one program shows the largest, or nothing where TensorFlow refuses to place it."""
     placed = largest(result)
-    parts: list[Iterable[tuple[str, str | bytes]]] = [
-        _texts(result),
-        _documents(result),
-        _figures(placed, FIGURES, kinds),
-        _changes(changes, kinds),
-    ]
-    if placed.placement.refusal is None:
-        simulated = {executor: schedule(placed.placement, executor=executor) for executor in EXECUTORS}
-        parts += [_exports(result, placed, simulated["tensorflow"])]
-        parts += [_simulated(one, kinds) for one in simulated.values()]
+    executors = EXECUTORS if placed.placement.refusal is None else ()
+    simulated = {executor: schedule(placed.placement, executor=executor) for executor in executors}
+    parts: list[Iterable[tuple[str, str | bytes]]] = [_texts(result), _documents(result)]
+    parts += [_figures(placed, FIGURES, kinds), _changes(changes, kinds), _exports(result, placed, simulated)]
+    parts += [_simulated(one, kinds) for one in simulated.values()]
     made = [pair for part in parts for pair in part]
     assert len(dict(made)) == len(made), "each output has a name of its own"
     return {name: data if isinstance(data, bytes) else data.encode(errors="surrogatepass") for name, data in made}
@@ -85,10 +80,11 @@ def _documents(result: Result) -> Iterator[tuple[str, str | bytes]]:
     yield "check.sarif", json.dumps(sarif(result.target, problems, _ROOT))
 
 
-def _exports(result: Result, placed: Placed, simulated: Schedule) -> Iterator[tuple[str, bytes]]:
-    export = Export(result, placed, device_colours(result.devices), lambda _: simulated, wall_time=1.5e9)
+def _exports(result: Result, placed: Placed, simulated: Mapping[str, Schedule]) -> Iterator[tuple[str, bytes]]:
+    export = Export(result, placed, device_colours(result.devices), lambda _: simulated["tensorflow"], wall_time=1.5e9)
     for form in FORMATS:
-        yield f"export{form.endings[0]}", written(export, form)
+        if simulated or not form.of_one:
+            yield f"export{form.endings[0]}", written(export, form)
 
 
 def _figures(what: Any, figures: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, bytes]]:
