@@ -116,9 +116,24 @@ def _random_lines(path: Path) -> Iterator[str]:
     yield from ("`python -m simplace.agreement random --record` ran these, seeds in a row from the first one:", "")
     yield _row(tuple(_RANDOM_HEADS.values()))
     yield "|" + "---|" * len(_RANDOM_HEADS)
-    for one in json.loads(path.read_text(encoding="utf-8")):
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    for one in rows:
         yield _row(tuple(one.get(key, "") for key in _RANDOM_HEADS))
-    yield ""
+    yield from ("", f"Of the last of these, {_in_a_row(rows):,} in a row agree.", "")
+
+
+def _in_a_row(rows: Sequence[Mapping[str, int]]) -> int:
+    """Count the programs since the last one that differs, over all runs.
+
+    >>> _in_a_row([{"in_a_row": 5, "differing": 0}, {"in_a_row": 2, "differing": 1}, {"in_a_row": 4, "differing": 0}])
+    6
+    """
+    total = 0
+    for row in reversed(rows):
+        total += row["in_a_row"]
+        if row["differing"]:
+            break
+    return total
 
 
 def _row(cells: Sequence[object]) -> str:

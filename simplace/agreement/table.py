@@ -79,6 +79,10 @@ def scripts() -> list[Path]:
     found = [*sorted((ROOT / "samples").glob("*.py")), *sorted((ROOT / "tests/agreement/corpus").glob("*.py"))]
     if not found:
         raise TargetError(f"{ROOT}: no samples and no corpus here; run this command in simplace's repository")
+    by_name: dict[str, Path] = {}
+    for path in found:  # the record goes by these names
+        if by_name.setdefault(path.stem, path) != path:
+            raise TargetError(f"{path} has the name of {by_name[path.stem]}; give it another one")
     return found
 
 

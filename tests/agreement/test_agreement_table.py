@@ -9,6 +9,7 @@ from simplace.agreement import record as records
 from simplace.agreement.record import Cell, Record, Run
 from simplace.agreement.runner import Outcome
 from simplace.agreement.table import COLUMNS, Column, Wish
+from simplace.errors import TargetError
 from simplace.oracle.machine import Machine
 
 
@@ -114,3 +115,12 @@ def test_a_script_may_name_its_machines(script):
         Column("cpu:1,gpu:3 soft", Machine(gpus=3), True),
         Column("cpu:1,gpu:3 hard", Machine(gpus=3), False),
     )
+
+
+def test_two_scripts_may_not_share_a_name(tmp_path, monkeypatch):
+    for folder in ("samples", "tests/agreement/corpus"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "loops.py").touch()
+    monkeypatch.setattr(table, "ROOT", tmp_path)
+    with pytest.raises(TargetError, match="has the name of"):
+        table.scripts()
