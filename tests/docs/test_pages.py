@@ -20,8 +20,12 @@ CUT = "[...]"  # alone on a line: lines are left out here
 
 
 def shown():
-    """List (page, command, output) for every block."""
-    return [(page, *found) for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    """Give for each command the blocks that show what it prints, as (page, output)."""
+    blocks = {}
+    for page in PAGES:
+        for command, output in BLOCK.findall(page.read_text(encoding="utf-8")):
+            blocks.setdefault(command, []).append((page, output))
+    return blocks
 
 
 @pytest.fixture
@@ -59,17 +63,21 @@ def matches(expected, printed):
 
 
 @pytest.mark.tf
-@pytest.mark.parametrize(("page", "command", "expected"), shown(), ids=lambda each: getattr(each, "name", None))
-def test_the_output_shown_is_the_output(page, command, expected, run, tmp_path, request):
+@pytest.mark.parametrize(("command", "blocks"), shown().items(), ids=shown())
+def test_the_output_shown_is_the_output(command, blocks, run, tmp_path, request):
     printed = run(command)
     for name in FIGURE.findall(command):
         check_figure(ROOT / name, (tmp_path / Path(name).name).read_bytes(), request.config)
-    if request.config.getoption("--rewrite-golden") and CUT not in expected:
-        text = page.read_text(encoding="utf-8")
-        block = f"```text\n$ {command}\n"
-        page.write_text(text.replace(f"{block}{expected}```", f"{block}{printed}\n```"), encoding="utf-8")
-        return
-    assert matches(expected.rstrip(), printed), f"{page.name} shows something else; pytest --rewrite-golden:\n{printed}"
+    for page, expected in blocks:
+        if request.config.getoption("--rewrite-golden") and CUT not in expected:
+            rewrite(page, f"```text\n$ {command}\n", expected, printed)
+            continue
+        assert matches(expected.rstrip(), printed), f"{page.name} shows other text; pytest --rewrite-golden:\n{printed}"
+
+
+def rewrite(page, head, old, new):
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace(f"{head}{old}```", f"{head}{new}\n```"), encoding="utf-8")
 
 
 def check_figure(file, drawn, config):
@@ -96,7 +104,7 @@ def test_the_figure_of_a_rule_shows_its_program(program, run, tmp_path, request)
 
 
 def test_every_figure_is_drawn_by_a_command_on_a_page():
-    drawn = {name for _, command, _ in shown() for name in FIGURE.findall(command)}
+    drawn = {name for command in shown() for name in FIGURE.findall(command)}
     drawn |= {f"docs/figures/rule_{program.stem}.svg" for program in RULES}
     kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "figures").glob("*.svg")}
     assert kept == drawn
