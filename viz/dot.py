@@ -38,8 +38,13 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     )
     names = _names(figure)
     tags = _tags(figure)
-    for group in figure.groups:
-        graph.subgraph(_surroundings(figure, group, names, tags, style))
+    for place, frame in enumerate(dict.fromkeys(group.frame for group in figure.groups), start=1):
+        around = _frame(frame, place, style) if frame else graph
+        for group in figure.groups:
+            if group.frame == frame:
+                around.subgraph(_surroundings(figure, group, names, tags, style))
+        if frame:
+            graph.subgraph(around)
     _add_members(graph, figure, None, names, tags, style)
     words = {node.id: node.label for node in figure.nodes}
     for place, edge in enumerate(figure.edges):
@@ -161,6 +166,23 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
         return _Tag(f"edge {place + 1}", edge, _edge_hover(edge, words), beside, ends[0] == ends[1], beside == ends[0])
 
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
+
+
+def _frame(title: str, place: int, style: Style) -> graphviz.Digraph:
+    """Begin the box around the devices that belong together."""
+    frame = graphviz.Digraph(name=f"cluster frame {place}")
+    frame.attr(
+        label=label([bold(text(title))], "left"),
+        labeljust="l",
+        tooltip=hover(title),
+        style="filled",
+        fillcolor=style.paper,
+        color=style.faint_ink,
+        penwidth="1.2",
+        margin="10",
+        **({"labelloc": "t"} if style.below else {}),
+    )
+    return frame
 
 
 def _surroundings(

@@ -21,6 +21,7 @@ class Group:
 
     `kind` is the device type ("CPU", "GPU"), which picks corners and borders. `index` picks the colour among the
     devices of that kind: give each device of a figure its own. `subtitle` is small text such as "3 ops · 1.2 MB".
+    Groups with one `frame` are drawn within a box of that title, such as the task that has the devices.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Group:
     subtitle: str = ""
     kind: str = "CPU"
     index: int = 0
+    frame: str = ""
 
 
 @dataclass(frozen=True, slots=True)

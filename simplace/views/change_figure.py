@@ -54,7 +54,15 @@ def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
 
 
 def _groups(when: str, figure: Figure) -> list[Group]:
-    return [replace(group, id=f"{when} {group.id}", title=f"{when}: {group.title}") for group in figure.groups]
+    return [
+        replace(
+            group,
+            id=f"{when} {group.id}",
+            title=f"{when}: {group.title}",
+            frame=group.frame and f"{when}: {group.frame}",
+        )
+        for group in figure.groups
+    ]
 
 
 def _nodes(when: str, figure: Figure) -> list[Node]:

@@ -142,11 +142,22 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
     count = sum(1 for decision in placement.decisions.values() if decision.device in names)
-    title, ops = device.short, quantities.plural(count, "op")
+    frame, ops = _task(placement, names), quantities.plural(count, "op")
+    ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
+    title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
-        title += f" … {placement.devices.by_name[names[-1]].short}"
         ops = f"{len(names)} devices alike, {ops} in all"
-    return Group(names[0], title, ops, device.type, index)
+    return Group(names[0], title, ops, device.type, index, frame)
+
+
+def _task(placement: Placement, names: tuple[str, ...]) -> str:
+    """Name the task that has the devices, "" where they are of several, or where there is only one task."""
+    of = {device.name: (device.spec.job, device.spec.task) for device in placement.devices}
+    own = {of[name] for name in names}
+    if len(set(of.values())) < 2 or len(own) > 1:
+        return ""
+    ((job, task),) = own
+    return f"task {task} of job {job}"
 
 
 def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:

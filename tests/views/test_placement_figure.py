@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from simplace.devices import seen_from_the_first
+from simplace.importers.graph_def import parse_text
+from simplace.importers.program import Program
 from simplace.placement.placement import Placement
 from simplace.result import Placed
-from simplace.views.placement_figure import placement_figure
+from simplace.simulation import simulate
+from simplace.views.placement_figure import device_group, placement_figure
 from tests.views import graphs
-from tests.worlds import GPU0, constant, node, place
+from tests.worlds import GPU0, constant, node, place, shipped
 from viz import Figure, to_dot
 
 WORLDS: dict[str, Callable[[], Placement]] = {
@@ -106,3 +110,38 @@ def test_edges_of_a_collapsed_graph_leave_out_what_paths_imply() -> None:
     figure = draw(graphs.training_step(100), limit=12)
     assert {(edge.source, edge.target) for edge in figure.edges} == {("0", "1"), ("1", "2"), ("2", "3")}
     assert "not drawn: 1 data edge" in figure.caption
+
+
+def on_a_cluster(*nodes: str) -> Placement:
+    names = [f"/job:{task}/device:{d}" for task in ("ps/replica:0/task:0", "worker/replica:0/task:3")
+             for d in ("CPU:0", "GPU:0", "GPU:1")]  # fmt: skip
+    program = Program("world", "graph", parse_text("\n".join(nodes)), soft_placement=True)
+    return simulate(program, seen_from_the_first(names), shipped())
+
+
+def test_devices_of_a_task_are_in_its_box() -> None:
+    figure = draw(
+        on_a_cluster(
+            constant("a", (2,), "/job:ps/device:CPU:0"),
+            node("b", "Neg", "a", device="/job:worker/device:GPU:1"),
+            node("c", "Exp", "b", device="/job:worker/device:CPU:0"),
+        )
+    )
+    assert [(group.frame, group.title) for group in figure.groups] == [
+        ("task 0 of job ps", "CPU:0"),
+        ("task 3 of job worker", "CPU:0"),
+        ("task 3 of job worker", "GPU:1"),
+    ]
+
+
+def test_devices_drawn_as_one_are_in_the_box_of_their_task_alone() -> None:
+    placed = Placed(on_a_cluster(constant("a", (2,))))
+    ps0, ps1 = (f"/job:ps/replica:0/task:0/device:GPU:{i}" for i in range(2))
+    worker = "/job:worker/replica:0/task:3/device:GPU:1"
+    of_one, of_two = device_group(placed, (ps0, ps1), 0), device_group(placed, (ps0, ps1, worker), 0)
+    assert (of_one.frame, of_one.title) == ("task 0 of job ps", "GPU:0 … GPU:1")
+    assert (of_two.frame, of_two.title) == ("", "ps/0/GPU:0 … worker/3/GPU:1")
+
+
+def test_one_task_has_no_box() -> None:
+    assert {group.frame for group in draw(graphs.towers(2)).groups} == {""}

@@ -73,6 +73,18 @@ def two_gpu_model() -> Figure:
     return Figure("Model parallelism on two GPUs", "agrees with TensorFlow: 13 of 13", groups, nodes, edges)
 
 
+def two_tasks() -> Figure:
+    """Draw devices of two tasks, each task a box, and one device of neither."""
+    groups = (
+        Group("a", "CPU:0", kind="CPU", frame="task 0"),
+        Group("b", "GPU:0", kind="GPU", frame="task 1"),
+        Group("c", "GPU:1", kind="GPU", index=1, frame="task 0"),
+        Group("d", "CPU:0", kind="CPU", index=1),
+    )
+    nodes = tuple(Node(f"{group.id}/op", "op", group=group.id) for group in groups)
+    return Figure("two tasks", groups=groups, nodes=nodes, edges=(Edge("a/op", "b/op", "copy", "float32 [2] · 8 B"),))
+
+
 def towers() -> Figure:
     nodes = [
         Node("batch", "batch", "float32 [64,32]", "CPU:0", "argument"),
@@ -211,6 +223,7 @@ FIGURES = {
     "every_mark": every_mark,
     "two_gpu_model": two_gpu_model,
     "towers": towers,
+    "two_tasks": two_tasks,
     "training_step": training_step,
     "eight_gpus": lambda: shards(8),
     "hostile": hostile,

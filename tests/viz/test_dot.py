@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import pygraphviz
 import pytest
 from device_figures import FIGURES, device, every_mark
 
@@ -57,3 +59,13 @@ def test_direction_follows_shape_unless_given() -> None:
     assert "rankdir=LR" in to_dot(FIGURES["eight_gpus"]())
     assert "rankdir=TB" in to_dot(FIGURES["towers"]())
     assert "rankdir=LR" in to_dot(replace(FIGURES["towers"](), direction="right"))
+
+
+def test_groups_of_one_frame_are_in_one_box() -> None:
+    drawing = pygraphviz.AGraph(to_dot(FIGURES["two_tasks"]()))
+    frames = {graph.graph_attr["label"]: graph for graph in drawing.subgraphs() if "frame" in graph.name}
+    inside = {
+        title: {name for name in ("a/op", "b/op", "c/op", "d/op") if graph.has_node(name)}
+        for title, graph in ((re.sub("<[^>]*>", "", label), graph) for label, graph in frames.items())
+    }
+    assert inside == {"task 0": {"a/op", "c/op"}, "task 1": {"b/op"}}
