@@ -19,7 +19,7 @@ _DEAD_NODES = 50 * 12  # of the probe "dead"
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
 _LOST = 10  # times the median: bookkeeping does not take that long
 _ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
-_GROUPS, _IN_GROUP = 4, 5  # at most so many lengths of idleness, with at least so many hand-offs each
+_GROUPS, _IN_GROUP = 4, 30  # at most so many lengths of idleness, with at least so many hand-offs each
 
 
 class Run(Protocol):

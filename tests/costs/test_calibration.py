@@ -126,8 +126,8 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
         "wide": [wide(700, 200, 100)],
         "after 64": [row("product", 24, 6000, 700)],
         "beside 96": [beside(15_000, 25_000)],
-        "beside 256": [woken(200_000, 20_000)] * 2,
-        "beside 512": [woken(900_000, 40_000)] * 2,
+        "beside 256": [woken(200_000, 20_000)] * 10,
+        "beside 512": [woken(900_000, 40_000)] * 10,
     }
     found = overheads(probes)
     assert found.waking(0.0)[0] == pytest.approx(20e-6)
