@@ -2,7 +2,8 @@
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [PROGRAM ...]. Each step that TensorFlow traces is simulated
 with the node times of that step; the executor's fixed times are measured beside, on graphs of their own. Steps in
-which threads had to wait for a core are left out where there are enough others, so a quiet computer is worth much.
+which threads had to wait for a core, or the computer became slower or faster, are left out where there are enough
+others, so a quiet computer is worth much.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Cost files: read, used, refused."""
+"""Cost files: written, read, used, refused."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from simplace.costs.cost_model import Overheads
+from simplace.costs.recorded import cost_file, recorded_costs
+from simplace.costs.roofline import analytic
 from simplace.errors import SimplaceError
 from simplace.scheduling import schedule
 from tests.executor.worlds import placed
@@ -44,6 +48,12 @@ def test_recorded_fixed_times_are_used(tmp_path: Path) -> None:
     done = schedule(placed(GRAPH), costs=write(tmp_path, text), inter_op=1, intra_op=1)
     assert done.trace.makespan == 266_000_000  # 10 until the thread is awake, 3 for x, 3 and 250 for A,
     # and nothing after them: x takes no time, and nobody waits for what follows A
+
+
+def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+    fixed = Overheads(op_s=1e-6, shared_s=2e-7, after_s=((0.1, 0.05),), parked_s=((1.0, 0.01, 0.0), (2.0, 0.02, 0.0)))
+    content = cost_file({"A": 0.25}, intra_op=1, fixed=fixed, tensorflow="2.21.0")
+    assert recorded_costs(write(tmp_path, json.dumps(content)), analytic()).overheads == fixed
 
 
 @pytest.mark.parametrize(
