@@ -37,15 +37,21 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SessionRun:
-    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs, each sorted.
+    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs.
 
-    `by_master` says that a server runs the session, for the tasks of its cluster.
+    All are in the order in which TensorFlow numbers them. `by_rendezvous` says that feeds are received and fetches are
+    sent, instead of being arguments and results: so it is in a partial run, and where a server runs the session. The
+    rest is what a callable may ask for: a device for a feed or a fetch, and pairs of tensors, the first of which takes
+    the place of the second.
     """
 
     feeds: tuple[str, ...] = ()
     fetches: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    by_master: bool = False
+    by_rendezvous: bool = False
+    feed_devices: tuple[tuple[str, str], ...] = ()
+    fetch_devices: tuple[tuple[str, str], ...] = ()
+    connections: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

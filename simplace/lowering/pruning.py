@@ -16,29 +16,55 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 def prune(graph: GraphBuilder, run: SessionRun, client: str) -> None:
-    """Keep what the fetches and targets of `run` need; its feeds and fetches are assigned to the device `client`.
+    """Keep what the fetches and targets of `run` need; feeds and fetches without a device are assigned to `client`.
 
     Raises `TargetError` for a feed, fetch or target that is not in the graph.
     """
     nodes = {node.name: node for node in graph.op_nodes()}
     kept = []
+    fed_on, fetched_on = dict(run.feed_devices), dict(run.fetch_devices)
     for i, feed in enumerate(run.feeds):
-        _feed(graph, *_output(nodes, feed), i, client)
+        fed, slot = _output(nodes, feed)
+        _feed(graph, fed, slot, _fed(graph, fed, slot, -1 if run.by_rendezvous else i, fed_on.get(feed, client)))
+    for source, replaced in run.connections:
+        fed, slot = _output(nodes, replaced)
+        _feed(graph, fed, slot, _connected(graph, fed, slot, *_output(nodes, source)))
     for i, fetch in enumerate(run.fetches):
-        kept.append(_fetch(graph, *_output(nodes, fetch), i, client))
+        fetched, slot = _output(nodes, fetch)
+        number, device = -1 if run.by_rendezvous else i, fetched_on.get(fetch, client)
+        kept.append(_fetch(graph, fetched, slot, number, device))
     for target in run.targets:
         kept.append(_named(nodes, target))
     _keep(graph, kept)
 
 
-def _feed(graph: GraphBuilder, fed: Node, slot: int, i: int, client: str) -> None:
-    """Let the consumers of an output read an argument instead."""
+def _fed(graph: GraphBuilder, fed: Node, slot: int, i: int, device: str) -> Node:
+    """Make argument i, or for -1 what is received."""
     dtype = base(fed.out_types[slot])
+    name, op, attrs = f"_arg_{fed.name}_{slot}_{i}", "_Arg", {"T": dtype, "index": i}
+    if i < 0:
+        name, op, attrs = f"_recv_{fed.name}_{slot}", "_Recv", {"tensor_type": dtype}
     origin = Origin(fed.origin.function, fed.origin.name, fed.name, "feed")
-    argument = graph.add_node(
-        f"_arg_{fed.name}_{slot}_{i}", "_Arg", attrs={"T": dtype, "index": i}, origin=origin, types=((), (dtype,))
+    made = graph.add_node(name, op, attrs=attrs, origin=origin, types=((), (dtype,)))
+    made.assigned = device
+    return made
+
+
+def _connected(graph: GraphBuilder, fed: Node, slot: int, source: Node, source_slot: int) -> Node:
+    """Make what hands on the output that takes the place of another one."""
+    dtype = base(source.out_types[source_slot])
+    return graph.add_node(
+        f"_identity_{fed.name}_{slot}",
+        "Identity",
+        attrs={"T": dtype},
+        origin=Origin(fed.origin.function, fed.origin.name, fed.name, "feed"),
+        inputs=[(source, source_slot)],
+        types=((dtype,), (dtype,)),
     )
-    argument.assigned = client
+
+
+def _feed(graph: GraphBuilder, fed: Node, slot: int, argument: Node) -> None:
+    """Let the consumers of an output read another node instead."""
     graph.add_control_edge(graph.source, argument)
     moves_control = fed.op in _PLACEHOLDERS
     moved = [e for e in fed.out_edges if e.src_slot == slot or (e.src_slot == CONTROL and moves_control)]
@@ -50,17 +76,21 @@ def _feed(graph: GraphBuilder, fed: Node, slot: int, i: int, client: str) -> Non
         graph.remove_edge(edge)
 
 
-def _fetch(graph: GraphBuilder, fetched: Node, slot: int, i: int, client: str) -> Node:
+def _fetch(graph: GraphBuilder, fetched: Node, slot: int, i: int, device: str) -> Node:
+    """Make result i, or for -1 what is sent."""
     dtype = base(fetched.out_types[slot])
+    name, op, attrs = f"_retval_{fetched.name}_{slot}_{i}", "_Retval", {"T": dtype, "index": i}
+    if i < 0:
+        name, op, attrs = f"_send_{fetched.name}_{slot}", "_Send", {"T": dtype}
     result = graph.add_node(
-        f"_retval_{fetched.name}_{slot}_{i}",
-        "_Retval",
-        attrs={"T": dtype, "index": i},
+        name,
+        op,
+        attrs=attrs,
         origin=Origin(fetched.origin.function, fetched.origin.name, fetched.name, "fetch"),
         inputs=[(fetched, slot)],
         types=((dtype,), ()),
     )
-    result.assigned = client
+    result.assigned = device
     graph.add_control_edge(result, graph.sink)
     return result
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -207,13 +207,17 @@ def _program(
 def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
     files = (directory / messages.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
-    run = replace(_run_of(event["run"]), by_master=event["by_master"]) if is_pruned else None
+    run = _run_of(event["run"]) if is_pruned else None
     return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
-def _run_of(names: Sequence[Iterable[str]]) -> SessionRun:
-    feeds, fetches, targets = (tuple(sorted(one)) for one in names)
-    return SessionRun(feeds, fetches, targets)
+def _run_of(fields: Mapping[str, Any]) -> SessionRun:
+    lists = {name: tuple(map(_hashable, value)) for name, value in fields.items() if isinstance(value, list)}
+    return SessionRun(**lists, by_rendezvous=fields["by_rendezvous"])
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:

@@ -1,8 +1,9 @@
 """Cut down a session's placed graph to what one run needs.
 
 Mirrors tensorflow/core/graph/subgraph.cc: what is fed comes from an argument and what is fetched goes to a result, both
-on the session's first CPU, numbered by name (direct_session.cc, `GetOrCreateExecutors`); only what a result or a target
-depends on is kept. A master receives and sends the two instead (master_session.cc, `StartStep`).
+on the session's first CPU if the run names no other device, numbered in its order; only what a result or a target
+depends on is kept. A partial run, and each run of a master, receives and sends the two instead
+(`use_function_convention`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ def prune(placement: Placement, run: SessionRun) -> Rewritten:
     """Return the graph of a run; raise `NodeNotFoundError` for a name that the placed graph does not have."""
     draft = Draft(placement)
     client = placement.devices.devices[0].name
+    fed_on, fetched_on = dict(run.feed_devices), dict(run.fetch_devices)
     for i, feed in enumerate(run.feeds):
         node, slot = _tensor(placement, feed)
-        _feed(draft, node, slot, _fed(draft, node, slot, client, -1 if run.by_master else i))
+        _feed(draft, node, slot, _fed(draft, node, slot, fed_on.get(feed, client), -1 if run.by_rendezvous else i))
+    for source, replaced in run.connections:
+        node, slot = _tensor(placement, replaced)
+        _feed(draft, node, slot, _connected(draft, node, slot, *_tensor(placement, source)))
     results = [
-        _fetch(draft, *_tensor(placement, fetch), client, -1 if run.by_master else i)
+        _fetch(draft, *_tensor(placement, fetch), fetched_on.get(fetch, client), -1 if run.by_rendezvous else i)
         for i, fetch in enumerate(run.fetches)
     ]
     wanted = [*results, *(_tensor(placement, target)[0] for target in run.targets)]
@@ -52,7 +57,7 @@ def _feed(draft: Draft, node: int, slot: int, argument: int) -> None:
 
 
 def _fed(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
-    """Add the argument of a number, or for -1 what a master receives."""
+    """Add the argument of a number, or for -1 what is received."""
     dtype = dtypes.DataType(dtypes.base(draft.out_types[node][slot]))
     name, types = f"{draft.names[node]}_{slot}", ((), (dtype,))
     if index < 0:
@@ -60,8 +65,17 @@ def _fed(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
     return draft.add_node(f"_arg_{name}_{index}", "_Arg", device, {"T": dtype, "index": index}, types)
 
 
+def _connected(draft: Draft, node: int, slot: int, source: int, source_slot: int) -> int:
+    """Add what stands for an output that another one takes the place of."""
+    dtype = dtypes.DataType(dtypes.base(draft.out_types[source][source_slot]))
+    name, device = f"_identity_{draft.names[node]}_{slot}", draft.devices[node]
+    made = draft.add_node(name, "Identity", device, {"T": dtype}, ((dtype,), (dtype,)))
+    draft.add_edge(source, source_slot, made, 0)
+    return made
+
+
 def _fetch(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
-    """Add the result of a number, or for -1 what a master sends."""
+    """Add the result of a number, or for -1 what is sent."""
     dtype = dtypes.DataType(dtypes.base(draft.out_types[node][slot]))
     name, types = f"{draft.names[node]}_{slot}", ((dtype,), ())
     if index < 0:

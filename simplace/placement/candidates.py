@@ -58,6 +58,13 @@ class CandidateFinder:
             found = self._known[key] = self._search(Constraints(*key))
         return found
 
+    def devices(self) -> list[Device]:
+        """List all devices in the order of TensorFlow's own set: a master's come after those of the other tasks.
+
+        So it is in distributed_runtime/master.cc; a function sees the devices of its own task first.
+        """
+        return sorted(self._devices, key=lambda device: self._default is None and device.is_local)
+
     def _search(self, group: Constraints) -> Candidates:
         devices = self._fitting(group.requested, group.types)
         if devices or not self._soft or not group.requested.is_set:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from simplace.devices import COMPOSITE, DeviceConflict, DeviceName, DeviceSet, type_order
+from simplace.devices import COMPOSITE, Device, DeviceConflict, DeviceName, DeviceSet, type_order
 from simplace.graph.build import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.model import Graph
@@ -99,6 +99,10 @@ class ColocationGroups:
             parent[node] = parent[parent[node]]
             node = parent[node]
         return node
+
+    def every_device(self) -> list[Device]:
+        """List all devices in the order of TensorFlow's own set."""
+        return self._finder.devices()
 
     def candidates(self, node: int) -> Candidates:
         """Return the devices that the node's group may have; raise `Refused` where there is none."""

@@ -6,10 +6,10 @@ map, the order here is by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from simplace.devices import DeviceName, DeviceSet
+from simplace.devices import Device, DeviceName, DeviceSet
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.model import Graph
@@ -48,6 +48,10 @@ class Groups(Protocol):
 
     def types(self, node: int) -> Types:
         """Return the device types that every member can run on."""
+        ...
+
+    def every_device(self) -> Sequence[Device]:
+        """List all devices in the order of TensorFlow's own set."""
         ...
 
 
@@ -155,7 +159,7 @@ def no_candidates(groups: Groups, node: int, root: int) -> str:
     requested = graph.requested[node]
     if DeviceName.parse(requested) == wanted:
         return _own_request_fails(groups, node, root, wanted)
-    every = ", ".join(device.name for device in groups.devices)
+    every = ", ".join(device.name for device in groups.every_device())
     return (
         f"Could not satisfy explicit device specification '{requested}' because the node "
         f"{_colocated(graph, node)} was colocated with a group of nodes that required incompatible device "

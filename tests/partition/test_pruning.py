@@ -48,11 +48,24 @@ def test_control_edges_of_a_fed_op_that_is_no_placeholder_stay() -> None:
     assert "C = Neg(_arg_w_0_0, ^x)" in shown(SessionRun(feeds=("w:0",), targets=("C",)))
 
 
-def test_a_master_receives_what_is_fed_and_sends_what_is_fetched() -> None:
-    run = SessionRun(feeds=("x:0",), fetches=("A:0",), by_master=True)
+def test_what_is_fed_and_fetched_by_rendezvous_is_received_and_sent() -> None:
+    run = SessionRun(feeds=("x:0",), fetches=("A:0",), by_rendezvous=True)
     assert shown(run).splitlines() == [
         "w = Const()", "A = Mul(_recv_x_0, w)", "_recv_x_0 = _Recv()", "_send_A_0 = _Send(A)",
     ]  # fmt: skip
+
+
+def test_a_callable_may_name_devices() -> None:
+    gpu = "/job:localhost/replica:0/task:0/device:GPU:1"
+    run = SessionRun(("x:0",), ("A:0",), feed_devices=(("x:0", gpu),), fetch_devices=(("A:0", gpu),))
+    assert [node.device for node in prune(placed(WORLD), run).placement.nodes if node.name[0] == "_"] == [gpu, gpu]
+
+
+def test_a_tensor_may_take_the_place_of_another_one() -> None:
+    run = SessionRun(targets=("B",), connections=(("w:0", "A:0"),))
+    assert shown(run).splitlines() == ["w = Const()", "B = Neg(_identity_A_0)", "_identity_A_0 = Identity(w)"]
+    (made,) = [node for node in prune(placed(WORLD), run).placement.nodes if node.name == "_identity_A_0"]
+    assert made.device.endswith("GPU:0")
 
 
 def test_an_unknown_name_is_named() -> None:

@@ -79,3 +79,11 @@ def test_soft_placement_drops_no_more_than_it_must(
 def test_same_constraints_are_searched_once() -> None:
     finder = CandidateFinder(make("CPU:0"), None, True)
     assert finder.find(NOWHERE, NOWHERE, NOWHERE, BOTH) is finder.find(NOWHERE, NOWHERE, NOWHERE, BOTH)
+
+
+def test_a_session_lists_its_own_devices_after_those_of_other_tasks() -> None:
+    devices = make("CPU:0", "GPU:0", "CPU:1", remote=("CPU:1",))
+    names = [one.short for one in CandidateFinder(devices, None, soft_placement=True).devices()]
+    assert names == ["CPU:1", "CPU:0", "GPU:0"]
+    names = [one.short for one in CandidateFinder(devices, devices.devices[0], soft_placement=True).devices()]
+    assert names == ["CPU:0", "GPU:0", "CPU:1"]

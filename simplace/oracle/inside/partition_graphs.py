@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from simplace.oracle.inside.recorder import LogFile, Recorder, logged_thread
+
+Run = dict[str, Any]  # the fields of a `SessionRun`
 
 _WITHOUT_GRAPPLER = "disable_meta_optimizer"
 _CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
@@ -42,27 +44,27 @@ class PartitionGraphs:
         if self._wanted:
             session_config.graph_options.rewrite_options.disable_meta_optimizer = True
 
-    def record(self, program: int, start: int, run: Sequence[list[str]] = (), thread: int | None = None) -> None:
+    def record(self, program: int, start: int, run: Run | None = None, thread: int | None = None) -> None:
         """Write down the first cut that a thread made since position `start` of the log, if it made one.
 
-        `program` is the number of the program that was cut, `run` names the feeds, fetches and targets of a session's
-        run. Later cuts are those of functions that it calls. `thread` is as the log has it, None for the calling one.
+        `program` is the number of the program that was cut, `run` describes the run of a session. Later cuts are those
+        of functions that it calls. `thread` is as the log has it, None for the calling one.
         """
         if self._wanted:
             files = list(self._first_cut(start, str(logged_thread() if thread is None else thread)))
-            self._write(program, files, run, by_master=False)
+            self._write(program, files, run)
 
-    def record_of_master(self, program: int, start: int, run: Sequence[list[str]]) -> None:
+    def record_of_master(self, program: int, start: int, run: Run) -> None:
         """Write down the first cuts that the workers made of the parts that a master cut since position `start`.
 
         A worker runs nothing before all have their parts, so that cuts of functions come later.
         """
         if self._wanted:
-            self._write(program, list(self._cuts_of_workers(start).values()), run, by_master=True)
+            self._write(program, list(self._cuts_of_workers(start).values()), run)
 
-    def _write(self, program: int, files: list[str], run: Sequence[list[str]], *, by_master: bool) -> None:
+    def _write(self, program: int, files: list[str], run: Run | None) -> None:
         if files:
-            self._recorder.event("partition", program=program, graphs=files, run=run, by_master=by_master)
+            self._recorder.event("partition", program=program, graphs=files, run=run)
 
     def _cuts_of_workers(self, start: int) -> dict[str, str]:
         """Map each device to the file of its subgraph; TensorFlow names both the devices and the tasks in files."""
