@@ -29,6 +29,10 @@ _CAUSES = (
     "TensorFlow, asked 16 times, places each of its nodes as simplace does at least once.",
     "What the runtime places later, when it runs: the functions of tf.data pipelines, calls that are not inlined in a "
     "session, and what XLA compiles.",
+    "MultiWorkerMirroredStrategy with more than one worker: TensorFlow's collective ops and its coordination service "
+    "wait, before anything is placed, until each worker has begun the same program in a process of its own (there is "
+    "one eager context in a process, and it is one worker). Each worker places its own functions on its own devices: "
+    "that is compared with one worker.",
     "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function), and the rare "
     "program on which it hangs: there is no placement.",
     "A graph that Python changes after the session has it, such as the gradient of a call made between two runs: "

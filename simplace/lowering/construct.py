@@ -13,9 +13,11 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph.build import CONTROL, SINK, SOURCE, GraphBuilder, Origin
+from simplace.graph.dtypes import DataType, base, is_ref
 from simplace.graph.model import Graph, OwnOrigins
 from simplace.graph.node_def import NodeDef
 from simplace.lowering.signatures import Signatures, Types
+from simplace.refusal import invalid
 
 MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
 NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
@@ -125,7 +127,7 @@ def wire(drafts: Sequence[Draft]) -> Wiring:
     """Order drafts and their edges; the first in the list whose inputs are all there comes first (Kahn's algorithm).
 
     Edges into a node: data by slot, then control by source name without duplicates. Edges that close a loop come
-    after all nodes, those of source and sink last.
+    after all nodes, those of source and sink last. Raise `Refused` for a loop that changes a type.
     """
     order = range(len(drafts)) if _comes_in_order(drafts) else _order(drafts)
     number = [0] * len(drafts)
@@ -147,9 +149,28 @@ def wire(drafts: Sequence[Draft]) -> Wiring:
             assert number[src], "only the data inputs of a Merge may come later than itself"
             _append(edges, number[src], CONTROL, node, CONTROL)
     for src, src_slot, node, slot in back_edges:
+        _refuse_other_type(drafts[src], src_slot, drafts[order[node - 2]], slot)
         _append(edges, number[src], src_slot, node, slot)
     _tie_ends(edges, len(drafts) + 2)
     return Wiring(drafts if isinstance(order, range) else [drafts[i] for i in order], *edges)
+
+
+def _refuse_other_type(source: Draft, source_slot: int, node: Draft, slot: int) -> None:
+    """Raise `Refused` where a loop hands a Merge another type than it began with (`GraphConstructor::MakeEdge`).
+
+    TensorFlow's Python has checked the types of all other edges: it adds these past that check.
+    """
+    found, wanted = source.types[1][source_slot], node.types[0][slot]
+    if wanted not in (found, base(found)):
+        raise invalid(
+            f"Input {slot} of node {node.name} was passed {_type_name(found)} from {source.name}:{source_slot} "
+            f"incompatible with expected {_type_name(wanted)}."
+        )
+
+
+def _type_name(dtype: int) -> str:
+    """Name a type as TensorFlow's C++ does (`DataTypeString`)."""
+    return DataType(base(dtype)).name.removeprefix("DT_").lower() + ("_ref" if is_ref(dtype) else "")
 
 
 def _append(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int, dst_slot: int) -> None:

@@ -6,6 +6,7 @@ from simplace.errors import TargetError
 from simplace.graph.model import Graph, freeze
 from simplace.lowering.construct import construct, construct_finished
 from simplace.lowering.signatures import Signatures
+from simplace.refusal import Refused
 from tests.lowering.worlds import TABLE, nodes
 
 
@@ -116,3 +117,17 @@ def test_merge_fed_by_back_edges_alone_is_a_cycle():
             merge = Merge(next) {N=1}
             next = NextIteration(merge)
         """)
+
+
+def test_a_loop_that_begins_with_a_reference_and_goes_on_with_a_value_is_refused():
+    with pytest.raises(Refused) as refused:
+        build("""
+            v = VariableV2() {dtype=float, shape=shape}
+            enter = RefEnter(v) {frame_name=b"f"}
+            merge = RefMerge(enter, next) {N=2}
+            value = Relu(merge)
+            next = NextIteration(value)
+        """)
+    assert refused.value.refusal.message == (
+        "Input 1 of node merge was passed float from next:0 incompatible with expected float_ref."
+    )

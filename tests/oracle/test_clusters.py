@@ -148,3 +148,31 @@ def test_the_environment_tells_the_program_of_its_cluster(run: Observe) -> None:
     assert placed(program)["mul"] == "/job:worker/task:0/CPU:0"
     assert seen.failure is None
     assert "f was called 3 times and nothing new was placed" in seen.remarks[0]
+
+
+WORKERS = """
+    import json, os
+    workers = [f"host{i}:1" for i in range(%d)]
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}})
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    @tf.function
+    def step():
+        return strategy.reduce("sum", strategy.run(lambda: tf.ones([2])), axis=None)
+
+    step()
+"""
+
+
+def test_the_only_worker_of_a_cluster_needs_no_other(run: Observe) -> None:
+    seen = run(WORKERS % 1, Machine(gpus=2))
+    assert seen.failure is None
+    assert {device for device in placed(seen.programs[0]).values() if "GPU" in device} == {
+        "/job:worker/task:0/GPU:0", "/job:worker/task:0/GPU:1",
+    }  # fmt: skip
+
+
+def test_a_worker_that_would_wait_for_others_is_told_so(run: Observe) -> None:
+    seen = run(WORKERS % 3, Machine(gpus=1))
+    assert seen.failure is not None
+    assert seen.failure.text.startswith("/job:worker/task:0 waits for 2 more of its cluster, each of which")

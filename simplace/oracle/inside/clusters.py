@@ -112,6 +112,7 @@ class Clusters:
     def _watch_connections(self) -> None:
         for name in ("set_server_def", "update_server_def"):
             setattr(context.Context, name, self._joining(getattr(context.Context, name)))
+        context.Context.enable_collective_ops = self._among_workers(context.Context.enable_collective_ops)
         if not self._begins_joined:
             return
         initialize = context.Context.ensure_initialized
@@ -128,6 +129,25 @@ class Clusters:
             return method(ctx, self._join(server_def) if server_def else server_def, *args, **kwargs)
 
         return joined
+
+    def _among_workers(self, method: Any) -> Any:
+        """Keep a worker of MultiWorkerMirroredStrategy on this machine, alone: its server would wait for the others."""
+
+        def enabled(ctx: Any, server_def: Any) -> Any:
+            others = sum(1 for _ in _tasks(server_def.cluster)) - 1
+            if others > 0:
+                raise NoSuchCluster(
+                    f"/job:{server_def.job_name}/task:{server_def.task_index} waits for {others} more of its cluster, "
+                    "each of which would have to run this program in a process of its own; run it with a TF_CONFIG "
+                    "that names this worker alone"
+                )
+            made = tf.train.ServerDef()
+            made.CopyFrom(server_def)
+            self._localize(made.cluster)
+            made.port = 0
+            return method(ctx, made)
+
+        return enabled
 
     def _join(self, server_def: Any) -> Any:
         """Rewrite the definition of the eager context's own server, and start all tasks but that one."""
