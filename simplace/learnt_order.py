@@ -39,10 +39,13 @@ class Learnt:
 def simulated(
     learnt: Learnt, measured: Measurement, step: MeasuredStep, fixed: Overheads, cores: int = 2, *, warm: bool = True
 ) -> Schedule:
-    """Simulate one traced step with its own node times."""
+    """Simulate one traced step with its own node times, iteration by iteration."""
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
-    costs = RecordedCosts("this run", step.seconds, analytic(), intra_op, True, fixed=fixed, averages=learnt.averages)
+    costs = RecordedCosts(
+        "this run", step.seconds, analytic(), intra_op, True, fixed=fixed, averages=learnt.averages,
+        runs=step.seconds_of_runs,
+    )  # fmt: skip
     threads = Threads(measured.inter_op, 1, cores, warm=warm)
     return execute(price(learnt.graph, costs), control_flow(learnt.graph), threads, "tensorflow", {})
 

@@ -8,20 +8,16 @@ from statistics import median
 
 from simplace.costs.calibration import overheads
 from simplace.costs.cost_model import Overheads
-from simplace.costs.pricing import price
-from simplace.costs.recorded import RecordedCosts
 from simplace.costs.roofline import analytic
 from simplace.devices import local_devices
 from simplace.errors import SimplaceError
-from simplace.executor.control_flow import control_flow
 from simplace.executor.session_run import pruned
-from simplace.executor.settings import Threads
 from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
-from simplace.learnt_order import Learnt, learn, order
+from simplace.learnt_order import learn, order, simulated
 from simplace.oracle.measure.measure import Measured, MeasuredStep, Measurement
 from simplace.partition.partition import PartitionedGraph, partition
-from simplace.scheduling import Schedule, execute
+from simplace.scheduling import Schedule
 from simplace.simulation import simulate
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
@@ -107,7 +103,7 @@ def _agreement(
     runs, same = [], []
     for step in steps[1:]:
         own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
-        run = _simulated(found, measured, step, own, cores)
+        run = simulated(found, measured, step, own, cores)
         runs.append(run)
         same.append(order(run, step) == step.order)
         if not same[-1] and measured.inter_op == 1:  # an average has crossed the limit: go on with what is so now
@@ -131,18 +127,6 @@ def _agreement(
         median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
     )
     return row, found.averages
-
-
-def _simulated(learnt: Learnt, measured: Measurement, step: MeasuredStep, fixed: Overheads, cores: int) -> Schedule:
-    """Simulate a traced step with the times of its own nodes, iteration by iteration."""
-    # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
-    intra_op = max(2, measured.intra_op)
-    costs = RecordedCosts(
-        "this step", step.seconds, analytic(), intra_op, True, fixed=fixed, averages=learnt.averages,
-        runs=step.seconds_of_runs,
-    )  # fmt: skip
-    threads = Threads(measured.inter_op, 1, cores, warm=True)
-    return execute(price(learnt.graph, costs), control_flow(learnt.graph), threads, "tensorflow", {})
 
 
 def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:
