@@ -27,8 +27,8 @@ from simplace.views.quantities import plural
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "tree.js", "layout.js", "colours.js", "graph.js", "details.js",
-    "search.js", "copies.js", "schedule.js", "main.js",
+    "vendor/dagre.min.js", "text.js", "program.js", "tree.js", "layout.js", "colours.js", "marks.js", "graph.js",
+    "details.js", "search.js", "copies.js", "schedule.js", "main.js",
 )  # fmt: skip
 _NAME = 80  # letters of a program's name in a menu
 

@@ -17,6 +17,7 @@ from tests.worlds import constant, node, place
 Open = Callable[[Result], Opened]
 
 ENTER, ESCAPE, DOWN, UP, LEFT, RIGHT, TAB = "\ue007", "\ue00c", "\ue015", "\ue013", "\ue012", "\ue014", "\ue004"
+PAGE_DOWN = "\ue00f"
 SENTENCES = """state.program.explanation(arguments[0]).map(
     (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join(""))"""
 
@@ -145,6 +146,76 @@ def test_search_finds_and_shows(opened: Open) -> None:
     assert page.find("#details h2").text == "gradient_tape/model/dense_7/MatMul"
     assert page.find("#graph .selected").get_attribute("aria-label").startswith("gradient_tape/model/dense_7/MatMul,")
     assert page.value("byId('search').getAttribute('aria-expanded')") == "false"
+
+
+HELD = """graph.visibleItems.filter((item) => graph.tree.isScope(item) && !graph.open.has(item)).map((item) => [
+    [...graph.tree.nodes(item)].filter((node) => search.all.includes(node)).length,
+    graph.elements.get(item).querySelector(".pill")?.textContent ?? "",
+    graph.elements.get(item).getAttribute("aria-description") ?? ""])"""
+
+
+def test_closed_boxes_say_how_many_matches_they_hold(opened: Open) -> None:
+    page = opened(worlds.result(graphs.training_step(30)))
+    page.find("#search").send_keys("matmul")
+    held = page.value(HELD)
+    assert sum(count for count, _, _ in held) > 1
+    assert {count for count, _, _ in held} > {0}
+    for count, pill, spoken in held:
+        said = {0: "", 1: "1 match"}.get(count, f"{count} matches")
+        assert pill == said
+        assert spoken == (f"holds {said}" if count else "")
+    page.find("#search").send_keys(ESCAPE, ESCAPE)
+    assert page.find("#search").get_attribute("value") == ""
+    assert page.all("#graph .match, #graph .pill") == []
+    assert not page.find("#steps").is_displayed()
+
+
+def test_steps_open_the_scopes_of_each_match_and_centre_it(opened: Open) -> None:
+    page = opened(worlds.result(graphs.training_step(30)))
+    page.find("#search").send_keys("dense_7 matmul")
+    found = page.value("search.all.map((node) => state.program.name(node))")
+    assert len(found) > 1
+    page.press(ENTER)
+    page.run("graph.reset(); graph.focus()")
+    seen = []
+    for key in ["n"] * len(found) + ["p"]:
+        page.press(key)
+        seen.append(page.find("#details h2").text)
+        assert page.value("graph.selected") == page.value("graph.tree.leaf[document.activeElement.dataset.item]")
+        assert page.value(CENTRED)
+    assert seen == [*found[1:], found[0], found[-1]]
+    assert page.find("#steps").text.endswith(f"{len(found)} of {len(found)}")
+    page.find("#steps [aria-label='Next match']").click()
+    assert page.find("#details h2").text == found[0]
+    assert page.value("document.activeElement.getAttribute('aria-label')") == "Next match"
+
+
+CENTRED = """(() => {
+  const parts = [graph.svg, document.querySelector("#graph .selected .body")];
+  const [canvas, box] = parts.map((part) => part.getBoundingClientRect());
+  const off = (start, length) => Math.abs(canvas[start] + canvas[length] / 2 - box[start] - box[length] / 2);
+  return off("left", "width") < 5 && off("top", "height") < 5;
+})()"""
+
+
+def test_the_list_of_matches_grows_as_keys_walk_past_its_end(opened: Open) -> None:
+    page = opened(worlds.result(graphs.chain(120)))
+    page.find("#search").send_keys("n")
+    assert len(page.all("#found [role=option]")) == 50
+    page.press(*[PAGE_DOWN] * 5)
+    assert len(page.all("#found [role=option]")) == 100
+    assert page.find("#found [aria-selected=true]").get_attribute("id") == "found-50"
+    assert page.find("#search").get_attribute("aria-activedescendant") == "found-50"
+    page.press(ENTER)
+    assert page.find("#steps").text.endswith("51 of 120")
+
+
+def test_skipping_to_the_graph_leaves_another_tab(opened: Open) -> None:
+    page = opened(worlds.towers())
+    page.run("openTab('copies'); document.querySelector('.skip').focus()")
+    page.press(ENTER)
+    assert page.find("#panel-graph").is_displayed()
+    assert page.value("document.activeElement.getAttribute('role')") == "treeitem"
 
 
 def test_a_search_without_an_answer_says_so(opened: Open) -> None:

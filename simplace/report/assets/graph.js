@@ -8,25 +8,35 @@ const LARGEST_SCALE = 4;
 const NEIGHBOURS = 200; // edges of the selected node that are drawn
 
 class GraphView {
-  /** Show graphs in an `<svg>`; `onSelect(node)` and `onSay(text)` are told what the user did. */
-  constructor(svg, { onSelect, onSay }) {
-    this.svg = svg;
-    this.onSelect = onSelect;
-    this.onSay = onSay;
+  /** Show graphs in an `<svg>`; `onSelect(node)`, `onStep(by)` and `onSay(text)` are told what the user did. */
+  constructor(svg, { onSelect, onStep, onSay }) {
+    Object.assign(this, { svg, onSelect, onStep, onSay });
     this.viewport = draw("g", { id: "viewport" });
     svg.append(draw("defs", {}, arrow("arrow"), arrow("arrow-copy"), arrow("arrow-near")), this.viewport);
     this.at = { x: 0, y: 0, scale: 1 };
     this.selected = -1;
     this.focused = -1;
+    this.marks = new Marks();
     this.#listen();
   }
 
   /** Show a program's tree, closed except for the first scopes. */
   show(program, tree, colouring, showControl) {
     Object.assign(this, { program, tree, colouring });
+    this.marks.count(tree, this.marks.nodes);
     this.layout = new Layout(program, tree, { showControl, subline: (item) => this.#subline(item) });
     this.focused = -1;
     this.reset();
+  }
+
+  /** Mark the nodes that a search found, and the closed boxes that hold some. */
+  mark(nodes) {
+    this.marks.count(this.tree, nodes);
+    this.#markBoxes();
+  }
+
+  #markBoxes() {
+    for (const [item, element] of this.elements) this.marks.mark(item, element, this.places.get(item).width);
   }
 
   recolour(colouring) {
@@ -124,6 +134,7 @@ class GraphView {
     this.near = this.selected < 0 ? new Set() : this.#neighbours();
     const drawn = [...this.#inside(root, 0, 0), ...this.#nearEdges()];
     this.viewport.replaceChildren(...drawn);
+    if (this.marks.nodes.length) this.#markBoxes();
     if (!this.elements.has(this.focused)) this.focused = this.visibleItems[0] ?? -1;
     this.elements.get(this.focused)?.setAttribute("tabindex", "0");
     if (!this.visibleItems.length) this.viewport.append(draw("text", { x: 0, y: 16 }, "This graph has no nodes."));
@@ -155,34 +166,31 @@ class GraphView {
     const corner = device.isHost === false ? 9 : 1;
     const state = `${node === this.selected ? " selected" : ""}${this.near.has(node) ? " beside" : ""}`;
     const more = sign === device ? "" : `, ${sign.label}`;
-    const label = `${visible(this.program.name(node))}, ${this.program.op(node)}, on ${device.label}${more}`;
+    const label = `${visible(this.program.name(node))}, ${box.small}, on ${device.label}${more}`;
     return draw("g", { ...this.#item(box, label), class: `box ${sign.style}${state}`, transform: `translate(${x},${y})` },
       draw("rect", { class: "body", width: box.width, height: box.height, rx: corner }),
       draw("rect", { class: "tag", x: 4, y: 4, width: TAG - 6, height: box.height - 8, rx: Math.min(corner, 5) }),
       draw("text", { class: "letters", x: 4 + (TAG - 6) / 2, y: box.height / 2 + 4 }, sign.letters),
       draw("text", { x: TAG + 4, y: 17 }, fit(box.label, box.width - TAG - 10)),
-      draw("text", { class: "op", x: TAG + 4, y: 32 }, fit(box.small, box.width - TAG - 10, 11)),
-      draw("title", {}, label));
+      draw("text", { class: "op", x: TAG + 4, y: 32 }, fit(box.small, box.width - TAG - 10, 11)));
   }
 
   #scope(box, x, y) {
     const signs = this.colouring.scope(this.tree, box.item);
     const spread = signs.map(([sign, count]) => `${count.toLocaleString("en")} ${sign.label}`).join(", ");
-    const label = `${box.label}, ${plural(this.tree.size(box.item), "node")}: ${spread}`;
+    const label = `${box.label}, ${this.#subline(box.item)}: ${spread}`;
     const attributes = { ...this.#item(box, label), class: `box scope${box.inner ? " open" : ""}`, transform: `translate(${x},${y})` };
     if (box.inner) {
       return draw("g", attributes,
         draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
-        draw("text", { x: 12, y: 18 }, `− ${fit(box.label, box.width - 30)}`),
-        draw("title", {}, `${label}. Click to close.`));
+        draw("text", { x: 12, y: 18 }, `− ${fit(box.label, box.width - 30)}`));
     }
     return draw("g", attributes,
       draw("rect", { class: "back", x: 4, y: -4, width: box.width, height: box.height, rx: 4 }),
       draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
       draw("text", { x: 10, y: 17 }, `+ ${fit(box.label, box.width - 30)}`),
       draw("text", { class: "sub", x: 10, y: 31 }, fit(box.small, box.width - 18, 11)),
-      ...bar(signs, box.width - 16, 36),
-      draw("title", {}, `${label}. Click to open.`));
+      ...bar(signs, box.width - 16, 36));
   }
 
   #item(box, label) {
@@ -290,6 +298,14 @@ class GraphView {
     this.svg.addEventListener("pointercancel", () => { this.panning = null; });
     this.svg.addEventListener("keydown", (event) => this.#key(event));
     this.svg.addEventListener("focusin", (event) => this.#focusMoved(event));
+    this.svg.addEventListener("pointerover", (event) => this.#hint(event.target.closest(".box")));
+  }
+
+  /** Give a box its tooltip once the pointer is on it: thousands of texts less to draw. */
+  #hint(box) {
+    if (!box || box.querySelector(":scope > title")) return;
+    const act = { true: ". Click to close.", false: ". Click to open." }[box.getAttribute("aria-expanded")] ?? "";
+    box.append(draw("title", {}, box.getAttribute("aria-label") + act));
   }
 
   #startPan(event) {
@@ -359,6 +375,8 @@ class GraphView {
       "=": () => this.zoom(ZOOM),
       "-": () => this.zoom(1 / ZOOM),
       0: () => this.fit(),
+      n: () => this.onStep(1),
+      p: () => this.onStep(-1),
     };
   }
 

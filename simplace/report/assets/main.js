@@ -8,23 +8,24 @@ const state = { program: null, view: "graph" };
 
 function say(text) { byId("live").textContent = text; }
 
-function go(node) {
+/** Show a node and say why it is where it is; `before` is said first. */
+function go(node, before = "") {
   if (state.view !== "graph") openTab("graph");
   details.show(state.program, node);
   graph.reveal(node);
   graph.focus();
-  saySelected(node);
+  saySelected(node, before);
 }
 
-function saySelected(node) {
+function saySelected(node, before = "") {
   const { program } = state;
   const device = program.deviceSign(program.device(node)).label;
-  say(`${elide(visible(program.name(node)), 200)}, ${device}: the reasons are in the panel after the graph.`);
+  say(`${before}${elide(visible(program.name(node)), 200)}, ${device}: the reasons are in the panel after the graph.`);
 }
 
 const details = new Details(byId("details"), { onClose: () => { graph.select(-1); graph.focus(); } });
-const graph = new GraphView(byId("graph"), { onSelect: (node) => { details.show(state.program, node); saySelected(node); }, onSay: say });
-const search = new Search(byId("search"), byId("found"), { onPick: go, onSay: say });
+const graph = new GraphView(byId("graph"), { onSelect: (node) => { details.show(state.program, node); saySelected(node); }, onStep: (by) => search.step(by), onSay: say });
+const search = new Search(byId("search"), byId("found"), byId("steps"), { onPick: go, onFound: (nodes) => graph.mark(nodes), onSay: say });
 const copies = new Copies(byId("panel-copies"), details);
 const schedule = new ScheduleView(byId("panel-schedule"), details, { onGo: go });
 
@@ -44,9 +45,9 @@ function showProgram(number) {
   cost.disabled = !state.program.times;
   if (cost.disabled && byId("colouring").value === "cost") byId("colouring").value = "device";
   details.program = state.program;
-  search.use(state.program);
   state.drawn = new Set();
   showGraph();
+  search.use(state.program);
   drawTab();
 }
 
@@ -107,6 +108,11 @@ function listen() {
   byId("zoom-out").addEventListener("click", () => graph.zoom(1 / ZOOM));
   byId("zoom-fit").addEventListener("click", () => graph.fit());
   byId("collapse").addEventListener("click", () => { graph.reset(); say("All scopes as at first."); });
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the graph may be behind another tab
+    openTab("graph");
+    graph.focus();
+  });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-node]");
     if (!link) return;
@@ -118,7 +124,8 @@ function listen() {
   });
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.matches("input, select, textarea");
-    if (event.key === "/" && !isTyping) { event.preventDefault(); openTab("graph"); byId("search").focus(); }
+    const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
+    if (event.key === "/" && !isTyping && !hasModifier) { event.preventDefault(); openTab("graph"); byId("search").focus(); }
     if (event.key === "Escape" && !byId("details").hidden) details.close();
   });
 }

@@ -1,28 +1,44 @@
 "use strict";
 // The search: nodes whose name, op, device or line holds every word, in a list that the keyboard walks.
 
-const RESULTS = 50;
+const RESULTS = 50; // that the list shows at a time; walking past the last shows more
+const PAGE_OF_LIST = 10;
+const NOTHING = "no node holds all these words";
 
 class Search {
-  constructor(input, list, { onPick, onSay }) {
-    Object.assign(this, { input, list, onPick, onSay, found: [], at: -1 });
+  /** Search from an input into a list; `steps` holds the buttons to the match before and after, and the place. */
+  constructor(input, list, steps, { onPick, onFound, onSay }) {
+    Object.assign(this, { input, list, steps, onPick, onFound, onSay, all: [], found: [], at: -1 });
     input.addEventListener("input", () => this.#look());
     input.addEventListener("keydown", (event) => this.#key(event));
-    input.addEventListener("focus", () => this.input.value && this.#look());
+    input.addEventListener("focus", () => this.#shown(Boolean(this.input.value.trim())));
     input.addEventListener("blur", () => this.#hide());
     list.addEventListener("mousedown", (event) => this.#pressed(event));
+    const [before, after] = steps.querySelectorAll("button");
+    for (const [button, by] of [[before, -1], [after, 1]]) {
+      button.addEventListener("click", () => { this.step(by); button.focus(); }); // to be pressed again
+    }
   }
 
   use(program) {
     this.program = program;
     this.texts = null;
+    this.#find();
     this.#hide();
+  }
+
+  /** Go to the match before (-1) or after (1) the last one shown, round and round. */
+  step(by) {
+    if (!this.all.length) return;
+    const count = this.all.length;
+    this.shownAt = this.shownAt < 0 ? (by > 0 ? 0 : count - 1) : (this.shownAt + by + count) % count;
+    this.#visit(this.shownAt);
   }
 
   /** List the nodes that hold every word: names that end in the words first, then short ones. */
   matches(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-    if (!words.length) return [];
+    if (!words.length || !this.program) return [];
     this.texts ??= Array.from({ length: this.program.count }, (_, node) => this.#text(node));
     const last = words.at(-1);
     const found = [];
@@ -44,17 +60,47 @@ class Search {
   }
 
   #look() {
-    const all = this.matches(this.input.value);
-    this.found = all.slice(0, RESULTS);
-    this.at = this.found.length ? 0 : -1;
-    const rows = this.found.map((node, i) => make("li", { role: "option", id: `found-${i}`, "aria-selected": String(i === this.at) },
+    this.#find();
+    this.#shown(Boolean(this.input.value.trim()));
+    this.onSay(this.all.length ? plural(this.all.length, "node") : NOTHING);
+  }
+
+  #find() {
+    this.all = this.matches(this.input.value);
+    this.found = [];
+    this.at = this.all.length ? 0 : -1;
+    this.shownAt = -1;
+    this.list.replaceChildren();
+    this.#grow();
+    this.#count();
+    this.onFound(this.all);
+  }
+
+  /** List some matches more, and say how many are left. */
+  #grow() {
+    const first = this.found.length;
+    const more = this.all.slice(first, first + RESULTS);
+    const rows = more.map((node, i) => make("li", { role: "option", id: `found-${first + i}` },
       badge(this.program.deviceSign(this.program.device(node))), " ",
       make("bdi", {}, elide(visible(this.program.name(node)), 90)), make("span", { class: "faint" }, this.program.op(node))));
-    const rest = all.length - rows.length;
-    const note = !all.length ? "no node holds all these words" : rest > 0 ? `and ${rest.toLocaleString("en")} more` : "";
-    this.list.replaceChildren(...rows, note ? make("li", { class: "more", role: "presentation" }, note) : "");
-    this.#shown(Boolean(this.input.value.trim()));
-    this.onSay(all.length ? plural(all.length, "node") : note);
+    this.found.push(...more);
+    const rest = this.all.length - this.found.length;
+    const note = !this.all.length ? NOTHING : rest > 0 ? `and ${rest.toLocaleString("en")} more` : "";
+    this.list.querySelector(".more")?.remove();
+    this.list.append(...rows, note ? make("li", { class: "more", role: "presentation" }, note) : "");
+  }
+
+  /** Say which match is shown, of how many. */
+  #count() {
+    this.steps.hidden = !this.all.length;
+    const of = this.all.length.toLocaleString("en");
+    this.steps.querySelector("span").textContent = this.shownAt < 0 ? plural(this.all.length, "match") : `${(this.shownAt + 1).toLocaleString("en")} of ${of}`;
+  }
+
+  #visit(place) {
+    this.shownAt = place;
+    this.#count();
+    this.onPick(this.all[place], `match ${this.steps.querySelector("span").textContent}: `);
   }
 
   #shown(isShown) {
@@ -70,25 +116,43 @@ class Search {
   }
 
   #mark() {
-    [...this.list.children].forEach((row, i) => row.setAttribute("aria-selected", String(i === this.at)));
-    if (this.at < 0) { this.input.removeAttribute("aria-activedescendant"); return; }
-    this.input.setAttribute("aria-activedescendant", `found-${this.at}`);
-    this.list.children[this.at].scrollIntoView({ block: "nearest" });
+    for (const row of this.list.querySelectorAll("[aria-selected=true]")) row.setAttribute("aria-selected", "false");
+    if (this.at < 0 || this.list.hidden) { this.input.removeAttribute("aria-activedescendant"); return; }
+    const row = this.list.children[this.at];
+    row.setAttribute("aria-selected", "true");
+    this.input.setAttribute("aria-activedescendant", row.id);
+    row.scrollIntoView({ block: "nearest" });
   }
 
   #key(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE_OF_LIST, PageUp: -PAGE_OF_LIST }[event.key];
     if (step && this.found.length) {
       event.preventDefault();
-      this.at = (this.at + step + this.found.length) % this.found.length;
-      this.#mark();
-    } else if (event.key === "Enter" && this.at >= 0 && !this.list.hidden) {
+      this.#walk(step);
+    } else if (event.key === "Enter" && this.at >= 0) {
       event.preventDefault();
-      this.#pick(this.at);
-    } else if (event.key === "Escape") {
+      if (this.list.hidden) this.step(event.shiftKey ? -1 : 1);
+      else this.#pick(this.at);
+    } else if (event.key === "Escape" && !this.list.hidden) {
+      event.preventDefault(); // which would empty the input: that takes a second Escape
       event.stopPropagation();
       this.#hide();
+    } else if (event.key === "Escape" && this.input.value) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.input.value = "";
+      this.#look();
     }
+  }
+
+  #walk(step) {
+    if (this.list.hidden) { this.#shown(true); return; }
+    if (this.at + step >= this.found.length) this.#grow();
+    const last = this.found.length - 1;
+    const isSingle = Math.abs(step) === 1;
+    const next = this.at + step;
+    this.at = isSingle ? (next + last + 1) % (last + 1) : Math.min(Math.max(next, 0), last);
+    this.#mark();
   }
 
   #pressed(event) {
@@ -99,6 +163,6 @@ class Search {
 
   #pick(place) {
     this.#hide();
-    this.onPick(this.found[place]);
+    this.#visit(place);
   }
 }

@@ -22,7 +22,7 @@ function elide(text, limit) {
 
 function plural(count, noun) {
   if (count === 1) return `1 ${noun}`;
-  const ending = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : noun.endsWith("x") ? `${noun}es` : `${noun}s`;
+  const ending = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : /(x|ch)$/.test(noun) ? `${noun}es` : `${noun}s`;
   return `${count.toLocaleString("en")} ${ending}`;
 }
 
