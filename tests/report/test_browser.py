@@ -150,7 +150,7 @@ def test_search_finds_and_shows(opened: Open) -> None:
 
 HELD = """graph.visibleItems.filter((item) => graph.tree.isScope(item) && !graph.open.has(item)).map((item) => [
     [...graph.tree.nodes(item)].filter((node) => search.all.includes(node)).length,
-    graph.elements.get(item).querySelector(".pill")?.textContent ?? "",
+    graph.svg.querySelector(`.pill[data-for="${item}"]`)?.textContent ?? "",
     graph.elements.get(item).getAttribute("aria-description") ?? ""])"""
 
 
@@ -216,6 +216,18 @@ def test_skipping_to_the_graph_leaves_another_tab(opened: Open) -> None:
     page.press(ENTER)
     assert page.find("#panel-graph").is_displayed()
     assert page.value("document.activeElement.getAttribute('role')") == "treeitem"
+
+
+def test_tab_stops_once_at_the_graph_and_at_an_agreement(opened: Open) -> None:
+    page = opened(worlds.towers())
+    page.run("byId('collapse').focus()")
+    page.press(TAB)
+    assert page.value("document.activeElement.getAttribute('role')") == "treeitem"
+    page.press(TAB)
+    assert page.value("document.activeElement.closest('#canvas')") is None
+    page.run("openTab('agreement'); byId('tab-agreement').focus()")
+    page.press(TAB)
+    assert page.value("document.activeElement.id") == "panel-agreement"
 
 
 def test_a_search_without_an_answer_says_so(opened: Open) -> None:

@@ -36,7 +36,8 @@ class GraphView {
   }
 
   #markBoxes() {
-    for (const [item, element] of this.elements) this.marks.mark(item, element, this.places.get(item).width);
+    this.viewport.querySelector(":scope > .pills")?.remove();
+    this.viewport.append(this.marks.on(this.elements, this.places));
   }
 
   recolour(colouring) {
@@ -297,7 +298,8 @@ class GraphView {
     this.svg.addEventListener("pointerup", (event) => this.#endPan(event));
     this.svg.addEventListener("pointercancel", () => { this.panning = null; });
     this.svg.addEventListener("keydown", (event) => this.#key(event));
-    this.svg.addEventListener("focusin", (event) => this.#focusMoved(event));
+    // A browser would make an <svg> that listens to focus a stop of its own for the Tab key.
+    this.svg.parentElement.addEventListener("focusin", (event) => this.#focusMoved(event));
     this.svg.addEventListener("pointerover", (event) => this.#hint(event.target.closest(".box")));
   }
 

@@ -21,23 +21,27 @@ class Marks {
   /** Return how many matches an item holds. */
   in(item) { return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0; }
 
-  /** Mark a drawn box, or take its mark off; an open one shows its matches by itself. */
-  mark(item, element, width) {
-    const isOpen = element.getAttribute("aria-expanded") === "true";
-    const count = isOpen ? 0 : this.in(item);
-    element.querySelector(":scope > .pill")?.remove();
-    element.classList.toggle("match", count > 0);
-    if (!count) { element.removeAttribute("aria-description"); return; }
-    const isScope = this.tree.isScope(item);
-    element.setAttribute("aria-description", isScope ? `holds ${plural(count, "match")}` : "matches the search");
-    if (isScope) element.append(pill(plural(count, "match"), width));
+  /** Mark the drawn boxes, or take their marks off; return the counts to draw above all lines. */
+  on(elements, places) {
+    const pills = [];
+    for (const [item, element] of elements) {
+      const isOpen = element.getAttribute("aria-expanded") === "true"; // and shows its matches by itself
+      const count = isOpen ? 0 : this.in(item);
+      element.classList.toggle("match", count > 0);
+      element.removeAttribute("aria-description");
+      if (!count) continue;
+      const isScope = this.tree.isScope(item);
+      element.setAttribute("aria-description", isScope ? `holds ${plural(count, "match")}` : "matches the search");
+      if (isScope) pills.push(pill(item, plural(count, "match"), places.get(item)));
+    }
+    return draw("g", { class: "pills", "aria-hidden": "true" }, ...pills);
   }
 }
 
 /** Draw a count on the upper right corner of a box, above its name. */
-function pill(text, boxWidth) {
+function pill(item, text, box) {
   const width = textWidth(text, 11) + 12;
-  return draw("g", { class: "pill", "aria-hidden": "true", transform: `translate(${boxWidth - width + 6},${-PILL + 3})` },
+  return draw("g", { class: "pill", "data-for": item, transform: `translate(${box.x + box.width - width + 8},${box.y - PILL + 3})` },
     draw("rect", { width, height: PILL, rx: PILL / 2 }),
     draw("text", { x: width / 2, y: PILL / 2 + 4 }, text));
 }
