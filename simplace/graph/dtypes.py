@@ -77,11 +77,24 @@ def name(dtype: int) -> str:
     >>> name(1), name(119), name(20)
     ('float32', 'float16_ref', 'resource')
     """
-    try:
-        plain = DataType(base(dtype)).name[3:].lower()
-    except ValueError:
-        plain = f"dtype{base(dtype)}"
+    plain = _plain(dtype)
     return _PUBLIC_NAMES.get(plain, plain) + ("_ref" if is_ref(dtype) else "")
+
+
+def name_in_messages(dtype: int) -> str:
+    """Name `dtype` as TensorFlow's own messages do (DataTypeString of framework/types.cc).
+
+    >>> name_in_messages(1), name_in_messages(119), name_in_messages(20)
+    ('float', 'half_ref', 'resource')
+    """
+    return _plain(dtype) + ("_ref" if is_ref(dtype) else "")
+
+
+def _plain(dtype: int) -> str:
+    try:
+        return DataType(base(dtype)).name[3:].lower()
+    except ValueError:
+        return f"dtype{base(dtype)}"
 
 
 def parse(text: str) -> DataType:

@@ -151,7 +151,7 @@ def no_candidates(groups: Groups, node: int, root: int) -> str:
     graph = groups.graph
     wanted = groups.requested(root)
     if not wanted.is_set:
-        inputs = ", ".join(dtypes.name(dtype) for dtype in graph.in_types[node])
+        inputs = ", ".join(dtypes.name_in_messages(dtype) for dtype in graph.in_types[node])
         return (
             "Node had no OpKernel registered to support this operation: Operation was "
             f"{graph.ops[node]} and inputs were [{inputs}].\n{debug_info(groups, root)}"
