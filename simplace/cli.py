@@ -6,13 +6,15 @@ Exit status 0: done; 1: a check found differences; 2: something the user can men
 from __future__ import annotations
 
 import argparse
-import os
+import difflib
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from simplace._version import __version__
 from simplace.commands import check, diff, doctor, explain, export, kernels, measure, report, schedule, show
-from simplace.commands.output import complain
+from simplace.commands.output import check_distinct, complain
+from simplace.commands.streams import discard_stdout, flush, no_room, usable_streams
 from simplace.errors import SimplaceError
 
 _COMMANDS = (show, report, explain, check, doctor, diff, export, kernels, schedule, measure)  # in the order of --help
@@ -31,21 +33,35 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    words, script_arguments = _split(words)
-    options = _parser().parse_args(words)
+    words, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
+    with usable_streams():
+        try:
+            return _run(words, script_arguments)
+        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+            discard_stdout()
+            return 0
+        except KeyboardInterrupt:
+            print("simplace: interrupted", file=sys.stderr)
+            return 130
+        except OSError as error:
+            complaint = no_room(error)
+            if complaint is None:
+                raise
+            discard_stdout()
+            return complain(complaint)
+
+
+def _run(words: list[str], script_arguments: tuple[str, ...]) -> int:
+    options = _options(words)
     options.script_arguments = script_arguments
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        check_distinct(options)
+        status = command(options)
     except SimplaceError as error:
-        return complain(error)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("simplace: interrupted", file=sys.stderr)
-        return 130
+        status = complain(error)
+    flush()
+    return status
 
 
 def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -55,8 +71,27 @@ def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     return words[:at], tuple(words[at + 1 :])
 
 
+def _options(words: list[str]) -> argparse.Namespace:
+    """Parse the words; leave with a line that names the closest option where one is unknown."""
+    parser = _parser()
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        known = ["--" + name.replace("_", "-") for name in vars(options)]
+        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
+        hint = f", did you mean {close[0]}?" if close else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complain in one line, which the whole usage would push off a small screen."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"simplace: {message} (see {self.prog} --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="simplace",
         description="Replay, check, explain and draw how TensorFlow places a program on devices.",
         epilog=_EXAMPLES,

@@ -7,7 +7,7 @@ and is caught nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class SimplaceError(Exception):
@@ -61,3 +61,12 @@ def choices(names: Iterable[str], limit: int = 12) -> str:
     head = ", ".join(ordered[:limit])
     rest = len(ordered) - limit
     return f"{head} and {rest} more" if rest > 0 else head
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Join names that one may have meant.
+
+    >>> alternatives(["a"]), alternatives(["b", "a", "c"])
+    ('a', 'b, a or c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from simplace.devices import DeviceName
-from simplace.errors import NodeNotFoundError, choices
+from simplace.errors import NodeNotFoundError, alternatives, choices
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.search import NearestDtype
@@ -73,7 +73,7 @@ def find(placement: Placement, name: str) -> int:
             f"say which: {choices(graph.names[i] for i in ends)}"
         )
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
-    hint = f"the closest names are {', '.join(close)}" if close else "--table lists every node"
+    hint = f"did you mean {alternatives(close)}?" if close else "simplace show --table lists every node"
     raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.name}; {hint}")
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from simplace.commands.streams import draws
 from simplace.errors import DrawingError, SimplaceError
 
 FIGURES = (".svg", ".png", ".pdf", ".dot")
+_READ = ("target", "other", "devices", "versus_devices", "kernels", "costs", "log")  # options that may name a file
+_WRITTEN = ("output", "file", "json", "trace", "junit", "sarif")
+_OF_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "variables", "assets")
 
 
 def complain(error: SimplaceError) -> int:
@@ -20,6 +25,28 @@ def complain(error: SimplaceError) -> int:
         print(error.details.rstrip(), file=sys.stderr)
     print(f"simplace: {error}", file=sys.stderr)
     return 2
+
+
+def check_distinct(options: argparse.Namespace) -> None:
+    """Refuse, before anything runs, to write over what is read, or two outputs into one file."""
+    read = [name for each in _READ if (name := getattr(options, each, None))]
+    sources = [path.resolve() for name in read for path in (Path(name), Path(name.rpartition(":")[0])) if path.name]
+    taken: set[Path] = set()
+    for name in (name for each in _WRITTEN if (name := getattr(options, each, None))):
+        path = Path(name).resolve()
+        if any(_is_of(path, source) for source in sources):
+            raise DrawingError(f"{name}: is read by this command and would be lost; name another file to write")
+        if path in taken:
+            raise DrawingError(f"{name}: is to be written twice; name a file for each")
+        taken.add(path)
+
+
+def _is_of(path: Path, source: Path) -> bool:
+    """Say whether a file is the source, or a part of the source that is a SavedModel."""
+    if path.exists() and source.exists() and path.samefile(source):
+        return not source.is_dir()  # a folder is written into
+    parts = path.relative_to(source).parts if path.is_relative_to(source) else ()
+    return path.exists() and parts[:1] != () and parts[0] in _OF_SAVED_MODELS
 
 
 def check_figure(name: str | None) -> None:
@@ -46,7 +73,8 @@ def check_writable(name: str | None) -> None:
 
 def write_json(name: str, content: Any) -> None:
     """Write a JSON file; "-" is standard output."""
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    is_ascii = name == "-" and not draws(sys.stdout)
+    text = json.dumps(content, indent=1, ensure_ascii=is_ascii) + "\n"
     if name == "-":
         sys.stdout.write(text)
     else:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from simplace.errors import UnknownOpError
+from simplace.errors import UnknownOpError, alternatives
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
 from simplace.kernels.search import DEFAULT, SYMBOLIC
@@ -54,7 +53,11 @@ def known_op(table: KernelTable, op: str) -> str:
         return op
     by_lower = {name.lower(): name for name in table.op_names()}
     close = difflib.get_close_matches(op.lower(), by_lower, n=4, cutoff=0.6)
-    hint = f"did you mean {_or([by_lower[name] for name in close])}?" if close else "names are CamelCase, e.g. MatMul"
+    hint = (
+        f"did you mean {alternatives([by_lower[name] for name in close])}?"
+        if close
+        else "names are CamelCase, e.g. MatMul"
+    )
     raise UnknownOpError(f"TensorFlow {table.name} has no op {op!r}; {hint}")
 
 
@@ -84,7 +87,3 @@ def _order(row: KernelRow) -> tuple[object, ...]:
     known = ("CPU", "GPU", DEFAULT)
     place = known.index(row.device_type) if row.device_type in known else len(known)
     return place, row.device_type, row.label, str(row.types), row.types and row.types[0][0], -row.priority
-
-
-def _or(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

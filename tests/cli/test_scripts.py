@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,31 @@ def test_a_training_loop_is_stopped(tmp_path):
     assert "the end" not in done.stdout
     assert "note:" in done.stdout
     assert "5" in next(line for line in done.stdout.splitlines() if "call" in line and "note" in line)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ending_it_ends_the_program_and_leaves_nothing(tmp_path, number, status):
+    file, scratch = tmp_path / "model.py", tmp_path / "scratch"
+    scratch.mkdir()
+    file.write_text(
+        "import subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '100'])\n"
+        "open('pid', 'w').write(str(child.pid))\n"
+        "time.sleep(100)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+    command = [sys.executable, "-m", "simplace", "show", "model.py"]
+    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    pid = tmp_path / "pid"
+    end = time.monotonic() + 100
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < end:
+        time.sleep(0.1)
+    running.send_signal(number)
+    assert running.wait(timeout=30) == status
+    assert "Traceback" not in running.stderr.read()
+    assert list(scratch.iterdir()) == []
+    stat = Path("/proc", pid.read_text(), "stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z", "what the program started ended"
 
 
 def test_the_library_does_the_same(tmp_path):

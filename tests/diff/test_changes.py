@@ -152,7 +152,7 @@ def test_a_type_alone_keeps_no_number_of_the_old_request() -> None:
         ("dense", SimplaceError, "write NODE=DEVICE"),
         ("v=", SimplaceError, "write NODE=DEVICE"),
         ("v=gpu1", DeviceSpecError, "cannot read the device of the pin 'v=gpu1'"),
-        ("reed=gpu:1", NodeNotFoundError, "the closest names are read"),
+        ("reed=gpu:1", NodeNotFoundError, "did you mean read?"),
         ("w*=gpu:1", NodeNotFoundError, "no node matches the pattern 'w*'"),
     ],
 )

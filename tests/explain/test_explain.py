@@ -86,8 +86,11 @@ def test_node_is_found_by_the_end_of_its_name() -> None:
     ("name", "message"),
     [
         ("m", "'m' is the end of 2 node names in case; say which: layer/three/m, layer/two/m"),
-        ("layer/oen/n", "no node is called 'layer/oen/n' in case; the closest names are layer/one/n"),
-        ("_SOURCE", "no node is called '_SOURCE' in case; --table lists every node"),
+        (
+            "layer/oen/n",
+            "no node is called 'layer/oen/n' in case; did you mean layer/one/n, layer/two/m or layer/three/m?",
+        ),
+        ("_SOURCE", "no node is called '_SOURCE' in case; simplace show --table lists every node"),
     ],
 )
 def test_unknown_node_gets_the_closest_names(name: str, message: str) -> None:

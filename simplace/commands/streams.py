@@ -1,0 +1,101 @@
+"""The streams and signals that a shell hands over: closed, full, in an encoding without our characters, ended early."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import TextIO
+
+from simplace.errors import SimplaceError
+
+_DRAWN = "─→…×·↵⇥"  # what tables and sentences are drawn with
+_PLAIN = str.maketrans(_DRAWN, "->.x.//")  # each as wide as what it stands for
+_HANDLER = "simplace.plain"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@contextlib.contextmanager
+def usable_streams() -> Iterator[None]:
+    """Make standard streams that can be written to, and leave by way of every `finally` when a signal ends us.
+
+    A stream whose encoding lacks a character gets a plain one, or the character's number.
+    """
+    _open_closed()
+    codecs.register_error(_HANDLER, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not draws(stream):
+            stream.reconfigure(errors=_HANDLER)
+    with _tidy_ends():
+        yield
+
+
+def draws(stream: TextIO) -> bool:
+    """Say whether a stream's encoding has the characters that tables are drawn with."""
+    try:
+        _DRAWN.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def flush() -> None:
+    """Write what is still buffered; here its failure can be told, at the interpreter's end it cannot."""
+    sys.stdout.flush()
+
+
+def no_room(error: OSError) -> SimplaceError | None:
+    """Return what to say where standard output could not be written; None for any other error."""
+    if error.filename is not None or error.errno not in _NO_ROOM:
+        return None
+    return SimplaceError(f"standard output: cannot write: {error.strerror}; send it somewhere with room")
+
+
+def discard_stdout() -> None:
+    """Send what standard output still holds, and gets, nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed() -> None:
+    """Give a closed standard stream the null device, before another file takes its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        os.set_inheritable(number, True)
+        setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
+@contextlib.contextmanager
+def _tidy_ends() -> Iterator[None]:
+    """Let a request to end unwind the stack, which removes temporary folders and ends the program that runs."""
+    signals = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in ours:
+        signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
