@@ -410,7 +410,11 @@ function bar(signs, width, y) {
 function edgeText(edge, left, top) {
   const label = edgeLabel(edge);
   if (!label || !edge.labelAt) return [];
-  return [draw("text", { class: "edge-label", x: edge.labelAt.x + left, y: edge.labelAt.y + top + 4 }, label)];
+  const [x, y, width] = [edge.labelAt.x + left, edge.labelAt.y + top, textWidth(label, 11) + 8];
+  return [
+    draw("rect", { class: "edge-paper", x: x - width / 2, y: y - 7, width, height: 14, rx: 3 }),
+    draw("text", { class: "edge-label", x, y: y + 4 }, label),
+  ];
 }
 
 /** Run a smooth line through points, upright at each of them. */
