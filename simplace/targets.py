@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from simplace.call_device import call_device
 from simplace.comparison import compare, own_lines
 from simplace.cut_check import check_cuts
 from simplace.devices import DeviceSet, local_devices, seen_from_the_first
-from simplace.errors import ProgramError, TargetError, choices
+from simplace.errors import ProgramError, TargetError, UnknownOpError, alternatives, choices
 from simplace.graph.collector import paused_collector
 from simplace.importers import graph_def
 from simplace.importers.program import Program
@@ -26,7 +26,6 @@ from simplace.result import Placed, Result
 from simplace.simulation import simulate
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
-_EXCEPTION = re.compile(r"\s*[\w.]*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
 GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
 
 
@@ -67,12 +66,14 @@ def parse_target(text: str) -> Target:
         file, _, name = text.rpartition(":")
         if Path(file).exists() or file.endswith(".py"):
             path, function = Path(file), name
-    if not path.exists():
-        raise TargetError(f"{path}: no such file or directory; give a script, a SavedModel directory or a graph file")
+    if not text or not path.exists():
+        raise TargetError(f"{path if text else repr(text)}: no such file or directory; {_instead(path)}")
+    if path.suffix == ".py" and path.is_file():
+        return Target(path, "script", function)
+    if function:
+        raise TargetError(f"{text}: only a script has functions to name; simplace show {path} --program {function}")
     if path.is_dir():
         return Target(path, "saved_model")
-    if path.suffix == ".py":
-        return Target(path, "script", function)
     if path.suffix == ".keras":
         return Target(path, "keras")
     if path.suffix in GRAPH_SUFFIXES:
@@ -81,6 +82,17 @@ def parse_target(text: str) -> Target:
     raise TargetError(
         f"{path}: cannot tell what this is by its name; simplace reads {known} and SavedModel directories"
     )
+
+
+def _instead(path: Path) -> str:
+    """Say what to give instead of a file that is not there: the most similar one beside it."""
+    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    known = [name for name in beside if Path(name).suffix in (".py", ".keras", *GRAPH_SUFFIXES)]
+    close = [name for name in known if Path(name).stem == path.name]
+    close = close or difflib.get_close_matches(path.name, known, n=3, cutoff=0.8)
+    if close:
+        return f"did you mean {alternatives([str(path.parent / name) for name in sorted(close)])}?"
+    return "give a script, a SavedModel directory or a graph file"
 
 
 def place(target: str, settings: Settings | None = None) -> Result:
@@ -160,10 +172,17 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
     settings.stage("placing")
     with paused_collector():
         placed = tuple(
-            Placed(simulate(_with_devices(program, devices), devices, table, soft_placement=settings.soft_placement))
-            for program in programs
+            _simulated(target, _with_devices(program, devices), devices, table, settings) for program in programs
         )
     return Result(target, table.version, table.name, devices, placed, unchecked=unchecked)
+
+
+def _simulated(target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
+    """Place a program; what is wrong with its graph is said with the file's name."""
+    try:
+        return Placed(simulate(program, devices, table, soft_placement=settings.soft_placement))
+    except (TargetError, UnknownOpError) as error:
+        raise type(error)(f"{target}: {error}", error.details) from error
 
 
 def _result(target: str, observed: Observation, settings: Settings) -> Result:
@@ -197,16 +216,11 @@ def failure_of(target: str, observed: Observation) -> ProgramError | None:
     if failure is None:
         return None
     first, _, rest = failure.text.partition("\n")
+    if failure.how == "timed out":
+        first += "; --timeout gives it more"
     if failure.how != "raised":
         return ProgramError(f"{target}: {first}", details=rest)
-    return ProgramError(f"{target}: the program stopped with {_raised(failure.text)}", details=failure.text)
-
-
-def _raised(text: str) -> str:
-    """Return the line of a traceback that names the exception; its message may have lines behind that one."""
-    lines = text.rstrip().splitlines()
-    named = [line.strip() for line in lines if _EXCEPTION.match(line)]
-    return named[-1] if named else lines[-1].strip()
+    return ProgramError(f"{target}: the program stopped with {failure.line}", details=failure.text)
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:

@@ -244,9 +244,8 @@ def _comes_in_order(drafts: Sequence[Draft]) -> bool:
         is_reached = not is_merge
         for src, slot in draft.data:
             if slot >= outputs[src]:
-                raise TargetError(
-                    f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, which has {outputs[src]} outputs"
-                )
+                has = "1 output" if outputs[src] == 1 else f"{outputs[src] or 'no'} outputs"
+                raise TargetError(f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, which has {has}")
             if is_merge and drafts[src].op in NEXT_ITERATIONS:
                 continue
             is_reached = True

@@ -78,10 +78,14 @@ class PythonFact:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best."""
+    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best.
+
+    `line` is what of it goes into one line, "" where that is the first of `text`.
+    """
 
     how: Literal["raised", "exited", "crashed", "timed out"]
     text: str
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from simplace.oracle.starting import Child, Start, start_as_chosen
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
 _POLL = 0.2  # seconds
+_LEFT = Failure("exited", "the program's process ended with exit status 0 before the program did, as by os._exit(0)")
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
@@ -153,8 +154,10 @@ def _read(request: Request, ended: Failure | None) -> Observation:
         of_kind.setdefault(event["kind"], []).append(event)
     if "started" not in of_kind:
         why = ended.text if ended else "it ended without a word"
+        if ended and ended.how == "timed out":
+            raise ProgramError(f"TensorFlow was still being imported: {why}; --timeout gives it more")
         raise ProgramError(f"the process that runs the program under TensorFlow did not start: {why}")
-    failures = [Failure(event["how"], event["text"]) for event in of_kind.get("failure", ())]
+    failures = [Failure(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
     notes = {event["function"]: _notes(event["nodes"]) for event in of_kind.get("notes", ())}
     ends = of_kind.get("ended", ())
     programs = [_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
@@ -168,7 +171,7 @@ def _read(request: Request, ended: Failure | None) -> Observation:
         programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
-        failure=failures[0] if failures else None if ends else ended,  # TensorFlow may crash when it is torn down
+        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )

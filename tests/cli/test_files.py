@@ -126,6 +126,10 @@ def test_check_compares_with_a_log_from_elsewhere(graph, tmp_path, capsys):
     ("words", "line"),
     [
         (["show", "{missing}/no.py"], "no such file or directory"),
+        (["show", ""], "'': no such file or directory"),
+        (["show", "{parent}/graph"], "no such file or directory; did you mean {graph}?"),
+        (["show", "{parent}/grahp.pbtxt"], "no such file or directory; did you mean {graph}?"),
+        (["show", "{graph}:step"], "only a script has functions to name; simplace show {graph} --program step"),
         (["show", "{graph}", "--devices", "gpu:x"], "write a type and how many there are of it, such as cpu:1,gpu:2"),
         (["show", "{graph}", "--devices", "tpu:1"], "the types are cpu, gpu"),
         (["show", "{graph}", "--devices", "cpu:0"], "TensorFlow always needs one"),
@@ -145,9 +149,10 @@ def test_check_compares_with_a_log_from_elsewhere(graph, tmp_path, capsys):
     ],
 )
 def test_bad_input_gets_one_line(words, line, graph, tmp_path, capsys):
-    filled = [word.format(graph=graph, missing=tmp_path / "empty") for word in words]
+    names = {"graph": graph, "parent": tmp_path, "missing": tmp_path / "empty"}
+    filled = [word.format(**names) for word in words]
     (tmp_path / "empty").mkdir()
-    assert line in refused(capsys, *filled)
+    assert line.format(**names) in refused(capsys, *filled)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +175,9 @@ def test_bad_input_gets_one_line(words, line, graph, tmp_path, capsys):
 def test_bad_files_get_one_line(name, data, line, tmp_path, capsys):
     file = tmp_path / name
     file.write_bytes(data)
-    assert line in refused(capsys, "show", str(file))
+    said = refused(capsys, "show", str(file))
+    assert line in said
+    assert name in said
 
 
 def test_help_and_files_never_load_tensorflow(graph):

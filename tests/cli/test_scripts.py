@@ -54,15 +54,39 @@ def run(tmp_path, script, *words):
 @pytest.mark.parametrize(
     ("script", "words", "last"),
     [
-        ("def go():\n    raise ValueError('mine')\ngo()\n", (), "model.py: the program stopped with ValueError: mine"),
-        ("def f(:\n", (), "model.py: the program stopped with SyntaxError: invalid syntax"),
+        (
+            "def go():\n    raise ValueError('mine')\ngo()\n",
+            (),
+            "model.py: the program stopped with ValueError: mine at model.py:2",
+        ),
+        ("def f(:\n", (), "model.py: the program stopped with SyntaxError: invalid syntax at model.py:1"),
         ("print('hello')\n", (), "calls no tf.function and runs no session"),
         ("import tensorflow as tf\ntf.ones(3) + 1\n", (), "it ran 2 ops eagerly, one by one"),
         ("import sys\nsys.exit(3)\n", (), "model.py: the program ended with exit status 3"),
+        ("import sys\nsys.exit('no data')\n", (), "model.py: the program ended with exit status 1"),
+        ("import os\nos._exit(0)\n", (), "ended with exit status 0 before the program did, as by os._exit(0)"),
+        ("from . import other\n", (), "a script is no part of a package, for Python neither"),
+        ("raise ExceptionGroup('two', [ValueError('a')])\n", (), "ExceptionGroup: two (1 sub-exception) at model.py:1"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", (), "ended by signal SIGSEGV"),
-        ("import time\ntime.sleep(60)\n", ("--timeout", "2"), "ran longer than 2 s and was ended"),
+        (
+            "import time\ntime.sleep(60)\n",
+            ("--timeout", "2"),
+            "ran longer than 2 s and was ended; --timeout gives it more",
+        ),
     ],
-    ids=["raises", "syntax", "no function", "eager only", "exits", "crashes", "hangs"],
+    ids=[
+        "raises",
+        "syntax",
+        "no function",
+        "eager only",
+        "exits",
+        "exits in words",
+        "leaves",
+        "relative",
+        "group",
+        "crashes",
+        "hangs",
+    ],
 )
 def test_a_wrong_program_gets_one_line(tmp_path, script, words, last):
     done = run(tmp_path, script, "show", "", *words)
@@ -78,6 +102,19 @@ def test_the_traceback_is_the_user_s_own(tmp_path):
     assert done.returncode == 2
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("File")]
     assert lines == ['File "model.py", line 6, in <module>', 'File "model.py", line 4, in go']
+
+
+def test_what_an_exception_came_from_is_shown(tmp_path):
+    script = "try:\n    {}['k']\nexcept KeyError as key:\n    raise ValueError('late') from key\n"
+    done = run(tmp_path, script, "show", "")
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    assert "KeyError: 'k'" in lines
+    assert "The above exception was the direct cause of the following exception:" in lines
+    assert lines[-1] == "simplace: model.py: the program stopped with ValueError: late at model.py:4"
+    group = run(tmp_path, "raise ExceptionGroup('two', [ValueError('a'), TypeError('b')])\n", "show", "")
+    assert "| ValueError: a" in group.stderr
+    assert "| TypeError: b" in group.stderr
+    assert run(tmp_path, "import sys\nsys.exit('no data')\n", "show", "").stderr.startswith("no data\n")
 
 
 def test_programs_before_a_failure_are_shown(tmp_path):

@@ -65,7 +65,7 @@ def test_loop_is_closed_after_all_nodes():
         ("a = NoOp()\na = NoOp()", "two nodes are called 'a'; names must be unique in a graph"),
         ("a = Relu(b)", "node 'a' has the input 'b', but no node is called 'b'"),
         ("a = Relu(b)\nb = Relu(a)", "2 nodes are in a cycle, among them 'a'"),
-        ("a = NoOp()\nb = Relu(a)", "node 'b' reads output 0 of 'a', which has 0 outputs"),
+        ("a = NoOp()\nb = Relu(a)", "node 'b' reads output 0 of 'a', which has no outputs"),
         ("a = Relu()", "node 'a' has 0 inputs, but its op Relu takes 1"),
         ("a = NoOp()\nb = Relu(^a, a)", "node 'b' has the data input 'a' after a control input"),
     ],

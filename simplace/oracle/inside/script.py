@@ -12,6 +12,9 @@ from simplace.oracle.inside.calls import Stopped
 from simplace.oracle.inside.clusters import NoSuchCluster
 from simplace.oracle.inside.source_lines import SourceLines
 
+_HEAD = "Traceback (most recent call last):"
+_NO_PACKAGE = "a script is no part of a package, for Python neither: give one that imports the package"
+
 
 def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
     """Make the module that a script is executed in, and what it finds in `sys`."""
@@ -39,12 +42,38 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
     if isinstance(error, SystemExit):
         if error.code in (None, 0):
             return None
-        return {"how": "exited", "text": f"the program ended with exit status {error.code}"}
-    return {"how": "raised", "text": _traceback(error, lines)}
+        is_number = isinstance(error.code, int)
+        text = f"the program ended with exit status {error.code if is_number else 1}"
+        return {"how": "exited", "text": text if is_number else f"{text}\n{error.code}"}
+    return {"how": "raised", "text": _traceback(error, lines), "line": _line(error, lines)}
 
 
 def _traceback(error: BaseException, lines: SourceLines) -> str:
-    """Write a traceback of the user's own frames alone, with the exception's text after them."""
-    frames = lines.of_traceback(traceback.extract_tb(error.__traceback__))
-    head = ["Traceback (most recent call last, the program's own lines):\n", *traceback.format_list(frames)]
-    return "".join((head if frames else []) + traceback.format_exception_only(error)).rstrip()
+    """Write a traceback of the user's own frames alone, with what the exception came from or is a group of."""
+    shown = traceback.TracebackException.from_exception(error, compact=True)
+    _keep_own(shown, lines)
+    return "".join(shown.format()).replace(_HEAD, f"{_HEAD[:-2]}, the program's own lines):").rstrip()
+
+
+def _keep_own(shown: traceback.TracebackException, lines: SourceLines) -> None:
+    """Drop all frames that are not the user's, and exceptions on the way that have no other."""
+    own = lines.of_traceback(shown.stack)
+    shown.stack = traceback.StackSummary.from_list(own) if own else None  # type: ignore[assignment]
+    for part in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
+        if part is not None:
+            _keep_own(part, lines)
+    if shown.__context__ is not None and shown.__context__.stack is None:
+        shown.__context__ = None
+
+
+def _line(error: BaseException, lines: SourceLines) -> str:
+    """Write the exception in one line, with the user's line that it comes from and what else to try."""
+    name = type(error).__qualname__
+    texts = "".join(traceback.format_exception_only(error)).splitlines()
+    what = next((text for text in texts if text.partition(":")[0].rpartition(".")[2] == name.rpartition(".")[2]), name)
+    own = lines.of_traceback(traceback.extract_tb(error.__traceback__))
+    at = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        at = f" at {error.filename}:{error.lineno}"
+    hint = f"; {_NO_PACKAGE}" if isinstance(error, ImportError) and "no known parent package" in str(error) else ""
+    return f"{what}{at}{hint}"
