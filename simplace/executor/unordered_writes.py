@@ -9,6 +9,7 @@ from simplace.graph.build import CONTROL
 from simplace.placement.placement import Placement
 
 _LOOKED_AT = 64  # writers of one variable; more are cut off
+_AT_ONCE = 64  # variables whose writers are followed through the graph in one go
 _PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")
 _HANDS_ON = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge")
 _NOT_WRITES = ("ScatterNd", "AssignVariableXlaConcatND")
@@ -33,16 +34,16 @@ def unordered_writes(placement: Placement) -> tuple[UnorderedWrites, ...]:
             variable = _variable(placement, node)
             if variable >= 0:
                 writers.setdefault(variable, []).append(node)
+    several = [(variable, nodes[:_LOOKED_AT]) for variable, nodes in sorted(writers.items()) if len(nodes) > 1]
     found = []
-    for variable, nodes in sorted(writers.items()):
-        some = nodes[:_LOOKED_AT]
-        if len(some) < 2:
-            continue
-        after = {node: _reached(placement, node) for node in some}
+    for at in range(0, len(several), _AT_ONCE):
+        some = several[at : at + _AT_ONCE]
+        after, bit = _reached(placement, [node for _, nodes in some for node in nodes])
         found += [
             UnorderedWrites(variable, a, b)
-            for a, b in combinations(some, 2)
-            if b not in after[a] and a not in after[b] and not _exclude_each_other(placement, a, b)
+            for variable, nodes in some
+            for a, b in combinations(nodes, 2)
+            if not (after[a] & bit[b] or after[b] & bit[a] or _exclude_each_other(placement, a, b))
         ]
     return tuple(found)
 
@@ -61,18 +62,30 @@ def _variable(placement: Placement, node: int) -> int:
     return -1
 
 
-def _reached(placement: Placement, node: int) -> set[int]:
-    graph, found, work = placement.graph, {node}, [node]
-    while work:
-        at = work.pop()
-        if graph.ops[at] in _BACK:
-            continue
-        for edge in graph.out_edges[at]:
-            after = graph.edge_dst[edge]
-            if after not in found:
-                found.add(after)
-                work.append(after)
-    return found
+def _reached(placement: Placement, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
+    """Return a set of bits for each node of the graph, and the bit of each of `nodes`: those that it leads to."""
+    graph = placement.graph
+    bit = {node: 1 << i for i, node in enumerate(nodes)}
+    after = [bit.get(node, 0) for node in range(len(graph))]
+    for node in reversed(_order(placement)):
+        if graph.ops[node] not in _BACK:
+            for edge in graph.out_edges[node]:
+                after[node] |= after[graph.edge_dst[edge]]
+    return after, bit
+
+
+def _order(placement: Placement) -> list[int]:
+    """Put each node before those that wait for it; the way back of a loop counts for nothing."""
+    graph = placement.graph
+    waiting = [sum(graph.ops[graph.edge_src[e]] not in _BACK for e in graph.in_edges[i]) for i in range(len(graph))]
+    ready = [node for node, count in enumerate(waiting) if count == 0]
+    for node in ready:  # grows while it is walked
+        if graph.ops[node] not in _BACK:
+            for edge in graph.out_edges[node]:
+                waiting[graph.edge_dst[edge]] -= 1
+                if waiting[graph.edge_dst[edge]] == 0:
+                    ready.append(graph.edge_dst[edge])
+    return ready
 
 
 def _exclude_each_other(placement: Placement, one: int, other: int) -> bool:
