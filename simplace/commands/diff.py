@@ -67,9 +67,12 @@ def add(commands: Any) -> None:
 
 def _diff(options: argparse.Namespace) -> int:
     from simplace.changes import compare_results
+    from simplace.scheduling import cost_model
 
     output.check_figure(options.output)
     output.check_writable(options.json)
+    if options.costs != "none":
+        cost_model(options.costs, options.gpu)  # refuses before anything runs
     with progress() as stage:
         before, after = _results(options, stage)
         changes = compare_results(before, after)

@@ -63,7 +63,7 @@ def add(commands: Any) -> None:
 
 
 def _schedule(options: argparse.Namespace) -> int:
-    from simplace.scheduling import compare_inter_op
+    from simplace.scheduling import compare_inter_op, cost_model
     from simplace.targets import place
     from simplace.views import schedule_tables
     from viz import to_text
@@ -72,6 +72,8 @@ def _schedule(options: argparse.Namespace) -> int:
     output.check_figure(options.output)
     output.check_writable(options.trace)
     output.check_writable(options.json)
+    if options.costs != "measured":
+        cost_model(options.costs, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
     with progress() as stage:
         settings = words.settings(options, stage)
         result = place(options.target, settings)
@@ -79,7 +81,8 @@ def _schedule(options: argparse.Namespace) -> int:
         if options.costs == "measured":
             stage("running real steps")
             options.costs = _measured_costs(placed, options)
-    schedule = _run(placed, options, sizes[0], _limits(placed, settings))
+        stage("simulating")
+        schedule = _run(placed, options, sizes[0], _limits(placed, settings))
     out = sys.stderr if options.json == "-" else sys.stdout
     print(schedule_tables.summary(schedule), file=out)
     if len(sizes) > 1:
