@@ -5,8 +5,11 @@ import contextlib
 import tensorflow as tf
 
 
+TASK = tf.config.list_logical_devices("CPU")[0].name.partition("/device:")[0]  # of a cluster, or ""
+
+
 def local(kind):
-    return [each.name for each in tf.config.list_logical_devices(kind) if "/job:" not in each.name]
+    return [each.name for each in tf.config.list_logical_devices(kind) if each.name.startswith(f"{TASK}/device:")]
 
 
 GPUS = local("GPU")
