@@ -47,17 +47,18 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     return tuple(sorted(rows, key=_order))
 
 
+def closest_ops(table: KernelTable, op: str, cutoff: float = 0.6) -> list[str]:
+    """List the few ops of a table whose names are most like `op`, the closest first."""
+    by_lower = {name.lower(): name for name in table.op_names()}
+    return [by_lower[name] for name in difflib.get_close_matches(op.lower(), by_lower, n=4, cutoff=cutoff)]
+
+
 def known_op(table: KernelTable, op: str) -> str:
     """Give the op's name back; raise `UnknownOpError` with the closest names where the table does not know it."""
     if table.op(op) is not None:
         return op
-    by_lower = {name.lower(): name for name in table.op_names()}
-    close = difflib.get_close_matches(op.lower(), by_lower, n=4, cutoff=0.6)
-    hint = (
-        f"did you mean {alternatives([by_lower[name] for name in close])}?"
-        if close
-        else "names are CamelCase, e.g. MatMul"
-    )
+    close = closest_ops(table, op)
+    hint = f"did you mean {alternatives(close)}?" if close else "names are CamelCase, e.g. MatMul"
     raise UnknownOpError(f"TensorFlow {table.name} has no op {op!r}; {hint}")
 
 

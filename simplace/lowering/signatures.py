@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from simplace.errors import TargetError, UnknownOpError
+from simplace.errors import TargetError, UnknownOpError, alternatives
 from simplace.graph.node_def import FuncRef, FunctionDef
+from simplace.kernels.summary import closest_ops
 from simplace.kernels.table import AttrError, KernelTable, OpDef, argument_ranges, argument_types, with_defaults
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
@@ -100,9 +101,11 @@ class Signatures:
         found = self.table.op(op)
         if found is None:
             where = f"node {node!r}" if node else "a node"
+            close = closest_ops(self.table, op, cutoff=0.8)  # a custom op has few namesakes
+            hint = f"did you mean {alternatives(close)}? else" if close else "if it is your own,"
             raise UnknownOpError(
                 f"{where} has the op {op!r}, which neither the kernel table {self.table.name} nor the graph's "
-                "library knows; use the table of the TensorFlow build, or load the library that adds the op"
+                f"library knows; {hint} describe it in a file for --kernels"
             )
         return found
 

@@ -86,8 +86,13 @@ def test_unknown_op_names_node_and_table():
     assert str(error.value) == (
         "node 'a' has the op 'ZeroOut', which neither the kernel table "
         f"{KernelTable.shipped().name} nor the graph's library knows; "
-        "use the table of the TensorFlow build, or load the library that adds the op"
+        "if it is your own, describe it in a file for --kernels"
     )
+
+
+def test_unknown_op_names_the_closest():
+    with pytest.raises(UnknownOpError, match=r"knows; did you mean Neg.*\? else describe it in a file for --kernels"):
+        prepared(session_program("a = Negg()"))
 
 
 def test_missing_called_function():
