@@ -4,7 +4,6 @@ import contextlib
 
 import tensorflow as tf
 
-
 TASK = tf.config.list_logical_devices("CPU")[0].name.partition("/device:")[0]  # of a cluster, or ""
 
 
