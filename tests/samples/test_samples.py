@@ -15,7 +15,7 @@ from tests.exports import every_output, readers
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
 SHOWN_ON, FEWER = "cpu:1,gpu:2", "cpu:1,gpu:1"  # the machines whose placements have all outputs, and are compared
 OTHERS = [("cpu:1", None), ("cpu:1,gpu:8", None), ("cpu:1", False), (SHOWN_ON, False)]  # the table of agreement has all
-IN_EVERY_KIND = "model_parallel"  # the sample that is drawn as PNG and PDF too
+KINDS = (*every_output.KINDS, "png", "pdf")
 LOOKS = ("class", "fill", "stroke", "stroke-dasharray", "aria-label")  # of an element of a drawing
 OF_ALL_NODES = ("export.pb", "export.pbtxt", "export.graphml")  # of the program that is drawn
 
@@ -45,8 +45,7 @@ def test_a_sample_agrees_with_tensorflow(sample, machine, soft):
 @pytest.mark.parametrize("sample", SAMPLES, ids=name)
 def test_every_output_of_a_sample_is_made_and_read(sample, golden, request):
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
-    kinds = (*every_output.KINDS, "png", "pdf") if sample.stem == IN_EVERY_KIND else every_output.KINDS
-    made = every_output.outputs(result, simplace.diff(result, fewer), kinds)
+    made = every_output.outputs(result, simplace.diff(result, fewer), KINDS)
     rewrite = request.config.getoption("--rewrite-golden")
     check_expected(sample, result, rewrite)
     golden(f"{sample.stem}.dot", made["placement.dot"].decode())
