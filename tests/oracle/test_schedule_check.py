@@ -24,7 +24,8 @@ from tests.oracle import graphs
 
 GRAPHS = {"layers": graphs.layers(), "chain": graphs.chain_beside_others()}
 MODELS = Path(__file__).parents[2] / "benchmarks" / "accuracy_models.py"
-FIVE = ("even", "uneven", "chain", "cnn", "lstm")
+LAYERS = ("even", "uneven", "chain")
+FIVE = (*LAYERS, "cnn", "lstm")
 SCRIPT = """
 import tensorflow as tf
 
@@ -77,11 +78,11 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
 
 
 @pytest.mark.tf
-@pytest.mark.parametrize("name", FIVE)
-def test_warm_steps_run_in_the_foretold_order_unless_an_average_crosses_the_limit(name: str) -> None:
+@pytest.mark.parametrize("name", LAYERS)
+def test_warm_steps_run_in_the_foretold_order(name: str) -> None:
+    """Not the CNN and the LSTM: some of their ops take as long as the limit, so a busy machine decides."""
     (found,) = check_schedule(measure(f"{MODELS}:{name}", warm_up=110, steps=13, time_limit=900))
-    # A busy machine disturbs averages too: of graphs with ops near the limit some steps must come as foretold.
-    assert found.same_order >= (1 if name in ("cnn", "lstm") else found.traced)
+    assert found.same_order == found.traced
 
 
 @pytest.mark.tf
