@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from simplace.executor.intervals import Steps, counted, covered
 from simplace.executor.trace import Span, Trace
 from simplace.partition.partition import PartitionedGraph
 
@@ -40,20 +41,9 @@ def busy_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
     return tuple(_busy(devices[device].short, spans, trace.makespan) for device, spans in kinds.items())
 
 
-def width(trace: Trace) -> tuple[tuple[int, int], ...]:
+def width(trace: Trace) -> Steps:
     """List (time in nanoseconds, how many lanes are busy from then on), without repeats."""
-    changes: dict[int, int] = {}
-    for span in trace.spans:
-        if span.duration:
-            changes[span.start] = changes.get(span.start, 0) + 1
-            changes[span.end] = changes.get(span.end, 0) - 1
-    steps: list[tuple[int, int]] = []
-    busy = 0
-    for time in sorted(changes):
-        busy += changes[time]
-        if changes[time]:
-            steps.append((time, busy))
-    return tuple(steps)
+    return counted(_times(trace.spans))
 
 
 def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
@@ -63,14 +53,9 @@ def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
 
 
 def _busy(name: str, spans: list[Span], whole: int) -> Busy:
-    time = _covered(spans)
+    time = covered(_times(spans))
     return Busy(name, time, time / whole if whole else 0.0, sum(span.duration > 0 for span in spans))
 
 
-def _covered(spans: Iterable[Span]) -> int:
-    """Measure the time in which at least one span runs."""
-    total, reached = 0, 0
-    for span in sorted(spans, key=lambda one: (one.start, one.end)):
-        total += max(0, span.end - max(span.start, reached))
-        reached = max(reached, span.end)
-    return total
+def _times(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+    return ((span.start, span.end) for span in spans)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from simplace.executor.intervals import Steps, counted, covered, joined
 from simplace.executor.trace import Span, Trace
 from simplace.partition.partition import PartitionedGraph
 
 _OWN = ("op", "launch", "kernel")
-Steps = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +62,9 @@ def widths(trace: Trace, graph: PartitionedGraph) -> tuple[Width, ...]:
 
 
 def _width(device: str, executions: Sequence[Sequence[Span]], working: Sequence[tuple[int, int]]) -> Width:
-    running = [interval for spans in executions for interval in _joined((s.start, s.end) for s in spans)]
+    running = [interval for spans in executions for interval in joined((s.start, s.end) for s in spans)]
     ready = [(min(s.ready for s in spans), max(s.end for s in spans)) for spans in executions]
-    steps = _counted(running)
-    busy = sum(end - start for start, end in _joined(running))
+    steps = counted(running)
+    busy = covered(running)
     mean = sum(end - start for start, end in running) / busy if busy else 0.0
-    return Width(device, steps, _counted(ready), _counted(working), mean)
-
-
-def _joined(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join intervals that touch.
-
-    >>> _joined([(4, 6), (0, 2), (1, 3)])
-    [(0, 3), (4, 6)]
-    """
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(intervals):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((start, end))
-    return found
-
-
-def _counted(intervals: Iterable[tuple[int, int]]) -> Steps:
-    """Count how many intervals are open, from each time on.
-
-    >>> _counted([(0, 2), (1, 3), (2, 4)])
-    ((0, 1), (1, 2), (3, 1), (4, 0))
-    """
-    changes: dict[int, int] = {}
-    for start, end in intervals:
-        changes[start] = changes.get(start, 0) + 1
-        changes[end] = changes.get(end, 0) - 1
-    steps: list[tuple[int, int]] = []
-    count = 0
-    for time in sorted(changes):
-        count += changes[time]
-        if changes[time]:
-            steps.append((time, count))
-    return tuple(steps)
+    return Width(device, steps, counted(ready), counted(working), mean)

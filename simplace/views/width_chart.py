@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simplace.executor.widths import Steps, Width
+from simplace.executor.intervals import Steps
+from simplace.executor.widths import Width
 from simplace.result import Placed
 from simplace.scheduling import Schedule
 from simplace.views.facts import facts
