@@ -34,7 +34,7 @@ def main() -> None:
         for one in check_schedule(measured):
             print(
                 f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "
-                f"| {one.low:.3f} to {one.high:.3f} | {one.same_order}/{one.traced} | {one.disturbed:.0%} |",
+                f"| {one.low:.3f} to {one.high:.3f} | {one.same_order}/{one.held} | {one.disturbed:.0%} |",
                 flush=True,
             )
         fixed.append(f"{name}: {fixed_times(measured)}")

@@ -2,8 +2,8 @@
 
 TensorFlow keeps more than eight edges of a node in the order of addresses, and an op whose kernel takes about 8000
 cycles may be cheap or expensive: its moving average is not shown anywhere, and one preemption within a kernel makes
-a cheap op expensive for some dozen runs. Both are learnt from one step on one thread, so that another step can be
-foretold.
+a cheap op expensive for some dozen runs. Both are learnt from one step on one thread, so that another step, with the
+averages as they were, can be foretold.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from simplace.costs.calibration import overheads
 from simplace.costs.cost_model import Overheads
 from simplace.costs.roofline import analytic
 from simplace.devices import local_devices
-from simplace.errors import SimplaceError
 from simplace.executor.session_run import pruned
 from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
@@ -30,10 +29,10 @@ class Agreement:
     """Compare one thread setting.
 
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
-    `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts the steps of these `traced`
-    whose nodes started in the simulated order. `disturbed` is the median share of `steps` in which a thread waited for
-    a core; a step in which the machine became slower or faster counts as disturbed, too. `untraced` is the median of
-    steps without tracing, with what Python adds, in nanoseconds.
+    `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
+    moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed` is the
+    median share of `steps` in which a thread waited for a core; a step in which the machine became slower or faster
+    counts as disturbed, too. `untraced` is the median of steps without tracing, with what Python adds, in nanoseconds.
     """
 
     inter_op: int
@@ -45,6 +44,7 @@ class Agreement:
     high: float
     steps: int
     traced: int
+    held: int
     same_order: int
     disturbed: float
     untraced: float
@@ -53,14 +53,11 @@ class Agreement:
 def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[Agreement, ...]:
     """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
 
-    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first step is only learnt
-    from. On one thread each step is foretold by what was learnt before; where it came otherwise, it is learnt from.
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held
+    step is only learnt from: it tells which ops are expensive, and so the order of the others.
     The executor's fixed times are those of the measurement's probes, at the pace that the machine had at that step;
-    without any, the gap between two nodes is taken from its steps on one thread. Raises `SimplaceError` for a
-    measurement of less than two steps.
+    without any, the gap between two nodes is taken from its steps on one thread.
     """
-    if any(len(one.steps) < 2 for one in measured.settings):
-        raise SimplaceError(f"{measured.program.name}: one step is learnt from, so at least two are needed")
     fixed, graph = fixed_times(measured), graph_that_ran(measured)
     averages: Mapping[str, float] = {}
     rows: dict[int, Agreement] = {}
@@ -98,19 +95,15 @@ def _agreement(
 
     `pace` is what the fixed times hold for; each step has its own.
     """
-    steps = measured.steps
-    found = learn(graph, measured, steps[0], averages)
-    runs, same = [], []
-    for step in steps[1:]:
+    first, *held = measured.held
+    found = learn(graph, measured, first, averages)
+    steps, runs = measured.steps, []
+    for step in steps:
         own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
-        run = simulated(found, measured, step, own, cores)
-        runs.append(run)
-        same.append(order(run, step) == step.order)
-        if not same[-1] and measured.inter_op == 1:  # an average has crossed the limit: go on with what is so now
-            found = learn(graph, measured, step, found.averages)
-    kept = _quiet(steps[1:])
+        runs.append(simulated(found, measured, step, own, cores))
+    kept = _quiet(steps)
     lengths = [_length(runs[i]) for i in kept]
-    spans = [steps[1 + i].span for i in kept]
+    spans = [steps[i].span for i in kept]
     ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
     row = Agreement(
         measured.inter_op,
@@ -122,8 +115,9 @@ def _agreement(
         ratios[-1 - len(ratios) // 4],
         len(kept),
         len(runs),
-        sum(same),
-        median(steps[1 + i].delay / steps[1 + i].span for i in kept),
+        len(held),
+        sum(order(simulated(found, measured, step, fixed, cores), step) == step.order for step in held),
+        median(steps[i].delay / steps[i].span for i in kept),
         median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
     )
     return row, found.averages

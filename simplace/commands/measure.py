@@ -51,7 +51,7 @@ def measured(options: argparse.Namespace, target: str) -> Measured:
         [(size, options.intra_op) for size in thread_counts(options.inter_op)],
         arguments=options.script_arguments,
         warm_up=100,
-        steps=options.steps + 1,  # the first one is learnt from
+        steps=options.steps,
         batch=options.batch,
         probes=True,
         time_limit=options.timeout,

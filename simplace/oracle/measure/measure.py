@@ -103,12 +103,17 @@ class MeasuredStep:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Hold the traced steps of one thread setting."""
+    """Hold the traced steps of one thread setting.
+
+    `held` are as many again and one more, run later in the same session while the executor's moving averages hold
+    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts.
+    """
 
     tensorflow: str
     inter_op: int
     intra_op: int
     steps: tuple[MeasuredStep, ...]
+    held: tuple[MeasuredStep, ...]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -161,7 +166,7 @@ def measure(
     probes: bool = False,
     time_limit: float = 300.0,
 ) -> Measured:
-    """Run a graph file, a SavedModel or a script's function; trace `steps` steps after `warm_up` untraced ones.
+    """Run a graph file, a SavedModel or a script's function; trace `steps` steps after `warm_up` others.
 
     The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
     file; without a name the largest function is taken. `settings` are pairs (inter-op, intra-op), whose steps
@@ -187,7 +192,13 @@ def measure(
             raise TargetError(f"{target}: {values['refused']}")
         program = Program(values["name"], "graph", graph_def.parse(graph.read_bytes()), soft_placement=True)
     found = tuple(
-        Measurement(values["tensorflow"], inter_op, intra_op, tuple(_step(step) for step in own))
+        Measurement(
+            values["tensorflow"],
+            inter_op,
+            intra_op,
+            tuple(_step(step) for step in own["steps"]),
+            tuple(MeasuredStep(_runs(events)) for events in own["held"]),
+        )
         for (inter_op, intra_op), own in zip(settings, values["settings"], strict=True)
     )
     paces = [step.pace for setting in found for step in setting.steps if step.paces]
@@ -227,12 +238,15 @@ def _parsed(target: str) -> tuple[Path, str, str]:
 
 
 def _step(values: dict[str, object]) -> MeasuredStep:
-    events = values["events"]
-    assert isinstance(events, list), "the child lists events"
     numbers = {name: values[name] for name in ("delay", "untraced", "untraced_delay")}
-    runs, paces = tuple(NodeRun(*event) for event in events), values["paces"]
+    paces = values["paces"]
     assert isinstance(paces, list), "the child lists paces"
-    return MeasuredStep(runs, paces=tuple(paces), **numbers)  # type: ignore[arg-type]
+    return MeasuredStep(_runs(values["events"]), paces=tuple(paces), **numbers)  # type: ignore[arg-type]
+
+
+def _runs(events: object) -> tuple[NodeRun, ...]:
+    assert isinstance(events, list), "the child lists events"
+    return tuple(NodeRun(*event) for event in events)
 
 
 def _run_child(target: str, request: Path, time_limit: float) -> None:

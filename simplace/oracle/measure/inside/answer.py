@@ -22,7 +22,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     Path(request["graph"]).write_bytes(found.definition.SerializeToString())
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
     gauge = probes.gauge() if request["probes"] else None
-    made, targets = steps.run(found, settings, request["cpus"], request["warm_up"], request["steps"], gauge)
+    count = request["steps"]
+    made, targets = steps.run(found, settings, request["cpus"], request["warm_up"], count, gauge, held=count + 1)
     return {
         **values,
         "name": name,

@@ -42,7 +42,7 @@ def gauge() -> Runnable:
 
 def _steps(build: Callable[[], None], inter_op: int) -> list[Any]:
     found, _ = steps.run(_built(build), [(inter_op, 1)], 1, _WARM_UP, _STEPS, gauge())
-    return sorted(found[0], key=_disturbance)[: _STEPS // 2]
+    return sorted(found[0]["steps"], key=_disturbance)[: _STEPS // 2]
 
 
 def _disturbance(step: dict[str, Any]) -> float:

@@ -3,6 +3,9 @@
 The steps of the settings alternate, so that all of them see the same machine. `TF_OVERRIDE_GLOBAL_THREADPOOL` and
 pools a session make that possible: TensorFlow's own pools belong to the whole process.
 
+What an op costs moves an average that tells the expensive ones from the cheap ones, and so the order of later steps.
+Steps of a second kind are run while these averages hold still; they take longer, and only their order counts.
+
 A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
 A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
 """
@@ -12,10 +15,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tensorflow as tf
@@ -24,6 +28,7 @@ from tensorflow.core.protobuf import rewriter_config_pb2
 from simplace.oracle.measure.inside.runnable import Runnable
 
 v1 = tf.compat.v1
+_THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _LAST_RESORTS = ("Placeholder", "PlaceholderV2")
 
 
@@ -34,13 +39,15 @@ def run(
     warm_up: int,
     steps: int,
     gauge: Runnable | None = None,
-) -> tuple[list[list[Any]], list[str]]:
-    """Run; return for each setting a list of traced steps, and the names of the nodes that the steps were run for.
+    held: int = 0,
+) -> tuple[list[dict[str, list[Any]]], list[str]]:
+    """Run; return for each setting traced steps, and the names of the nodes that the steps were run for.
 
-    A step has nodes with times, how disturbed it was, and with a gauge the paces before and after it: the median time
-    between two nodes of the gauge, in nanoseconds.
+    "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
+    and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. A
+    held step has its nodes only.
     """
-    found: list[list[Any]] = [[] for _ in settings]
+    found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
     with ExitStack() as stack:
         sessions, targets = _sessions(stack, runnable, settings, cpus, warm_up)
         gauges = _sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
@@ -50,8 +57,37 @@ def run(
                 before = _gauged(gauges)
                 step, metadata = _step(session, targets, inter_op)
                 paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
-                own.append({**step, "events": _events(metadata), "paces": paces})
+                own["steps"].append({**step, "events": _events(metadata), "paces": paces})
+        if held:
+            stack.enter_context(_averages_held())
+            for _ in range(held):
+                for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
+                    own["held"].append(_events(_traced(session, targets, inter_op)))
     return found, [op.name for op in targets]
+
+
+class _EveryNode:
+    """Stand for the tracer's level 3; TensorFlow 2.20 and 2.21 take no notice of the number 3 itself."""
+
+    def __index__(self) -> int:
+        return 3
+
+
+@contextmanager
+def _averages_held() -> Iterator[None]:
+    """Keep the moving averages as they are.
+
+    The executor leaves them alone while a profiler watches each of its nodes (`ProcessSync` of
+    tensorflow/core/common_runtime/executor.cc). Else ops that take about as long as the limit would change sides from
+    step to step: a cheap one is looked at in 1 of 16 runs, by the last bits of the processor's clock.
+    """
+    every_node = tf.profiler.experimental.ProfilerOptions(host_tracer_level=_EveryNode(), python_tracer_level=0)
+    with TemporaryDirectory(prefix="simplace-") as nothing:
+        tf.profiler.experimental.start(nothing, every_node)
+        try:
+            yield
+        finally:
+            tf.profiler.experimental.stop(save=False)
 
 
 def _sessions(
@@ -63,7 +99,11 @@ def _sessions(
         tf.graph_util.import_graph_def(runnable.definition, name="")
         assigned = list(_assignments(runnable.variables))
     targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
-    sessions = [stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))) for one in settings]
+    sessions = []
+    for one in settings:
+        before = _own_threads()
+        sessions.append(stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))))
+        _keep_apart(_own_threads() - before)
     for session in sessions:
         for assign, place, value in assigned:
             session.run(assign, {place: value})
@@ -72,14 +112,30 @@ def _sessions(
     return sessions, targets
 
 
+def _own_threads() -> set[int]:
+    """List the threads of this process; none where the system does not say."""
+    return {int(thread) for thread in os.listdir(_THREADS)} if _THREADS.is_dir() else set()
+
+
+def _keep_apart(threads: set[int]) -> None:
+    """Keep each inter-op thread among some new ones on a core of its own, where there are enough cores.
+
+    Else the system may let threads that wake each other take turns on one core, and the other cores idle: then steps
+    last as long as it decides.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if threads else []
+    pool = sorted(one for one in threads if (_THREADS / str(one) / "comm").read_text().strip() == _POOL)
+    if len(pool) <= len(cores):
+        for thread, core in zip(pool, cores, strict=False):
+            os.sched_setaffinity(thread, {core})
+
+
 def _gauged(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
     """Trace a step of the gauge."""
     if gauges is None:
         return []
     (session,), targets = gauges
-    metadata = v1.RunMetadata()
-    session.run(targets, options=v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE), run_metadata=metadata)
-    return [metadata]
+    return [_traced(session, targets, 1)]
 
 
 def _pace(events: list[list[Any]]) -> float:
@@ -117,28 +173,37 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
 
 def _step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
     """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
-    caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
-    plain, plain_delay = _timed(lambda: session.run(targets, options=v1.RunOptions(**caller)))
-    metadata = v1.RunMetadata()
-    options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE, **caller)
-    _, delay = _timed(lambda: session.run(targets, options=options, run_metadata=metadata))
+    _, plain, plain_delay = _timed(lambda: session.run(targets, options=_options(inter_op)))
+    metadata, _, delay = _timed(lambda: _traced(session, targets, inter_op))
     return {"delay": delay, "untraced": plain, "untraced_delay": plain_delay}, metadata
 
 
-def _timed(work: Callable[[], Any]) -> tuple[int, int]:
-    """Return the wall time of some work, and how long threads of this process waited for a core meanwhile."""
+def _traced(session: Any, targets: list[Any], inter_op: int) -> Any:
+    metadata = v1.RunMetadata()
+    options = _options(inter_op, trace_level=v1.RunOptions.SOFTWARE_TRACE)
+    session.run(targets, options=options, run_metadata=metadata)
+    return metadata
+
+
+def _options(inter_op: int, **others: Any) -> Any:
+    caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
+    return v1.RunOptions(**caller, **others)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, int, int]:
+    """Return what some work returns, its wall time, and how long threads of this process waited for a core then."""
     before = _waited()
     start = time.perf_counter_ns()
-    work()
-    return time.perf_counter_ns() - start, _waited() - before
+    result = work()
+    return result, time.perf_counter_ns() - start, _waited() - before
 
 
 def _waited() -> int:
     """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
     total = 0
-    for thread in os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else ():
+    for thread in _own_threads():
         try:
-            total += int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[1])
+            total += int((_THREADS / str(thread) / "schedstat").read_text().split()[1])
         except (OSError, IndexError):
             continue  # the thread has ended, or the kernel keeps no such statistics
     return total
