@@ -119,6 +119,30 @@ def test_functions_on_two_gpus(run: Observe) -> None:
     )
 
 
+def test_resource_is_where_its_handle_says(run: Observe) -> None:
+    """A call returns handles with the call's device, wherever what they stand for is."""
+    seen = run(
+        """\
+        import tensorflow as tf
+        @tf.function
+        def make():
+            return tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="table")
+        @tf.function
+        def look_up(table):
+            return tf.raw_ops.LookupTableSizeV2(table_handle=table)
+        with tf.device("/GPU:1"):
+            table = make()
+            assert table.device.endswith("GPU:1")
+            look_up(table)
+        """,
+        Machine(gpus=2),
+    )
+    program = seen.programs[-1]
+    assert program.program.function is not None
+    assert program.program.arg_devices == (CPU,)
+    assert log_args(program) == (CPU,)
+
+
 def test_uncalled_functions(run: Observe) -> None:
     seen = run(
         """\

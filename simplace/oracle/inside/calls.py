@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import warnings
@@ -25,6 +26,7 @@ from simplace.oracle.placement_log import Executed, LogLine, Placed
 
 Call = Callable[..., Any]
 _CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
+_RESOURCE_DEVICE = re.compile('device="([^"]+)"')
 _RETRACES = 50
 _STOP = signal.SIGUSR1  # how another thread stops the program, which may wait for that thread
 _ENDED_INPUTS = 100
@@ -305,7 +307,18 @@ def to_device(tensor: Any, device: str) -> Any:
 
 def is_gpu_variable(tensor: Any) -> bool:
     """Say whether an input is the handle of a variable on a GPU."""
-    return is_variable(tensor) and "/device:GPU:" in tensor.device
+    return is_variable(tensor) and "/device:GPU:" in resource_device(tensor)
+
+
+def resource_device(handle: Any) -> str:
+    """Name the device that a resource is on, as its handle says.
+
+    That counts where a function takes it (GetDeviceForInput of eager/execute.cc), and not the handle's own device: what
+    a function call returns has the device of the call. A handle of another task cannot be read from here.
+    """
+    is_here = task_of(handle.device) == task_of(host()) and "/device:GPU:" not in handle.backing_device
+    found = _RESOURCE_DEVICE.search(handle._summarize_value()) if is_here else None
+    return found[1] if found else str(handle.device)
 
 
 def is_variable(tensor: Any) -> bool:
@@ -379,10 +392,12 @@ def _device_of(tensor: Any, target: str) -> str:
 
     What the program's own task hands to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
     """
-    where, home = getattr(tensor, "device", "") or host(), task_of(target)
+    is_resource = getattr(tensor, "dtype", None) == dtypes.resource
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or host()
+    home = task_of(target)
     if task_of(where) != home and task_of(where) != task_of(host()):
         return where
-    is_copied = task_of(where) != home and getattr(tensor, "dtype", None) != dtypes.resource
+    is_copied = task_of(where) != home and not is_resource
     if is_copied or getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
         return f"{home}/device:CPU:0"
     return where
