@@ -4,7 +4,7 @@ Mirrors ExecutorState of tensorflow/core/common_runtime/executor.cc: cheap nodes
 ready, in FIFO order; of the expensive ones all but the last are dispatched; asynchronous ones hold no thread.
 One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches.
 
-Ties: events at one time run in the order of their scheduling; idle workers wake in the order of their numbers.
+Ties: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
 """
 
 from __future__ import annotations

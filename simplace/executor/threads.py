@@ -3,7 +3,8 @@
 Mirrors Eigen's NonBlockingThreadPool: what a worker schedules goes to the front of its own queue, what anybody else
 schedules to the back of a random one; a worker takes from its own front, then steals from the back of others,
 starting at a random one. A pool of one thread never steals. Of the threads without work at most one spins, as long
-as few are active; the others park. Randomness comes from a seed.
+as few are active; the others park, and the one that parked last is woken first (EventCount.h). Randomness comes from a
+seed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from random import Random
 
 from simplace.costs.cost_model import interpolated
@@ -40,6 +42,11 @@ class Worker:
         self.owed = 0
         self.spins_until = _PARKED
         self.idle_since: int | None = None
+
+    @property
+    def parked_at(self) -> int:
+        """Return when this idle thread parked, below 0 where it never had work: the first of a pool parks last."""
+        return -1 - self.lane if self.idle_since is None else max(self.idle_since, self.spins_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Pool:
         self._idle = list(self.workers)
 
     def schedule(self, activation: Activation, by: Worker | None) -> None:
-        """Queue an execution; a thread that spins finds it, else the first parked one is woken."""
+        """Queue an execution; a thread that spins finds it, else the one that parked last is woken."""
         if by is not None and by.pool is self:
             by.queue.appendleft(activation)
         else:
@@ -98,7 +105,7 @@ class Pool:
         worker = next((one for one in self._idle if one.spins_until > at), None)
         wait = self._times.spin_hand_off
         if worker is None:
-            worker = self._idle[0]
+            worker = max(reversed(self._idle), key=_parked_at)
             wait, wake = self._times.waking(None if worker.idle_since is None else at - worker.idle_since)
             if by is not None:
                 by.owed += wake
@@ -126,10 +133,12 @@ class Pool:
         worker.spins_until = now + self._times.spin if is_first else _PARKED
         worker.idle_since = now
         self._idle.append(worker)
-        self._idle.sort(key=self.workers.index)
 
     def _pick(self) -> Worker:
         return self.workers[self._random.randrange(len(self.workers))] if len(self.workers) > 1 else self.workers[0]
+
+
+_parked_at = attrgetter("parked_at")
 
 
 class Helpers:
