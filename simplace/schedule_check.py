@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -13,7 +13,7 @@ from simplace.devices import local_devices
 from simplace.executor.session_run import pruned
 from simplace.kernels.installed import installed_version
 from simplace.kernels.table import KernelTable
-from simplace.learnt_order import learn, order, simulated
+from simplace.learnt_order import learnt, order, simulated
 from simplace.oracle.measure.measure import Measured, MeasuredStep, Measurement
 from simplace.partition.partition import PartitionedGraph, partition
 from simplace.scheduling import Schedule
@@ -53,20 +53,13 @@ class Agreement:
 def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[Agreement, ...]:
     """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
 
-    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held
-    step is only learnt from: it tells which ops are expensive, and so the order of the others.
-    The executor's fixed times are those of the measurement's probes, at the pace that the machine had at that step;
-    without any, the gap between two nodes is taken from its steps on one thread.
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held step is only learnt
+    from: it tells the order of more than eight edges of a node. The executor's fixed times are those of the
+    measurement's probes, at the pace that the machine had at that step; without any, the gap between two nodes is taken
+    from its steps on one thread.
     """
     fixed, graph = fixed_times(measured), graph_that_ran(measured)
-    averages: Mapping[str, float] = {}
-    rows: dict[int, Agreement] = {}
-    for i in sorted(range(len(measured.settings)), key=lambda i: measured.settings[i].inter_op != 1):
-        own = measured.settings[i]
-        rows[i], found = _agreement(graph, own, {**own.kernels, **averages}, fixed, measured.pace, cores)
-        if own.inter_op == 1:
-            averages = found
-    return tuple(rows[i] for i in sorted(rows))
+    return tuple(_agreement(graph, own, fixed, measured.pace, cores) for own in measured.settings)
 
 
 def graph_that_ran(measured: Measured) -> PartitionedGraph:
@@ -86,17 +79,13 @@ def fixed_times(measured: Measured) -> Overheads:
 def _agreement(
     graph: PartitionedGraph,
     measured: Measurement,
-    averages: Mapping[str, float],
     fixed: Overheads,
     pace: float,
     cores: int,
-) -> tuple[Agreement, Mapping[str, float]]:
-    """Compare a setting; return what is known of the averages of its ops in the end, too.
-
-    `pace` is what the fixed times hold for; each step has its own.
-    """
+) -> Agreement:
+    """Compare a setting; `pace` is what the fixed times hold for, and each step has its own."""
     first, *held = measured.held
-    found = learn(graph, measured, first, averages)
+    found = learnt(graph, measured, first)
     steps, runs = measured.steps, []
     for step in steps:
         own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
@@ -105,7 +94,7 @@ def _agreement(
     lengths = [_length(runs[i]) for i in kept]
     spans = [steps[i].span for i in kept]
     ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
-    row = Agreement(
+    return Agreement(
         measured.inter_op,
         measured.intra_op,
         median(spans),
@@ -120,7 +109,6 @@ def _agreement(
         median(steps[i].delay / steps[i].span for i in kept),
         median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
     )
-    return row, found.averages
 
 
 def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:

@@ -190,8 +190,8 @@ def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequenc
         "medians of traced steps, each simulated with its own node times; "
         + ", ".join(f"{one.steps} of {one.traced} steps" for one in rows[:1])
         + " count, those in which threads waited least for a core",
-        "same order: of steps during which the same ops stayed expensive, those whose nodes started in the order that "
-        "the first one foretold; with several threads chance decides it too",
+        "same order: of steps during which the same ops stayed expensive, those whose nodes started in the simulated "
+        "order; with several threads chance decides it too",
     ]
     if any(one.disturbed > _DISTURBED for one in rows):
         lines.append("this computer was busy: with more than 5% disturbed, a step is longer than its ops explain")

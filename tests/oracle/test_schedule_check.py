@@ -14,7 +14,7 @@ from simplace.errors import ProgramError, TargetError
 from simplace.importers import graph_def
 from simplace.importers.program import Program
 from simplace.kernels.table import KernelTable
-from simplace.learnt_order import learn, order, simulated
+from simplace.learnt_order import learnt, order, simulated
 from simplace.oracle.measure.measure import measure
 from simplace.placement.placement import Placement
 from simplace.schedule_check import check_schedule, graph_that_ran
@@ -72,8 +72,8 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     measured = measure(f"{MODELS}:{name}", warm_up=0, steps=2, time_limit=900)  # the loop runs its ops 20 times a step
     (one,) = measured.settings
     first, second = one.steps
-    learnt = learn(graph_that_ran(measured), one, first, one.kernels, warm=False)
-    assert order(simulated(learnt, one, second, Overheads(), warm=False), second) == second.order
+    graph = learnt(graph_that_ran(measured), one, first, warm=False)
+    assert order(simulated(graph, one, second, Overheads(), warm=False), second) == second.order
 
 
 @pytest.mark.tf

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 import simplace
 from simplace.errors import ProgramError, TargetError
@@ -44,7 +45,8 @@ class MeasuredStep:
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced, with its own delay.
     `paces` say how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
-    node of a small graph; () where that was not measured.
+    node of a small graph; () where that was not measured. `expensive` names the nodes that the executor took to be
+    expensive at that time.
     """
 
     runs: tuple[NodeRun, ...]
@@ -52,6 +54,7 @@ class MeasuredStep:
     untraced: int = 0
     untraced_delay: int = 0
     paces: tuple[float, ...] = ()
+    expensive: frozenset[str] = frozenset()
 
     @property
     def pace(self) -> float:
@@ -197,7 +200,7 @@ def measure(
             inter_op,
             intra_op,
             tuple(_step(step) for step in own["steps"]),
-            tuple(MeasuredStep(_runs(events)) for events in own["held"]),
+            tuple(_step(step) for step in own["held"]),
         )
         for (inter_op, intra_op), own in zip(settings, values["settings"], strict=True)
     )
@@ -237,16 +240,15 @@ def _parsed(target: str) -> tuple[Path, str, str]:
     raise TargetError(f"{path}: cannot be measured; give a script, a SavedModel directory, or {', '.join(_SUFFIXES)}")
 
 
-def _step(values: dict[str, object]) -> MeasuredStep:
-    numbers = {name: values[name] for name in ("delay", "untraced", "untraced_delay")}
-    paces = values["paces"]
-    assert isinstance(paces, list), "the child lists paces"
-    return MeasuredStep(_runs(values["events"]), paces=tuple(paces), **numbers)  # type: ignore[arg-type]
-
-
-def _runs(events: object) -> tuple[NodeRun, ...]:
-    assert isinstance(events, list), "the child lists events"
-    return tuple(NodeRun(*event) for event in events)
+def _step(values: dict[str, Any]) -> MeasuredStep:
+    """Read a step; a held one has only its nodes, and a probe's no expensive ones."""
+    numbers = {name: values[name] for name in ("delay", "untraced", "untraced_delay") if name in values}
+    return MeasuredStep(
+        tuple(NodeRun(*event) for event in values["events"]),
+        paces=tuple(values.get("paces", ())),
+        expensive=frozenset(values.get("expensive", ())),
+        **numbers,
+    )
 
 
 def _run_child(target: str, request: Path, time_limit: float) -> None:

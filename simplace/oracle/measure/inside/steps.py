@@ -4,7 +4,8 @@ The steps of the settings alternate, so that all of them see the same machine. `
 pools a session make that possible: TensorFlow's own pools belong to the whole process.
 
 What an op costs moves an average that tells the expensive ones from the cheap ones, and so the order of later steps.
-Steps of a second kind are run while these averages hold still; they take longer, and only their order counts.
+Which ones are expensive is asked before each step. Steps of a second kind are run while these averages hold still; they
+take longer, and only their order counts.
 
 A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
 A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
@@ -15,16 +16,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
+from simplace.oracle.measure.inside import averages
 from simplace.oracle.measure.inside.runnable import Runnable
 
 v1 = tf.compat.v1
@@ -44,8 +46,8 @@ def run(
     """Run; return for each setting traced steps, and the names of the nodes that the steps were run for.
 
     "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
-    and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. A
-    held step has its nodes only.
+    and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. With
+    `held` it has the names of expensive nodes. A held step has its nodes and these names only.
     """
     found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
     with ExitStack() as stack:
@@ -54,40 +56,17 @@ def run(
         for _ in range(steps):
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
+                expensive = averages.expensive(partial(_plain, session, targets, inter_op)) if held else []
                 before = _gauged(gauges)
                 step, metadata = _step(session, targets, inter_op)
                 paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
-                own["steps"].append({**step, "events": _events(metadata), "paces": paces})
-        if held:
-            stack.enter_context(_averages_held())
-            for _ in range(held):
-                for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
-                    own["held"].append(_events(_traced(session, targets, inter_op)))
+                own["steps"].append({**step, "events": _events(metadata), "paces": paces, "expensive": expensive})
+        for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
+            expensive = averages.expensive(partial(_plain, session, targets, inter_op))
+            with averages.held():
+                seen = [_traced(session, targets, inter_op) for _ in range(held)]
+            own["held"] = [{"events": _events(metadata), "expensive": expensive} for metadata in seen]
     return found, [op.name for op in targets]
-
-
-class _EveryNode:
-    """Stand for the tracer's level 3; TensorFlow 2.20 and 2.21 take no notice of the number 3 itself."""
-
-    def __index__(self) -> int:
-        return 3
-
-
-@contextmanager
-def _averages_held() -> Iterator[None]:
-    """Keep the moving averages as they are.
-
-    The executor leaves them alone while a profiler watches each of its nodes (`ProcessSync` of
-    tensorflow/core/common_runtime/executor.cc). Else ops that take about as long as the limit would change sides from
-    step to step: a cheap one is looked at in 1 of 16 runs, by the last bits of the processor's clock.
-    """
-    every_node = tf.profiler.experimental.ProfilerOptions(host_tracer_level=_EveryNode(), python_tracer_level=0)
-    with TemporaryDirectory(prefix="simplace-") as nothing:
-        tf.profiler.experimental.start(nothing, every_node)
-        try:
-            yield
-        finally:
-            tf.profiler.experimental.stop(save=False)
 
 
 def _sessions(
@@ -173,9 +152,13 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
 
 def _step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
     """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
-    _, plain, plain_delay = _timed(lambda: session.run(targets, options=_options(inter_op)))
-    metadata, _, delay = _timed(lambda: _traced(session, targets, inter_op))
+    _, plain, plain_delay = _timed(partial(_plain, session, targets, inter_op))
+    metadata, _, delay = _timed(partial(_traced, session, targets, inter_op))
     return {"delay": delay, "untraced": plain, "untraced_delay": plain_delay}, metadata
+
+
+def _plain(session: Any, targets: list[Any], inter_op: int) -> None:
+    session.run(targets, options=_options(inter_op))
 
 
 def _traced(session: Any, targets: list[Any], inter_op: int) -> Any:
