@@ -99,6 +99,7 @@ def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> 
     expected = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
     for step in measured.steps:
         assert [name for name in step.order if name != "_SOURCE"] == expected
+        assert step.expensive - {"x"} == (set() if warm_up else set(expected) - {"dims", "value", "x"})
 
 
 @pytest.mark.tf
