@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context, core, record
-from tensorflow.python.framework import dtypes, ops
+from tensorflow.python.framework import dtypes, ops, versions
 from tensorflow.python.ops import gen_resource_variable_ops
 
 from simplace.oracle.inside import call_device, kernel_types
@@ -26,6 +26,9 @@ _HARMLESS = frozenset({
     "AssignVariableOp", "DestroyResourceOp", "Identity", "IdentityN", "NoOp", "ReadVariableOp", "VarHandleOp",
     "VarIsInitializedOp", "_EagerConst", "StopGradient", "Reshape",
 })  # fmt: skip
+
+# TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
+_NO_PEERS = versions.VERSION.startswith("2.17.")
 
 
 class EagerExecution:
@@ -46,7 +49,7 @@ class EagerExecution:
         pywrap_tfe.TFE_Py_ExecuteCancelable = self._run_cancelable
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        if self._emulate and op not in _HARMLESS and not kernel_types.handles_objects(op):
+        if self._emulate and (op not in _HARMLESS or _NO_PEERS) and not kernel_types.handles_objects(op):
             raise core._FallbackException("simplace runs this op by the slow path")
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -72,6 +75,8 @@ class EagerExecution:
         if op.startswith("__") or kernel_types.signature(op) is None:
             return self._calls.run(op, inputs, device or "", run)
         self.ops += 1
+        if self._emulate and op in _HARMLESS and _NO_PEERS:
+            return run(device, [_through_host(tensor) for tensor in inputs])
         if not self._emulate or op in _HARMLESS or kernel_types.handles_objects(op):
             return run()
         handles = [tensor for tensor in inputs if getattr(tensor, "dtype", None) == dtypes.resource]
@@ -100,6 +105,10 @@ class EagerExecution:
 
 def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
     return kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
+
+
+def _through_host(tensor: Any) -> Any:
+    return to_device(tensor, host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
 
 
 def _clone(handle: Any) -> Any:
