@@ -15,9 +15,10 @@ from simplace.scheduling import Schedule
 
 def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     """Return the trace as JSON-ready data; events are in the order of lanes, then time."""
-    owners = list(dict.fromkeys(lane.owner for lane in schedule.trace.lanes))
-    events = [*_names(schedule, owners), *_spans(schedule, owners), *_flows(schedule, owners)]
-    events += _counters(schedule, owners)
+    lanes = schedule.trace.lanes
+    # Perfetto takes a thread that has its process's number for the main one, so no number is both.
+    pids = {owner: len(lanes) + i for i, owner in enumerate(dict.fromkeys(lane.owner for lane in lanes))}
+    events = [*_names(schedule, pids), *_spans(schedule, pids), *_flows(schedule, pids), *_counters(schedule, pids)]
     return {
         "displayTimeUnit": "ns",
         "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name},
@@ -25,14 +26,14 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _names(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+def _names(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events = [
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _owner(owner)}}
-        for pid, owner in enumerate(owners)
+        for owner, pid in pids.items()
     ]
     place = {lane: i for i, lane in enumerate(schedule.trace.lane_order)}
     for tid, lane in enumerate(schedule.trace.lanes):
-        pid = owners.index(lane.owner)
+        pid = pids[lane.owner]
         events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": lane.name}})
         events.append(
             {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place[tid]}}
@@ -45,17 +46,17 @@ def _owner(owner: str) -> str:
     return "threads" if short == LOCAL_TASK else short
 
 
-def _spans(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+def _spans(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     critical = set(schedule.critical_path)
     return [
-        _span(schedule, owners, i, i in critical)
+        _span(schedule, pids, i, i in critical)
         for own in schedule.trace.by_lane
         for i in own
         if schedule.trace.spans[i].duration
     ]
 
 
-def _span(schedule: Schedule, owners: list[str], i: int, is_critical: bool) -> dict[str, Any]:
+def _span(schedule: Schedule, pids: dict[str, int], i: int, is_critical: bool) -> dict[str, Any]:
     span, graph = schedule.trace.spans[i], schedule.priced.graph
     node = graph.nodes[span.node]
     arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
@@ -71,16 +72,16 @@ def _span(schedule: Schedule, owners: list[str], i: int, is_critical: bool) -> d
         "cat": span.kind,
         "ts": span.start / 1000,
         "dur": span.duration / 1000,
-        **_place(schedule, owners, span),
+        **_place(schedule, pids, span),
         "args": arguments,
     }
 
 
-def _place(schedule: Schedule, owners: list[str], span: Span) -> dict[str, int]:
-    return {"pid": owners.index(schedule.trace.lanes[span.lane].owner), "tid": span.lane}
+def _place(schedule: Schedule, pids: dict[str, int], span: Span) -> dict[str, int]:
+    return {"pid": pids[schedule.trace.lanes[span.lane].owner], "tid": span.lane}
 
 
-def _flows(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+def _flows(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     spans = schedule.trace.spans
     for i, span in enumerate(spans):
@@ -91,18 +92,18 @@ def _flows(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
             continue
         common = {"name": "releases", "cat": "flow", "id": i}
         inside = before.end - 1  # an arrow starts from the slice around it, and a slice ends before its end
-        events.append({"ph": "s", **common, "ts": inside / 1000, **_place(schedule, owners, before)})
+        events.append({"ph": "s", **common, "ts": inside / 1000, **_place(schedule, pids, before)})
         start = {"ph": "f", "bp": "e", **common, "ts": span.start / 1000}
-        events.append({**start, **_place(schedule, owners, span)})
+        events.append({**start, **_place(schedule, pids, span)})
     return events
 
 
-def _counters(schedule: Schedule, owners: list[str]) -> list[dict[str, Any]]:
+def _counters(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for use in schedule.memory:
         if len(use.series) < 2 and not use.resident:
             continue
-        pid = owners.index(use.device) if use.device in owners else 0
+        pid = pids.get(use.device, len(schedule.trace.lanes))
         name = f"memory of {_owner(use.device)}"
         events += [
             {"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": time / 1000, "args": {"bytes": size}}
