@@ -11,8 +11,11 @@ FIRST, LAST = (GPUS[0], GPUS[-1]) if GPUS else ("/CPU:0", "/CPU:0")
 
 
 def attempt(function, *arguments, **named):
-    """Call a function; one that is refused, or fails when it runs, has been placed all the same."""
-    with contextlib.suppress(tf.errors.OpError, NotImplementedError):
+    """Call a function; one that is refused, or fails when it runs, has been placed all the same.
+
+    On a cluster a function does the saving, on emulated GPUs, so that there is no file to load.
+    """
+    with contextlib.suppress(tf.errors.OpError, NotImplementedError, FileNotFoundError):
         return function(*arguments, **named)
 
 
@@ -62,4 +65,4 @@ for scope in ("", "/CPU:0", FIRST, LAST):
 
 checkpoint = tf.train.Checkpoint(weights=model.weights, steps=model.steps, noise=model.noise)
 with tf.device(FIRST):
-    checkpoint.restore(checkpoint.save(f"{folder}/checkpoint"))
+    attempt(checkpoint.restore, checkpoint.save(f"{folder}/checkpoint"))
