@@ -33,6 +33,8 @@ _CAUSES = (
     "wait, before anything is placed, until each worker has begun the same program in a process of its own (there is "
     "one eager context in a process, and it is one worker). Each worker places its own functions on its own devices: "
     "that is compared with one worker.",
+    "What a program loads of a SavedModel that it saved on a cluster: a function saves there, emulated GPUs compute "
+    "nothing, and so there is no file.",
     "Ops that end TensorFlow's process while the graph is built (a check in the op's shape function), and the rare "
     "program on which it hangs: there is no placement.",
     "A graph that Python changes after the session has it, such as the gradient of a call made between two runs: "
