@@ -79,7 +79,12 @@ def test_ending_it_is_quiet(tmp_path):
     os.mkfifo(fifo)  # a reader of it waits for ever
     for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
         command = [sys.executable, "-m", "simplace", "show", str(fifo)]
-        child = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+        child = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored
+        )
         time.sleep(3)
         assert child.poll() is None
         child.send_signal(number)
