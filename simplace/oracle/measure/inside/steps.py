@@ -31,6 +31,7 @@ from simplace.oracle.measure.inside.runnable import Runnable
 
 v1 = tf.compat.v1
 _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
+_TRIES = 10
 _LAST_RESORTS = ("Placeholder", "PlaceholderV2")
 
 
@@ -62,11 +63,24 @@ def run(
                 paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
                 own["steps"].append({**step, "events": _events(metadata), "paces": paces, "expensive": expensive})
         for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
-            expensive = averages.expensive(partial(_plain, session, targets, inter_op))
-            with averages.held():
-                seen = [_traced(session, targets, inter_op) for _ in range(held)]
-            own["held"] = [{"events": _events(metadata), "expensive": expensive} for metadata in seen]
+            own["held"] = _held(session, targets, inter_op, held)
     return found, [op.name for op in targets]
+
+
+def _held(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
+    """Trace steps while the averages hold still.
+
+    An op may become expensive in a step that is asked, after it was asked: one asked before tells too little then, and
+    one asked after the held steps too much. Where both say the same, it was so.
+    """
+    ask = partial(averages.expensive, partial(_plain, session, targets, inter_op))
+    for _ in range(_TRIES):
+        before = ask()
+        with averages.held():
+            seen = [_traced(session, targets, inter_op) for _ in range(steps)]
+        if ask() == before:
+            break
+    return [{"events": _events(metadata), "expensive": before} for metadata in seen]
 
 
 def _sessions(
