@@ -110,6 +110,14 @@ def _own_threads() -> set[int]:
     return {int(thread) for thread in os.listdir(_THREADS)} if _THREADS.is_dir() else set()
 
 
+def _said(thread: int, file: str) -> str:
+    """Read what the system says of a thread; "" where it has ended, or the system keeps no such file."""
+    try:
+        return (_THREADS / str(thread) / file).read_text()
+    except OSError:
+        return ""
+
+
 def _keep_apart(threads: set[int]) -> None:
     """Keep each inter-op thread among some new ones on a core of its own, where there are enough cores.
 
@@ -117,7 +125,7 @@ def _keep_apart(threads: set[int]) -> None:
     last as long as it decides.
     """
     cores = sorted(os.sched_getaffinity(0)) if threads else []
-    pool = sorted(one for one in threads if (_THREADS / str(one) / "comm").read_text().strip() == _POOL)
+    pool = sorted(one for one in threads if _said(one, "comm").strip() == _POOL)
     if len(pool) <= len(cores):
         for thread, core in zip(pool, cores, strict=False):
             os.sched_setaffinity(thread, {core})
@@ -197,13 +205,8 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, int, int]:
 
 def _waited() -> int:
     """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
-    total = 0
-    for thread in _own_threads():
-        try:
-            total += int((_THREADS / str(thread) / "schedstat").read_text().split()[1])
-        except (OSError, IndexError):
-            continue  # the thread has ended, or the kernel keeps no such statistics
-    return total
+    said = (_said(thread, "schedstat").split() for thread in _own_threads())
+    return sum(int(words[1]) for words in said if len(words) > 1)
 
 
 def _events(metadata: Any) -> list[list[Any]]:
