@@ -1,14 +1,19 @@
-"""The five programs that the accuracy of the schedule simulation is judged by."""
+"""The five programs that the accuracy of the schedule simulation is judged by.
+
+The only argument is the size of their matrices.
+"""
 
 from __future__ import annotations
 
 import random
+import sys
 from typing import Any
 
 import tensorflow as tf
 
-WIDTH, DEPTH, SIDE = 5, 10, 384
-ROWS = (96, 192, 384, 768, 1152)
+WIDTH, DEPTH = 5, 10
+SIDE = int(sys.argv[1]) if len(sys.argv) > 1 else 384
+ROWS = (SIDE // 4, SIDE // 2, SIDE, 2 * SIDE, 3 * SIDE)
 
 
 def layers(rows: list[int]) -> Any:
@@ -43,7 +48,8 @@ def uneven() -> Any:
 @tf.function
 def chain() -> Any:
     """Multiply in one long chain, beside many products that nothing else needs."""
-    value = tf.fill([256, 256], 1 / 256)
+    side = 2 * SIDE // 3
+    value = tf.fill([side, side], 1 / side)
     starts = [tf.identity(value) for _ in range(6)]
     beside = [tf.matmul(starts[i % 5], starts[i % 5]) for i in range(20)]
     last = starts[5]

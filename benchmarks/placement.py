@@ -16,20 +16,24 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 
+from benchmarks import random_graphs
 from benchmarks.mixed_graph import mixed_graph
-from simplace.devices import DeviceSet, local_devices
-from simplace.importers import graph_def
-from simplace.importers.program import Program
-from simplace.kernels.table import KernelTable
+from simplace.devices.device_set import DeviceSet, local_devices
+from simplace.graph import graph_def
+from simplace.kernels.registry import KernelTable
 from simplace.oracle import plugin
-from simplace.simulation import simulate
+from simplace.pipeline import place_program
+from simplace.program.program import Program
 from viz import Column, Table, to_text
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-GPUS = {"cpu": 0, "gpu": 2}
+MIXED = "mixed"
+KINDS = (MIXED, *random_graphs.KINDS)
+GPUS = {"cpu": 0, "2 gpus": 2, "4 gpus": 4}
 REPEATS = 5
 _LONGEST = 60.0  # seconds after which no further turn begins
 _GPU_MEMORY = 1 << 30
@@ -43,6 +47,7 @@ class Timing:
     """
 
     devices: str
+    kind: str
     nodes: int
     simplace: float
     tensorflow: tuple[float, float] | None = None
@@ -52,24 +57,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Make the graphs, measure each device set in a process of its own, print the table; what is done on Ctrl-C."""
     options = _parser().parse_args(arguments)
     if options.measure:
-        _measure(options.measure, Path(options.graph).read_bytes(), options.repeats)
+        _measure(options.measure, Path(options.graph), options.repeats)
         return
     rows: list[tuple[str, ...]] = []
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder:
-        for size in options.sizes:
-            path = Path(folder, f"{size}.pb")
-            path.write_bytes(mixed_graph(size))
+        for kind, size in product(options.kinds, options.sizes):
+            path = Path(folder, f"{kind}.pb")
+            path.write_bytes(mixed_graph(size) if kind == MIXED else random_graphs.random_graph(kind, size))
             memory = json.loads(_child("memory", path, options))
-            for devices in GPUS:
+            for devices in options.devices or (("cpu", "2 gpus") if kind == MIXED else ("4 gpus",)):
                 timing = Timing(**json.loads(_child(devices, path, options)))
                 rows.append(_row(timing, memory, options.limit))
-                print(f"measured {timing.nodes:,} nodes on {devices}", file=sys.stderr)
+                print(f"measured {timing.nodes:,} nodes, {kind}, on {devices}", file=sys.stderr)
     print(to_text(Table(_COLUMNS, tuple(rows))))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.placement", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="nodes of each graph")
+    parser.add_argument("--kinds", nargs="+", default=(MIXED,), choices=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--devices", nargs="+", choices=GPUS, help="device sets, by default those the kind is made for")
     parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N", help="turns, of which the best counts")
     parser.add_argument("--limit", type=float, default=600, metavar="S", help="seconds for one graph on one device set")
     parser.add_argument("--measure", choices=(*GPUS, "memory"), help=argparse.SUPPRESS)
@@ -78,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _COLUMNS = (
+    Column("graph"),
     Column("nodes", "right"),
     Column("devices"),
     Column("simplace", "right"),
@@ -101,7 +109,7 @@ def _row(timing: Timing, memory: dict[str, int], limit: float) -> tuple[str, ...
         theirs = (f"{both:.3f} s", per_node(both), per_node(imported), f"{timing.simplace / both:.2f}")
     ours = (f"{timing.simplace:.3f} s", per_node(timing.simplace))
     sizes = (f"{memory['kept'] / timing.nodes:.0f}", f"{memory['peak'] / timing.nodes:.0f}")
-    return (f"{timing.nodes:,}", timing.devices, *ours, *theirs, *sizes)
+    return (timing.kind, f"{timing.nodes:,}", timing.devices, *ours, *theirs, *sizes)
 
 
 def _child(measure: str, graph: Path, options: argparse.Namespace) -> str:
@@ -124,17 +132,18 @@ def _child(measure: str, graph: Path, options: argparse.Namespace) -> str:
     return lines[-1]
 
 
-def _measure(what: str, data: bytes, repeats: int) -> None:
+def _measure(what: str, path: Path, repeats: int) -> None:
+    data = path.read_bytes()
     if what == "memory":
         print(json.dumps(_memory(data)))
         return
-    for timing in _timings(what, data, repeats):
+    for timing in _timings(what, path.stem, data, repeats):
         print(json.dumps(asdict(timing)), flush=True)
 
 
 def _memory(data: bytes) -> dict[str, int]:
     """Count Python's bytes for a placement with all it rests on; the parsed protobuf is not among them."""
-    table, devices = KernelTable.shipped(), _devices(GPUS["gpu"])
+    table, devices = KernelTable.shipped(), _devices(max(GPUS.values()))
     tracemalloc.start()
     placed = _replay(data, table, devices)
     kept, peak = tracemalloc.get_traced_memory()
@@ -142,7 +151,7 @@ def _memory(data: bytes) -> dict[str, int]:
     return {"kept": kept, "peak": peak}
 
 
-def _timings(name: str, data: bytes, repeats: int) -> Iterator[Timing]:
+def _timings(name: str, kind: str, data: bytes, repeats: int) -> Iterator[Timing]:
     """Let the two take turns; yield the best times so far after each turn of either."""
     table, devices = KernelTable.shipped(), _devices(GPUS[name])
     in_tensorflow = _tensorflow(GPUS[name])
@@ -155,14 +164,14 @@ def _timings(name: str, data: bytes, repeats: int) -> Iterator[Timing]:
         placed = _replay(data, table, devices)
         ours.append(time.process_time() - start)
         del placed  # outside of the time, as TensorFlow's session is
-        yield Timing(name, nodes, min(ours), min(theirs, key=itemgetter(1)) if theirs else None)
+        yield Timing(name, kind, nodes, min(ours), min(theirs, key=itemgetter(1)) if theirs else None)
         theirs.append(in_tensorflow(data))
-        yield Timing(name, nodes, min(ours), min(theirs, key=itemgetter(1)))
+        yield Timing(name, kind, nodes, min(ours), min(theirs, key=itemgetter(1)))
 
 
 def _replay(data: bytes, table: KernelTable, devices: DeviceSet) -> object:
     program = Program("benchmark", "graph", graph_def.parse(data), soft_placement=True)
-    placement = simulate(program, devices, table)
+    placement = place_program(program, devices, table)
     assert placement.refusal is None, f"the benchmark's graph can be placed: {placement.refusal}"
     return placement
 

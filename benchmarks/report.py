@@ -14,13 +14,13 @@ from statistics import median
 from typing import Any
 
 from benchmarks.mixed_graph import mixed_graph
-from simplace.devices import local_devices
-from simplace.importers import graph_def
-from simplace.importers.program import Program
-from simplace.kernels.table import KernelTable
+from simplace.devices.device_set import local_devices
+from simplace.graph import graph_def
+from simplace.kernels.registry import KernelTable
+from simplace.pipeline import place_program
+from simplace.program.program import Program
 from simplace.report.page import page
 from simplace.result import Placed, Result
-from simplace.simulation import simulate
 from tests.report.chromium import start
 from viz import Column, Table, to_text
 
@@ -58,7 +58,7 @@ def _row(size: int, repeats: int) -> tuple[str, ...]:
 def _placed(size: int) -> Result:
     devices, table = local_devices([("CPU", 1), ("GPU", 2)]), KernelTable.shipped()
     program = Program("benchmark", "graph", graph_def.parse(mixed_graph(size)), soft_placement=True)
-    return Result("benchmark.pb", table.version, table.name, devices, (Placed(simulate(program, devices, table)),))
+    return Result("benchmark.pb", table.version, table.name, devices, (Placed(place_program(program, devices, table)),))
 
 
 def _opened(file: Path, profile: Path) -> tuple[float, ...]:

@@ -14,19 +14,19 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from simplace.costs.pricing import price
+from simplace.costs.estimate import price
 from simplace.costs.roofline import analytic
-from simplace.devices import DeviceSet, local_devices
+from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.executor.control_flow import control_flow
-from simplace.executor.settings import Threads
+from simplace.executor.execution import EXECUTORS
+from simplace.executor.options import Threads
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef, NodeDef, ShapeAttr
-from simplace.importers.program import Program
-from simplace.kernels.table import KernelTable
-from simplace.partition.partition import partition
+from simplace.kernels.registry import KernelTable
+from simplace.partition.graph_partition import partition
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.scheduling import EXECUTORS
-from simplace.simulation import simulate
+from simplace.program.program import Program
 
 WIDTH, SIDE, ROUNDS = 20, 256, 3
 DEVICES: DeviceSet = local_devices([("CPU", 1), ("GPU", 2)])
@@ -52,7 +52,7 @@ def placed(layers: int) -> Placement:
     inputs = {"dtype": DataType.DT_FLOAT, "shape": ShapeAttr((SIDE, SIDE))}
     nodes = [NodeDef(f"x{i}", "Placeholder", host, (), inputs) for i in range(WIDTH)]
     nodes += [NodeDef(name, "MatMul", device, tuple(ins), attrs) for name, ins, device in edges(layers)]
-    return simulate(Program("layers", "session", GraphDef(tuple(nodes), {})), DEVICES, KernelTable.shipped())
+    return place_program(Program("layers", "session", GraphDef(tuple(nodes), {})), DEVICES, KernelTable.shipped())
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -108,10 +108,10 @@ def main() -> None:
           f"{'events/s':>9} {'makespan':>9}")  # fmt: skip
     for layers in (5, 50, 500):
         placement = placed(layers)
-        graph = partition(placement)
+        graph = partition(placement.placed)
         priced = price(graph, analytic())
         flow = control_flow(graph)
-        cut = seconds(lambda placement=placement: partition(placement))  # type: ignore[misc]
+        cut = seconds(lambda placement=placement: partition(placement.placed))  # type: ignore[misc]
         costs = seconds(lambda graph=graph: price(graph, analytic()))  # type: ignore[misc]
         for name, run in EXECUTORS.items():
             threads = Threads(inter_op=4, cores=4)

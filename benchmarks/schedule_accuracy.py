@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from simplace.oracle.measure.measure import measure
-from simplace.schedule_check import check_schedule, fixed_times
+from simplace.measure.measurement import MeasureOptions, measure
+from simplace.measure.step_comparison import check_schedule, fixed_times
 
 PROGRAMS = ("even", "uneven", "chain", "cnn", "lstm")
 MODELS = Path(__file__).with_name("accuracy_models.py")
@@ -28,9 +28,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     fixed = []
     for name in options.programs or PROGRAMS:
-        measured = measure(
-            f"{MODELS}:{name}", [(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, time_limit=900
-        )
+        chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
+        measured = measure(f"{MODELS}:{name}", chosen)
         for one in check_schedule(measured):
             print(
                 f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "

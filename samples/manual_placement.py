@@ -11,4 +11,4 @@ def multiply():
     return tf.matmul(a, b)
 
 
-print(multiply())
+print(multiply().shape)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Unpack
 
 from simplace._version import __version__
 
 if TYPE_CHECKING:
-    from simplace.library import Diff, Placements, Simulated
+    from simplace.api import Diff, PlaceKeywords, Placements, Simulated
+    from simplace.executor.options import StepKeywords
     from simplace.placement.placement import Placement
 
 __all__ = ["__version__", "check", "diff", "place", "schedule"]
@@ -17,49 +18,33 @@ __all__ = ["__version__", "check", "diff", "place", "schedule"]
 
 
 def place(
-    target: str,
-    devices: str | None = None,
-    soft_placement: bool | None = None,
-    *,
-    arguments: Sequence[str] = (),
-    visible: str | None = None,
-    max_calls: int = 10,
-    timeout: float | None = 300.0,
-    kernels: str = "",
-    tensorflow: str = "",
+    target: str, devices: str | None = None, soft_placement: bool | None = None, **options: Unpack[PlaceKeywords]
 ) -> Placements:
     """Place every program of a target and return the result, which explains, draws and exports itself.
 
     `target` is what `simplace show` takes: a script (`model.py`, `model.py:function`), a SavedModel directory, or a
     .pb, .pbtxt or .keras file. `devices` is a list such as "cpu:1,gpu:2", the tasks of a cluster such as
-    "ps=cpu:1+2xworker=gpu:2", or a TOML file. `soft_placement` None keeps what the program sets. `tensorflow` is the
-    version that places a file ("2.18"), by default the installed one.
-    `timeout` is in seconds. Raises `simplace.errors.SimplaceError` for what the user can mend.
-    """
-    from simplace import library, targets
+    "ps=cpu:1+2xworker=gpu:2", or a TOML file. `soft_placement` None keeps what the program sets.
 
-    chosen = {"max_calls": max_calls, "time_limit": timeout, "kernels": kernels, "arguments": tuple(arguments)}
-    return library.run(
-        targets.place, target, devices, visible, soft_placement=soft_placement, tensorflow=tensorflow, **chosen
-    )
+    The options: `arguments` of a script; `visible`, the GPUs that it sees, such as "1,0"; `calls`, how many calls of
+    each function and signature are computed before the latest values stand for the rest (10; -1: all); `timeout` in
+    seconds (300, None for none); `kernels`, a TOML file with the kernels of custom ops; `tensorflow`, the version that
+    places a file ("2.18"), by default the installed one.
+
+    Raises `simplace.errors.SimplaceError` for what the user can mend.
+    """
+    from simplace import api
+
+    return api.place(target, api.settings(devices, soft_placement=soft_placement, **options))
 
 
 def check(
-    target: str,
-    devices: str | None = None,
-    soft_placement: bool | None = None,
-    *,
-    arguments: Sequence[str] = (),
-    visible: str | None = None,
-    max_calls: int = 10,
-    timeout: float | None = 300.0,
-    kernels: str = "",
+    target: str, devices: str | None = None, soft_placement: bool | None = None, **options: Unpack[PlaceKeywords]
 ) -> Placements:
     """Do what `place` does, and let TensorFlow place files too; `result.agrees` says whether it does the same."""
-    from simplace import library, targets
+    from simplace import api
 
-    chosen = {"max_calls": max_calls, "time_limit": timeout, "kernels": kernels, "arguments": tuple(arguments)}
-    return library.run(targets.check, target, devices, visible, soft_placement=soft_placement, **chosen)
+    return api.check(target, api.settings(devices, soft_placement=soft_placement, **options))
 
 
 def diff(
@@ -76,16 +61,19 @@ def diff(
     where `after` is None: `pins` maps nodes (names or patterns) to the devices they are supposed to request, and
     `tensorflow` names the version whose kernels and rules count.
     """
-    from simplace import library
+    from simplace import api
+    from simplace.changes.what_if import read_pin
 
-    return library.diff(before, after, dict(pins or {}), soft_placement, tensorflow)
+    supposed = [read_pin(f"{pattern}={device}") for pattern, device in (pins or {}).items()]
+    return api.diff(before, after, supposed, soft_placement, tensorflow)
 
 
-def schedule(placement: Placement, **options: Any) -> Simulated:
+def schedule(placement: Placement, **options: Unpack[StepKeywords]) -> Simulated:
     """Simulate when each op of a placement (`result.programs[0].placement`) runs.
 
-    The options are those of `simplace.scheduling.schedule`: threads, executor, costs, hardware, batch.
+    The options are those of `simplace.executor.options.StepOptions`: threads, executor, costs, hardware, batch.
     """
-    from simplace import library
+    from simplace import api
+    from simplace.executor.options import StepOptions
 
-    return library.simulate(placement, **options)
+    return api.schedule(placement, StepOptions(**options))

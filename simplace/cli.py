@@ -6,18 +6,19 @@ Exit status 0: done; 1: a check found differences; 2: something the user can men
 from __future__ import annotations
 
 import argparse
-import difflib
+import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from simplace._version import __version__
-from simplace.commands import check, diff, doctor, explain, export, kernels, measure, report, schedule, show
-from simplace.commands.output import check_distinct, complain
+from simplace.commands.output import check_distinct, complain, say_error, shortened
 from simplace.commands.streams import discard_stdout, flush, no_room, usable_streams
 from simplace.errors import SimplaceError
 
-_COMMANDS = (show, report, explain, check, doctor, diff, export, kernels, schedule, measure)  # in the order of --help
+# In the order of --help; only the one that is asked for is imported.
+_COMMANDS = ("show", "report", "explain", "check", "doctor", "diff", "export", "kernels", "schedule", "measure")
 
 _EXAMPLES = """\
 examples:
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             discard_stdout()
             return 0
         except KeyboardInterrupt:
-            print("simplace: interrupted", file=sys.stderr)
+            say_error("interrupted")
             return 130
         except OSError as error:
             complaint = no_room(error)
@@ -56,12 +57,23 @@ def _run(words: list[str], script_arguments: tuple[str, ...]) -> int:
     options.script_arguments = script_arguments
     command: Callable[[argparse.Namespace], int] = options.command
     try:
+        _check_surroundings(words)
         check_distinct(options)
         status = command(options)
     except SimplaceError as error:
         status = complain(error)
     flush()
     return status
+
+
+def _check_surroundings(words: Sequence[str]) -> None:
+    """Refuse words that no file can be called by, and a working directory that has been removed."""
+    if any("\0" in word for word in words):
+        raise SimplaceError("there is a NUL character in an argument, which no name can have")
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise SimplaceError(f"the working directory cannot be used ({error.strerror}); change to another one") from None
 
 
 def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -73,9 +85,11 @@ def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 def _options(words: list[str]) -> argparse.Namespace:
     """Parse the words; leave with a line that names the closest option where one is unknown."""
-    parser = _parser()
+    parser = _parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     options, unknown = parser.parse_known_args(words)
     if unknown:
+        import difflib
+
         known = ["--" + name.replace("_", "-") for name in vars(options)]
         close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
         hint = f", did you mean {close[0]}?" if close else ""
@@ -87,10 +101,11 @@ class _Parser(argparse.ArgumentParser):
     """Complain in one line, which the whole usage would push off a small screen."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"simplace: {message} (see {self.prog} --help)\n")
+        say_error(f"{shortened(message)} (see {self.prog} --help)")
+        self.exit(2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="simplace",
         description="Replay, check, explain and draw how TensorFlow places a program on devices.",
@@ -98,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"simplace {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in _COMMANDS:
-        module.add(commands)
+    parsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name in commands:
+        import_module(f"simplace.commands.{name}").add(parsers)
     return parser

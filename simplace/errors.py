@@ -29,6 +29,18 @@ class TargetError(SimplaceError):
     """Report a target (script, file, directory) that cannot be read as what it claims to be."""
 
 
+class UnreadableError(SimplaceError):
+    """Report a file that is none, or too large or too deep to read; the message leaves its name to the caller."""
+
+
+class MalformedError(UnreadableError):
+    """Report a file whose content is not of the format that it should have."""
+
+
+class ImportRefusedError(TargetError):
+    """Report a graph that TensorFlow would not import, with TensorFlow's own message."""
+
+
 class UnknownOpError(SimplaceError):
     """Report an op that the kernel table in use has never heard of."""
 

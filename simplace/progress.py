@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-Stage = Callable[[str], None]
+
+class Stage(Protocol):
+    """Tell which stage begins."""
+
+    def __call__(self, text: str, *, is_alone: bool = False) -> None:
+        """Show the text; `is_alone` is for a stage that has the terminal, and the processor, to itself."""
+        ...
 
 
-def silent(stage: str) -> None:
-    """Ignore a stage's name."""
+def silent(text: str, *, is_alone: bool = False) -> None:
+    """Show nothing."""
 
 
 @contextmanager
 def progress() -> Iterator[Stage]:
     """Give a function that shows which stage is running and for how long, until the next one or the end.
 
-    While a user's program runs ("running ..."), the terminal is its own: that stage is one plain line.
+    While a user's program runs, the terminal is its own: that stage is one plain line.
     """
     if not sys.stderr.isatty():
         yield silent
@@ -25,15 +32,17 @@ def progress() -> Iterator[Stage]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from viz.names import visible
+
     console = Console(stderr=True)
-    bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
-    )
+    said = TextColumn("{task.description}", markup=False)
+    bar = Progress(SpinnerColumn(), said, TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task("", start=True)
 
-    def stage(text: str) -> None:
+    def stage(text: str, *, is_alone: bool = False) -> None:
+        text = visible(text)
         bar.reset(task, description=text)
-        if text.startswith("running"):
+        if is_alone:
             bar.stop()
             console.print(text, style="dim", highlight=False, markup=False)
         elif not bar.live.is_started:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from simplace.comparison import Agreement
-from simplace.cut_check import CopyAgreement
-from simplace.devices import DeviceSet
-from simplace.errors import NodeNotFoundError, ProgramError, choices
-from simplace.explain import Explanation, explain, find
-from simplace.graph.interchange import to_networkx
-from simplace.oracle.observation import PythonFact
-from simplace.partition.partition import copies
-from simplace.partition.transfers import Copy
-from simplace.placement.placement import PlacedNode, Placement
+from simplace.devices.device_set import DeviceSet
+from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, choices
+from simplace.partition.copies import copy_columns
+from simplace.partition.transfers import Copy, CopyColumns
+from simplace.placement.placement import Placement
+
+if TYPE_CHECKING:
+    from simplace.compare.compare_placements import Agreement
+    from simplace.compare.compare_transfers import CopyAgreement
+    from simplace.explain.explanation import Explanation
+    from simplace.program.observation import PythonFact
+    from simplace.program.placed_graph import PlacedNode
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,17 @@ class Placed:
     @cached_property
     def copies(self) -> list[Copy]:
         """List the copies between devices."""
-        return copies(self.placement)
+        return list(self.copy_columns)
+
+    @cached_property
+    def crossing(self) -> list[Copy]:
+        """List the copies that carry a tensor to another device: those that people count."""
+        return [self.copy_columns[i] for i in self.copy_columns.between_devices()]
+
+    @cached_property
+    def copy_columns(self) -> CopyColumns:
+        """Return the copies between devices in columns, which are quicker to sum up than records."""
+        return copy_columns(self.placement.placed)
 
 
 @dataclass(frozen=True)
@@ -83,11 +95,7 @@ class Result:
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.programs)
 
-    def with_devices_note(self, note: str) -> Result:
-        """Return the same result with the sentence that says where its devices come from."""
-        return replace(self, devices_note=note)
-
-    def only(self, name: str) -> Result:
+    def only(self, name: str) -> Self:
         """Return the same result with the program called `name` alone."""
         return replace(self, programs=(self.program(name),))
 
@@ -99,8 +107,16 @@ class Result:
         names = choices({placed.name for placed in self.programs})
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
+    def largest(self) -> Placed:
+        """Return the program with the most nodes, the first of several; raise `SimplaceError` where there is none."""
+        if not self.programs:
+            raise SimplaceError(f"{self.target}: nothing was placed, so there is nothing to draw or run")
+        return max(self.programs, key=lambda placed: len(placed.placement.decisions))
+
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""
+        from simplace.explain.explanation import find
+
         error: NodeNotFoundError | None = None
         for placed in self.programs:
             try:
@@ -113,8 +129,13 @@ class Result:
 
     def explain(self, node: str) -> Explanation:
         """Explain the device of a node of the first program that has it."""
+        from simplace.explain.explanation import explain
+
         return explain(self.holding(node).placement, node)
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""
-        return to_networkx((self.program(program) if program else self.programs[0]).placement)
+        from simplace.graph.interchange import to_networkx
+
+        placement = (self.program(program) if program else self.programs[0]).placement
+        return to_networkx(placement.graph, placement.device)

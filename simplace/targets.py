@@ -2,137 +2,100 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from simplace.call_device import call_device
-from simplace.comparison import compare, own_lines
-from simplace.cut_check import check_cuts
-from simplace.devices import DeviceSet, local_devices, seen_from_the_first
-from simplace.errors import ProgramError, TargetError, UnknownOpError, alternatives, choices
+from simplace.devices.device_set import DeviceSet, local_devices, seen_from_the_first
+from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
-from simplace.importers import graph_def
-from simplace.importers.program import Program
+from simplace.importers.import_graph_def import refuse_function, refuse_import
+from simplace.importers.target import Target, parse_target
 from simplace.kernels.installed import installed_version
-from simplace.kernels.table import KernelTable
+from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
-from simplace.oracle.machine import Machine
-from simplace.oracle.messages import Options
-from simplace.oracle.observation import LoggedNode, Observation, ObservedProgram
+from simplace.machine.machine import Machine
+from simplace.pipeline import import_programs, place_program
+from simplace.placement.default_device import call_device
+from simplace.program.program import Program
 from simplace.progress import Stage, silent
 from simplace.result import Placed, Result
-from simplace.simulation import simulate
+
+if TYPE_CHECKING:
+    from simplace.program.observation import LoggedNode, Observation, ObservedProgram
+
+# What reads a file must not wait for what runs children: the functions that ask TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
-GRAPH_SUFFIXES = (".pb", ".pbtxt", ".graphdef", ".meta")
+_INTERNAL = "simplace itself failed, not the program"
+_REPORT = "please report this, with the lines above"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Hold what the user chose for one call.
+    """Record of what the user chose for one call.
 
-    `soft_placement` None keeps what the program sets. `kernels` is a file of extra kernels, "" for none;
-    `tensorflow` is the version whose kernels and rules place a file ("2.18" or "2.18.1"), "" for the installed one.
-    `stdout` is the file descriptor that takes what the program prints (None: standard output). `stage` is told what
-    begins.
+    `devices_note` says in a sentence where the machine's devices come from. `soft_placement` None keeps what the
+    program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
+    place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
+    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
+    devices_note: str = ""
     soft_placement: bool | None = None
-    arguments: tuple[str, ...] = ()
-    max_calls: int = 10
-    time_limit: float | None = None
+    arguments: Sequence[str] = ()
+    calls: int = 10
+    timeout: float | None = 300.0
     kernels: str = ""
     tensorflow: str = ""
     stdout: int | None = None
     stage: Stage = silent
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Hold a target taken apart: `kind` is "script", "graph", "saved_model" or "keras"; `function` narrows a script."""
-
-    path: Path
-    kind: str
-    function: str = ""
+R = TypeVar("R", bound=Result)  # the record to make of what is placed
 
 
-def parse_target(text: str) -> Target:
-    """Tell what kind of target the user named; raise `TargetError` for a missing or unknown file."""
-    path, function = Path(text), ""
-    if not path.exists() and ":" in text:
-        file, _, name = text.rpartition(":")
-        if Path(file).exists() or file.endswith(".py"):
-            path, function = Path(file), name
-    if not text or not path.exists():
-        raise TargetError(f"{path if text else repr(text)}: no such file or directory; {_instead(path)}")
-    if path.suffix == ".py" and path.is_file():
-        return Target(path, "script", function)
-    if function:
-        raise TargetError(f"{text}: only a script has functions to name; simplace show {path} --program {function}")
-    if path.is_dir():
-        return Target(path, "saved_model")
-    if path.suffix == ".keras":
-        return Target(path, "keras")
-    if path.suffix in GRAPH_SUFFIXES:
-        return Target(path, "graph")
-    known = choices([".py", ".keras", *GRAPH_SUFFIXES])
-    raise TargetError(
-        f"{path}: cannot tell what this is by its name; simplace reads {known} and SavedModel directories"
-    )
-
-
-def _instead(path: Path) -> str:
-    """Say what to give instead of a file that is not there: the most similar one beside it."""
-    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-    known = [name for name in beside if Path(name).suffix in (".py", ".keras", *GRAPH_SUFFIXES)]
-    close = [name for name in known if Path(name).stem == path.name]
-    close = close or difflib.get_close_matches(path.name, known, n=3, cutoff=0.8)
-    if close:
-        return f"did you mean {alternatives([str(path.parent / name) for name in sorted(close)])}?"
-    return "give a script, a SavedModel directory or a graph file"
-
-
-def place(target: str, settings: Settings | None = None) -> Result:
+def place(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
     Raises a `SimplaceError` for whatever the user can mend.
     """
-    settings = settings or Settings()
     parsed = parse_target(target)
     if parsed.kind == "script":
         _require_installed(target, settings)
-        return _place_script(target, parsed, settings)
-    return _place_file(target, parsed, settings)
+        return _place_script(target, parsed, settings, kind)
+    return _place_file(target, parsed, settings, kind)
 
 
-def check(target: str, settings: Settings | None = None) -> Result:
+def check(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target and let TensorFlow place it too, files included.
 
     TensorFlow's own partition graphs are compared with as well, which takes a run without Grappler.
     """
-    settings = settings or Settings()
     parsed = parse_target(target)
     _require_installed(target, settings)
     if parsed.kind == "script":
-        return _place_script(target, parsed, settings, partitions=True)
+        return _place_script(target, parsed, settings, kind, partitions=True)
     if parsed.kind == "keras":
         raise TargetError(f"{target}: {_NO_GRAPH}")
-    from simplace.oracle.oracle import observe_file  # here, so that reading a file does not wait for what runs children
+    from simplace.oracle.observe import observe_file
+    from simplace.oracle.protocol import Options
 
-    options = Options(time_limit=settings.time_limit, soft_placement=settings.soft_placement, partitions=True)
+    options = Options(timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True)
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
     if failure is not None:
         raise failure
-    return _result(target, observed, settings)
+    return _result(target, observed, settings, kind)
 
 
-def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
+def compare_with_log(result: R, log: Sequence[LoggedNode]) -> R:
     """Compare the placements with a log from elsewhere instead; each program with the lines of its own nodes."""
+    from simplace.compare.compare_placements import compare, own_lines
+
     programs = tuple(
         replace(placed, agreement=compare(placed.placement, own_lines(placed.placement, log)))
         for placed in result.programs
@@ -140,32 +103,33 @@ def compare_with_log(result: Result, log: Sequence[LoggedNode]) -> Result:
     return replace(result, programs=programs)
 
 
-def _place_script(target: str, parsed: Target, settings: Settings, *, partitions: bool = False) -> Result:
-    from simplace.oracle.oracle import observe
+def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R], *, partitions: bool = False) -> R:
+    from simplace.oracle.observe import observe
+    from simplace.oracle.protocol import Options
 
     options = Options(
-        max_calls=settings.max_calls,
-        time_limit=settings.time_limit,
+        calls=settings.calls,
+        timeout=settings.timeout,
         function=parsed.function,
         soft_placement=settings.soft_placement,
         partitions=partitions,
     )
-    settings.stage(f"running {parsed.path} once under TensorFlow ...")
-    observed = observe(parsed.path, settings.arguments, settings.machine, options, settings.stdout)
+    settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
+    observed = observe(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
     if not observed.programs:
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
-    return _result(target, observed, settings)
+    return _result(target, observed, settings, kind)
 
 
-def _place_file(target: str, parsed: Target, settings: Settings) -> Result:
+def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) -> R:
     settings.stage(f"reading {parsed.path}")
     unchecked = _NO_GRAPH if parsed.kind == "keras" else f"simplace check {target} asks it"
     with paused_collector():
-        version = settings.tensorflow or installed_version()
-        return place_programs(target, _READERS[parsed.kind](parsed.path, version), settings, unchecked)
+        programs = import_programs(parsed, settings.tensorflow or installed_version())
+        return place_programs(target, programs, settings, kind, unchecked)
 
 
-def place_programs(target: str, programs: Sequence[Program], settings: Settings, unchecked: str) -> Result:
+def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
     """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
     table = _table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
@@ -174,39 +138,49 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
         placed = tuple(
             _simulated(target, _with_devices(program, devices), devices, table, settings) for program in programs
         )
-    return Result(target, table.version, table.name, devices, placed, unchecked=unchecked)
+    return kind(
+        target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
+    )
 
 
 def _simulated(target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
     """Place a program; what is wrong with its graph is said with the file's name."""
     try:
-        return Placed(simulate(program, devices, table, soft_placement=settings.soft_placement))
+        if program.kind == "graph":
+            refuse_import(program.graph, table)
+        elif program.function is not None and program.function in program.graph.library:
+            refuse_function(program.graph, program.function, table)
+        return Placed(place_program(program, devices, table, soft_placement=settings.soft_placement))
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
 
 
-def _result(target: str, observed: Observation, settings: Settings) -> Result:
+def _result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
     placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
     failure = failure_of(target, observed)
-    return Result(
+    return kind(
         target,
         observed.tensorflow,
         table.name,
         devices,
         placed,
         observed.remarks,
+        settings.devices_note,
         failure=failure,
         python=observed.python,
     )
 
 
 def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
+    from simplace.compare.compare_placements import compare
+    from simplace.compare.compare_transfers import check_cuts
+
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
-    placement = simulate(observed.program, own, table, soft_placement=settings.soft_placement)
+    placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
     return Placed(placement, compare(placement, observed.log, observed.refused), check_cuts(placement, observed.cuts))
 
 
@@ -218,6 +192,8 @@ def failure_of(target: str, observed: Observation) -> ProgramError | None:
     first, _, rest = failure.text.partition("\n")
     if failure.how == "timed out":
         first += "; --timeout gives it more"
+    if failure.how == "internal":
+        return ProgramError(f"{target}: {_INTERNAL}: {failure.line}; {_REPORT}", details=failure.text)
     if failure.how != "raised":
         return ProgramError(f"{target}: {first}", details=rest)
     return ProgramError(f"{target}: the program stopped with {failure.line}", details=failure.text)
@@ -263,26 +239,3 @@ def _with_devices(program: Program, devices: DeviceSet) -> Program:
         return program
     default = call_device(program.scope, devices, True).name
     return replace(program, arg_devices=tuple(name or default for name in program.arg_devices))
-
-
-def _read_graph(path: Path, _: str | None) -> list[Program]:
-    return [Program(path.stem, "graph", graph_def.read(path), soft_placement=False)]
-
-
-def _read_saved_model(path: Path, _: str | None) -> list[Program]:
-    from simplace.importers import saved_model
-
-    return list(saved_model.read(path))
-
-
-def _read_keras(path: Path, version: str | None) -> list[Program]:
-    from simplace.importers import keras_file
-
-    return list(keras_file.read(path, version))
-
-
-_READERS: dict[str, Callable[[Path, str | None], list[Program]]] = {
-    "graph": _read_graph,
-    "saved_model": _read_saved_model,
-    "keras": _read_keras,
-}

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from simplace import targets
+from simplace import api
+from simplace.checks.requirements import Requirement, Violation, parse, violations
 from simplace.importers import live_function
-from simplace.machine_file import machine
-from simplace.requirements import Requirement, Violation, parse, violations
 from simplace.result import Result
 
 _SHOWN = 20
 _UNCHECKED = "a function of this process is not called"
 
 __all__ = ["assert_placed"]
+
+
+class AssertKeywords(TypedDict, total=False):
+    """Type the options of `assert_placed`."""
+
+    soft_placement: bool | None
+    timeout: float | None
+    kernels: str
 
 
 def assert_placed(
@@ -27,9 +33,7 @@ def assert_placed(
     *,
     arguments: Sequence[Any] = (),
     keywords: Mapping[str, Any] | None = None,
-    soft_placement: bool | None = None,
-    timeout: float | None = 300.0,
-    kernels: str = "",
+    **options: Unpack[AssertKeywords],
 ) -> Result:
     """Fail with a message that says why, unless all nodes meet what is required of them; return the placement.
 
@@ -37,12 +41,13 @@ def assert_placed(
     and `keywords` are then what the function is traced for, and for a script the words of its command line. `required`
     maps globs over node names (or "op:" and a glob over op types) to a device, "!" and a device, or several devices of
     which any will do, such as {"MatMul*": "GPU:0"}; or it lists requirements as `simplace check --require` takes them.
-    `devices` is a list such as "cpu:1,gpu:2" or a TOML file; see `simplace.place` for the rest. Raises
-    `AssertionError` for nodes elsewhere, `SimplaceError` for a target or a requirement that cannot be read.
+    `devices` is a list such as "cpu:1,gpu:2" or a TOML file; the options are `soft_placement`, `timeout` and
+    `kernels`, as for `simplace.place`. Raises `AssertionError` for nodes elsewhere, `SimplaceError` for a target or a
+    requirement that cannot be read.
     """
     __tracebackhide__ = True  # pytest shows the test's own line
     requirements = _requirements(required)
-    result = _placed(target, devices, tuple(arguments), keywords or {}, soft_placement, timeout, kernels)
+    result = _placed(target, arguments, keywords or {}, api.settings(devices, **options))
     unmet = violations(result, requirements)
     if unmet:
         raise AssertionError(_message(result, requirements, unmet))
@@ -58,22 +63,11 @@ def _requirements(required: Mapping[str, str | Iterable[str]] | Iterable[str]) -
     ]
 
 
-def _placed(
-    target: Any,
-    devices: str | None,
-    arguments: tuple[Any, ...],
-    keywords: Mapping[str, Any],
-    soft_placement: bool | None,
-    timeout: float | None,
-    kernels: str,
-) -> Result:
-    found, note = machine(devices, None, os.environ)
-    settings = targets.Settings(found, soft_placement, time_limit=timeout, kernels=kernels)
+def _placed(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], settings: api.Settings) -> Result:
     if isinstance(target, str | Path):
-        words = tuple(str(word) for word in arguments)
-        return targets.place(str(target), replace(settings, arguments=words)).with_devices_note(note)
-    program = live_function.read(target, arguments, keywords)
-    return targets.place_programs(program.name, [program], settings, _UNCHECKED).with_devices_note(note)
+        return api.place(str(target), replace(settings, arguments=[str(word) for word in arguments]))
+    program = live_function.read(target, tuple(arguments), keywords)
+    return api.place_program(program, settings, _UNCHECKED)
 
 
 def _message(result: Result, requirements: Sequence[Requirement], unmet: Sequence[Violation]) -> str:

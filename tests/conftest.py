@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from simplace.oracle.starting import Forks, starting_by
+from simplace.kernels.installed import installed_version
+from simplace.oracle.launch import Forks, starting_by
+from simplace.pipeline import watched_by
+from tests.stages import verify_stage
+
+SHOWN = "2.21.0"
+
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # no test depends on a time
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files instead of comparing with them")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write for each reason how many tests were skipped for it."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Give `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
-    folder = Path(request.path).parent / "golden"
+def shown_version() -> str:
+    """Return the version of TensorFlow that pages, figures and golden files of whole programs were made with."""
+    here = installed_version()
+    if here != SHOWN:
+        pytest.skip(f"what is shown of whole programs was made with TensorFlow {SHOWN}, not {here}")
+    return SHOWN
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Give `kept(file, text)`: `text` must equal the file, byte by byte."""
     rewrite = request.config.getoption("--rewrite-golden")
 
-    def check(name: str, text: str) -> None:
-        file = folder / name
+    def check(file: Path, text: str) -> None:
         if rewrite:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            file.write_bytes(text.encode())
             return
         if not file.exists():
             pytest.fail(f"no golden file {file}; write it with: pytest --rewrite-golden, then read it")
-        expected = file.read_text(encoding="utf-8")
+        expected = file.read_bytes().decode()
         assert text == expected, f"{file} differs; if the new text is right: pytest --rewrite-golden"
 
     return check
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, kept: Callable[[Path, str], None]) -> Callable[[str, str], None]:
+    """Give `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
+    folder = Path(request.path).parent / "golden"
+    return lambda name, text: kept(folder / name, text)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def verified() -> Iterator[None]:
+    """Verify what each stage of the pipeline hands on, in all tests."""
+    with watched_by(verify_stage):
+        yield
 
 
 @pytest.fixture(scope="session")

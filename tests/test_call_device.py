@@ -2,9 +2,9 @@
 
 import pytest
 
-from simplace.call_device import call_device
-from simplace.devices import seen_from_the_first
-from simplace.refusal import Refused
+from simplace.devices.device_set import seen_from_the_first
+from simplace.placement.default_device import call_device
+from simplace.program.status import Refused
 
 FIRST, SECOND = "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
 DEVICES = seen_from_the_first([

@@ -1,7 +1,7 @@
 """Agreement with TensorFlow's log: same names, same devices, same refusal."""
 
-from simplace.comparison import Difference, compare, own_lines
-from simplace.oracle.observation import LoggedNode, Refused
+from simplace.compare.compare_placements import Difference, compare, own_lines
+from simplace.program.observation import LoggedNode, ObservedRefusal
 from tests.worlds import CPU, GPU0, constant, node, place
 
 
@@ -31,10 +31,10 @@ def test_a_node_that_tensorflow_lacks_is_a_difference():
 
 def test_refusals_must_have_the_same_code():
     hard = place(constant("a", (2,), device="/GPU:7"), soft=False)
-    assert compare(hard, [], Refused("INVALID_ARGUMENT", "...")).holds
-    assert not compare(hard, [], Refused("INTERNAL", "...")).holds
+    assert compare(hard, [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
+    assert not compare(hard, [], ObservedRefusal("INTERNAL", "...")).holds
     assert not compare(hard, [LoggedNode("a", "Const", CPU)]).holds
-    assert not compare(world(), [], Refused("INVALID_ARGUMENT", "...")).holds
+    assert not compare(world(), [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
 
 
 def test_a_graph_is_found_in_the_log_of_a_whole_program():

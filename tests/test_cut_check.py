@@ -8,16 +8,17 @@ from textwrap import dedent
 
 import pytest
 
-from simplace.cut_check import CopyAgreement, Transfer, check_cuts, transfers_in
-from simplace.importers.graph_def import parse_text
-from simplace.importers.program import SessionRun
-from simplace.oracle.machine import Machine, Task, cluster
-from simplace.oracle.messages import Options
-from simplace.oracle.observation import Cut, Observation
-from simplace.oracle.oracle import observe
+from simplace.api import Settings, check
+from simplace.compare.compare_transfers import CopyAgreement, Transfer, check_cuts, transfers_in
+from simplace.graph.graph_def import parse_text
+from simplace.machine.machine import Machine, Task, cluster
+from simplace.oracle.launch import Forks, starting_by
+from simplace.oracle.observe import observe
+from simplace.oracle.protocol import Options
+from simplace.program.observation import Cut, Observation
+from simplace.program.program import SessionRun
 from simplace.result import Result
-from simplace.targets import Settings, check
-from simplace.views.summary import copies_line
+from simplace.views.text.summary import copies_line
 from tests.worlds import CPU, GPU0, GPU1, constant, node, place
 
 
@@ -186,8 +187,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def checked(script: Path) -> Result:
-    return check(str(script), Settings(Machine(cpus=2, gpus=2)))
+def checked(script: Path, forks: Forks) -> Result:
+    with starting_by(forks):
+        return check(str(script), Settings(Machine(cpus=2, gpus=2)))
 
 
 @pytest.mark.tf
@@ -251,6 +253,7 @@ CLUSTER = """\
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_copies_between_tasks_are_those_of_tensorflow(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(dedent(CLUSTER))
@@ -270,6 +273,7 @@ def test_the_check_says_so_in_a_line(checked: Result) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_partition_graphs_are_collected_only_when_asked_for(script: Path) -> None:
     seen: Observation = observe(script, (), Machine(cpus=2, gpus=2), Options())
     assert {cut for program in seen.programs for cut in program.cuts} == set()

@@ -3,97 +3,56 @@
 import ast
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / package).rglob("*.py"))
 
-# Who may import whom inside simplace, besides errors; a name stands for a package or a top-level module.
-ALLOWED = {
-    "__init__": {"_version", "library", "targets", "placement", "scheduling"},
-    "library": {
-        "changes", "exports", "machine_file", "placement", "report", "result", "scheduling", "step_times", "targets",
-        "views", "what_if",
-    },
-    "__main__": {"cli"},
-    "cli": {"_version", "commands"},
-    "commands": {
-        "changes", "importers", "step_times", "what_if", "doctor", "requirements", "verdicts",
-        "costs", "exports", "graph", "kernels", "machine_file", "oracle", "progress", "report", "result",
-        "schedule_check", "scheduling", "targets", "views",
-    },
-    "report": {
-        "devices", "executor", "explain", "graph", "partition", "placement", "progress", "result", "scheduling",
-        "surprises", "views",
-    },
-    "agreement": {
-        "comparison", "cut_check", "devices", "graph", "kernels", "machine_file", "oracle", "placement", "simulation",
-    },
-    "targets": {
-        "call_device", "comparison", "cut_check", "devices", "graph", "importers", "kernels", "oracle", "progress",
-        "result", "simulation",
-    },
-    "result": {"comparison", "cut_check", "devices", "explain", "graph", "oracle", "partition", "placement"},
-    "changes": {"partition", "placement", "result"},
-    "requirements": {"devices", "explain", "placement", "result"},
-    "verdicts": {"comparison", "cut_check", "requirements", "result"},
-    "testing": {"importers", "machine_file", "requirements", "result", "targets"},
-    "doctor": {
-        "call_device", "devices", "explain", "graph", "importers", "kernels", "oracle", "placement", "result",
-        "surprises", "verdicts",
-    },
-    "what_if": {"devices", "explain", "importers", "kernels", "result", "simulation"},
-    "simulation": {"call_device", "devices", "graph", "importers", "kernels", "lowering", "placement", "refusal"},
-    "comparison": {"devices", "oracle", "placement"},
-    "cut_check": {"graph", "oracle", "partition", "placement"},
-    "explain": {"devices", "graph", "kernels", "partition", "placement"},
-    "surprises": {"graph", "partition", "placement"},
-    "call_device": {"devices", "refusal"},
-    "machine_file": {"devices", "oracle"},
-    "devices": set(),
-    "refusal": set(),
-    "errors": set(),
-    "progress": set(),
-    "_version": set(),
-    "graph": set(),
-    "kernels": {"graph", "importers", "devices"},
-    "importers": {"graph", "kernels", "devices"},
-    "lowering": {"devices", "graph", "importers", "kernels", "refusal"},
-    "placement": {"devices", "graph", "importers", "kernels", "refusal"},
-    "partition": {"devices", "graph", "importers", "kernels", "placement"},
-    "oracle": {"graph", "importers", "kernels", "devices"},
-    "exports": {
-        "_version", "changes", "importers", "step_times", "verdicts",
-        "comparison", "cut_check", "devices", "executor", "explain", "graph", "partition", "placement", "refusal",
-        "result", "scheduling", "surprises",
-    },
-    "views": {
-        "changes", "doctor", "requirements", "step_times",
-        "comparison", "costs", "cut_check", "devices", "executor", "explain", "graph", "kernels", "partition",
-        "placement", "result", "schedule_check", "scheduling", "surprises",
-    },
-}  # fmt: skip
-SCHEDULE = {
-    "costs": {"devices", "graph", "importers", "kernels", "partition", "placement"},
-    "executor": {"costs", "devices", "graph", "kernels", "partition", "placement"},
-    "scheduling": {"costs", "devices", "executor", "graph", "partition", "placement"},
-    "step_times": {"changes", "scheduling"},
-    "learnt_order": {"costs", "executor", "oracle", "partition", "scheduling"},
-    "schedule_check": {
-        "costs", "devices", "executor", "kernels", "learnt_order", "oracle", "partition", "scheduling", "simulation",
-    },
-}  # fmt: skip
-TENSORFLOW = ("simplace/oracle/inside/", "simplace/oracle/measure/inside/", "simplace/kernels/capture.py")
+# The rule of layers: a package (or a module at the root) imports those of lower rows, and of its own row those to the
+# left of it.
+LAYERS = (
+    ("words", "_version errors progress input_file devices graph"),
+    ("records", "machine kernels program"),
+    ("stages", "importers oracle lowering placement partition costs executor"),
+    ("questions", "pipeline explain compare analysis result changes checks doctor measure"),
+    ("outputs", "views exports report"),
+    ("doors", "targets api testing __init__ commands cli __main__"),
+)
+ORDER = [name for _, row in LAYERS for name in row.split()]
+TENSORFLOW = ("simplace/oracle/child/", "simplace/measure/child/", "simplace/kernels/capture.py")
 
 
 def imported(path: Path) -> set[str]:
+    """Name the modules that a module imports anywhere: at its top, in a function, or for its types only."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+            found |= {_module(node.module, alias.name) for alias in node.names}
     return found
+
+
+def _module(package: str, name: str) -> str:
+    path = ROOT.joinpath(*package.split("."), name)
+    is_module = path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+    return f"{package}.{name}" if is_module else package
+
+
+def imports_of_simplace() -> nx.DiGraph:
+    """Draw the imports between the modules of simplace, all of them."""
+    graph = nx.DiGraph()
+    for path in (ROOT / "simplace").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        graph.add_node(name)
+        graph.add_edges_from((name, used) for used in imported(path) if used.split(".")[0] == "simplace")
+    return graph
+
+
+def layer(module: str) -> str:
+    """Name the package at the root that a module belongs to, or the module itself where it stands at the root."""
+    return [*module.split("."), "__init__"][1]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -115,13 +74,22 @@ def test_the_drawing_kit_knows_nothing_of_simplace():
         assert not {m for m in imported(path) if m.split(".")[0] == "simplace"}, path
 
 
+def test_no_module_imports_itself_by_a_detour():
+    assert [sorted(ring) for ring in nx.strongly_connected_components(imports_of_simplace()) if len(ring) > 1] == []
+
+
+def test_every_package_has_its_place_in_a_layer():
+    assert sorted(ORDER) == sorted({layer(module) for module in imports_of_simplace()})
+
+
 def test_imports_only_go_down():
-    allowed = {**ALLOWED, **SCHEDULE}
-    wrong = []
-    for path in (ROOT / "simplace").rglob("*.py"):
-        parts = path.relative_to(ROOT / "simplace").with_suffix("").parts
-        layer = parts[0]
-        uses = {m.split(".")[1] for m in imported(path) if m.startswith("simplace.")} - {layer, "errors"}
-        known = {name for name in uses if name in allowed or name == "errors"}
-        wrong += [f"{'/'.join(parts)} -> {name}" for name in sorted(known - allowed.get(layer, set()))]
-    assert wrong == []
+    between = ((user, used) for user, used in imports_of_simplace().edges if layer(user) != layer(used))
+    up = [f"{user} -> {used}" for user, used in between if ORDER.index(layer(user)) < ORDER.index(layer(used))]
+    assert sorted(up) == []
+
+
+def test_the_house_has_few_floors_and_a_short_menu():
+    packages = nx.DiGraph((layer(user), layer(used)) for user, used in imports_of_simplace().edges)
+    packages.remove_edges_from(list(nx.selfloop_edges(packages)))
+    assert nx.dag_longest_path_length(packages) + 1 <= 15
+    assert len(list((ROOT / "simplace").glob("*.py"))) <= 12

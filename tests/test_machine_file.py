@@ -3,8 +3,8 @@
 import pytest
 
 from simplace.errors import DeviceSpecError
-from simplace.machine_file import machine, parse_visible, read
-from simplace.oracle.machine import GIB, Machine, Task, cluster
+from simplace.machine.machine import GIB, Machine, Task, cluster
+from simplace.machine.machine_file import machine, parse_visible, read
 
 FILE = """
 name = "a workstation"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from simplace.devices import local_devices
-from simplace.importers.graph_def import parse_text
-from simplace.importers.program import NodeNotes, Program
-from simplace.kernels.table import KernelTable
+from simplace.devices.device_set import local_devices
+from simplace.graph.graph_def import parse_text
+from simplace.kernels.registry import KernelTable
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.simulation import simulate
+from simplace.program.program import NodeNotes, Program
 
 TASK = "/job:localhost/replica:0/task:0"
 CPU = f"{TASK}/device:CPU:0"
@@ -43,7 +43,7 @@ def place(
     """Place nodes as a session's graph on one CPU and some GPUs."""
     graph = parse_text("\n".join(nodes))
     program = Program(name, "graph", graph, soft_placement=soft, notes={"": notes or {}})
-    return simulate(program, local_devices([("CPU", 1), ("GPU", gpus)]), shipped())
+    return place_program(program, local_devices([("CPU", 1), ("GPU", gpus)]), shipped())
 
 
 def places(placement: Placement) -> dict[str, str]:

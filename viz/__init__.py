@@ -2,7 +2,7 @@
 
 Describe what to draw with `Figure` (of `Group`, `Node`, `Edge`) or `Table` (of `Column`); records check themselves.
 `to_dot` and `to_text` are pure; `STYLES` are the looks for a screen, print, slides and dark pages. `draw`, `render`
-and `inline_svg` run Graphviz in a process of its own: a `dot` on PATH, otherwise the Graphviz in pygraphviz's wheels.
+and `inline_svg` run the Graphviz in pygraphviz's wheels in a process of its own; see `viz.engine`.
 A wrong record raises `FigureError`, a drawing that fails raises `LayoutError`.
 
 >>> from viz import Edge, Figure, Node, draw

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 ELLIPSIS = "…"
 _UNSHOWABLE = "\ufffd"
 _PICTURES = {"\n": "↵", "\r": "↵", "\t": "⇥"}
@@ -20,6 +22,15 @@ def visible(text: str) -> str:
     'a↵b�[31m'
     """
     return text if text.isascii() and text.isprintable() else "".join(map(_visible_character, text))
+
+
+def visible_lines(text: str) -> str:
+    r"""Return a text of several lines that a terminal shows as it is: `visible`, but for line breaks and tabs.
+
+    >>> visible_lines("a\tb\n\x1b[31mred\r")
+    'a\tb\n�[31mred↵'
+    """
+    return "".join(part if part in "\n\t" else visible(part) for part in re.split(r"([\n\t])", text))
 
 
 def elide(text: str, limit: int) -> str:

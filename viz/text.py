@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TextIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
 
-from rich import box
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from viz.names import ELLIPSIS, visible
-from viz.table import Column, Table
+from viz.table import Align, Column, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# rich wraps, cuts and colours; what has room for everything and no colour is written without it.
 
 _GAP = 2  # spaces between columns: one of padding, one that the box draws
 _UNLIMITED = 100_000
@@ -27,6 +29,8 @@ def print_table(table: Table, file: TextIO | None = None) -> None:
     Long cells lose their middle where the terminal is too narrow. A file or pipe has no width, unless COLUMNS
     gives one: there names stay whole.
     """
+    from rich.console import Console
+
     stream = file or sys.stdout
     width = _terminal_width(stream)
     terminal = False if os.environ.get("NO_COLOR") else None  # None: as the stream says; NO_COLOR alone keeps bold
@@ -45,10 +49,15 @@ def to_text(table: Table, width: int | None = None) -> str:
     MatMul   12
     Add       3
     """
+    if width is None:
+        return "\n".join(line.rstrip() for line in _whole_lines(table))
+    from rich.console import Console
+
     file = io.StringIO()
-    columns = width or _UNLIMITED
     # In a notebook rich would display the table at once instead of writing it to `file`.
-    console = Console(file=file, width=columns, color_system=None, force_terminal=False, force_jupyter=False)
+    console = Console(
+        file=file, width=width or _UNLIMITED, color_system=None, force_terminal=False, force_jupyter=False
+    )
     _print(console, table, width)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
@@ -73,9 +82,38 @@ def fit(text: str, cells: int) -> str:
     return set_cell_size(head + ELLIPSIS + tail, min(cells, cell_len(head + ELLIPSIS + tail)))
 
 
+def _whole_lines(table: Table) -> Iterator[str]:
+    titles, rows = _cells(table)
+    widths = _widths(table.columns, [titles, *rows], None)
+    if table.title:
+        yield visible(table.title)
+    for i, row in enumerate((titles, *rows)):
+        aligned = zip(row, table.columns, widths, strict=True)
+        yield (" " * _GAP).join([_aligned(cell, column.align, size) for cell, column, size in aligned])
+        if i == 0:
+            yield "─" * (sum(widths) + _GAP * (len(widths) - 1))
+    if table.footer:
+        yield visible(table.footer)
+
+
+def _aligned(text: str, align: Align, cells: int) -> str:
+    text = text if align == "left" else text.rstrip()
+    room = cells - cell_len(text)
+    before = {"left": 0, "right": room, "center": room // 2}[align]
+    return " " * before + text + " " * (room - before)
+
+
+def _cells(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Return the titles and the rows as they can be shown."""
+    return [visible(column.title) for column in table.columns], [list(map(visible, row)) for row in table.rows]
+
+
 def _print(console: Console, table: Table, width: int | None) -> None:
-    rows = [[visible(cell) for cell in row] for row in table.rows]
-    titles = [visible(column.title) for column in table.columns]
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    titles, rows = _cells(table)
     widths = _widths(table.columns, [titles, *rows], width)
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False)
     for column, title, size in zip(table.columns, titles, widths, strict=True):
@@ -110,6 +148,8 @@ def _narrow(widths: list[int], places: list[int], room: int, least: int) -> list
 
 def _terminal_width(stream: TextIO) -> int | None:
     if stream.isatty():
+        from rich.console import Console
+
         return Console(file=stream).width
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) > 0 else None

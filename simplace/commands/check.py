@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import judging, output
 from simplace.commands import options as words
 from simplace.commands.measure import add_steps
-from simplace.errors import SimplaceError
+from simplace.commands.trust import require_trust
+from simplace.errors import SimplaceError, UnreadableError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
-    from simplace.oracle.observation import LoggedNode
+    from simplace.program.observation import LoggedNode
 
 
 def add(commands: Any) -> None:
@@ -31,10 +31,12 @@ def add(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from simplace.targets import check, compare_with_log, place
-    from simplace.verdicts import of_agreement, of_failure
-    from simplace.views import summary, tables
+    from simplace.api import check, place
+    from simplace.checks.verdicts import of_agreement, of_failure
+    from simplace.targets import compare_with_log
+    from simplace.views.text import summary, tables
     from viz import to_text
+    from viz.names import visible
 
     requirements = judging.check_first(options)
     log = _read_log(options.log) if options.log else None
@@ -45,11 +47,12 @@ def _check(options: argparse.Namespace) -> int:
         )
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
-            print(f"{placed.name}\n{to_text(tables.difference_table(placed), output.width(sys.stdout))}\n")
+            table = to_text(tables.difference_table(placed), output.width(sys.stdout))
+            output.say(f"{visible(placed.name)}\n{table}\n")
     demanded = judging.judge(result, requirements, sys.stdout)
-    print(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
+    output.say(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):
-        print(copies)
+        output.say(copies)
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
     judging.write_reports(options, verdicts, judging.findings(options, result))
     if result.failure:
@@ -58,12 +61,13 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _read_log(name: str) -> tuple[LoggedNode, ...]:
+    from simplace.input_file import LARGEST_LOG, read_bytes
     from simplace.oracle.placement_log import parse
 
     try:
-        text = Path(name).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SimplaceError(f"{name}: cannot read the log: {error.strerror}") from None
+        text = read_bytes(name, LARGEST_LOG).decode(errors="replace")
+    except UnreadableError as error:
+        raise SimplaceError(f"{name}: cannot read the log: {error}") from None
     entries = parse(text)
     if not entries:
         raise SimplaceError(
@@ -74,10 +78,12 @@ def _read_log(name: str) -> tuple[LoggedNode, ...]:
 
 
 def _check_schedule(options: argparse.Namespace) -> int:
-    from simplace.commands.measure import compare, measured
+    from simplace.commands.measure import compare, measure_options
+    from simplace.measure.measurement import measure
 
+    require_trust(options)
     with progress() as stage:
-        stage("running real steps")
-        found = measured(options, options.target)
-    print(compare(found))
+        stage("running real steps", is_alone=True)
+        found = measure(options.target, measure_options(options))
+    output.say(compare(found))
     return 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output
@@ -15,12 +13,9 @@ from simplace.errors import DrawingError, SimplaceError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
-    from simplace.changes import Changes
-    from simplace.importers.program import Pin
+    from simplace.analysis.step_times import StepTimes
+    from simplace.api import Diff, Settings
     from simplace.progress import Stage
-    from simplace.result import Result
-    from simplace.step_times import StepTimes
-    from simplace.targets import Settings
 
 _NOTHING = (
     "nothing to compare with: name a second target, or say what differs with --versus-devices, --versus-soft, "
@@ -66,90 +61,69 @@ def add(commands: Any) -> None:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from simplace.changes import compare_results
-    from simplace.scheduling import cost_model
+    from simplace.costs.chosen_model import cost_model
 
     output.check_figure(options.output)
     output.check_writable(options.json)
     if options.costs != "none":
         cost_model(options.costs, options.gpu)  # refuses before anything runs
     with progress() as stage:
-        before, after = _results(options, stage)
-        changes = compare_results(before, after)
+        changes = _compared(options, stage)
         stage("comparing")
-        times = _times(changes, options)
+        times = [] if options.costs == "none" else changes.step_times(costs=options.costs, gpu=options.gpu)
     _print(changes, times, options)
     if options.output:
         _draw(changes, options)
-    for result in (before, after):
+    for result in (changes.before, changes.after):
         if result.failure:
             return output.complain(result.failure)
     return 1 if options.exit_code and changes.differs else 0
 
 
-def _results(options: argparse.Namespace, stage: Stage) -> tuple[Result, Result]:
-    from simplace.targets import place
-    from simplace.what_if import read_pin
+def _compared(options: argparse.Namespace, stage: Stage) -> Diff:
+    from simplace import api
+    from simplace.changes.what_if import read_pin
 
     pins = [read_pin(text) for text in options.pin]
     settings = words.settings(options, stage)
-    other, note = _other_settings(settings, options)
+    other = _other_settings(settings, options)
     runs_again = options.other is not None or options.versus_devices is not None
-    supposes = pins or options.versus_soft is not None or options.versus_tensorflow
-    if not runs_again and not supposes:
+    if not (runs_again or pins or options.versus_soft is not None or options.versus_tensorflow):
         raise SimplaceError(_NOTHING)
-    before = words.named(place(options.target, settings), options)
-    after = before
-    if runs_again:
-        after = place(options.other or options.target, other).with_devices_note(note)
-        after = after.only(options.program) if options.program else after
-    return before, _supposed(after, pins, options, runs_again) if supposes else after
+    before = words.named(api.place(options.target, settings), options)
+    if not runs_again:
+        return api.diff(before, None, pins, options.versus_soft, options.versus_tensorflow)
+    after = words.named(api.place(options.other or options.target, other), options)
+    return api.diff(before, after, pins, None, options.versus_tensorflow)  # it ran with the other soft placement
 
 
-def _other_settings(settings: Settings, options: argparse.Namespace) -> tuple[Settings, str]:
-    """Return the settings after the change, with the note on where its devices come from."""
-    from simplace.machine_file import machine
+def _other_settings(settings: Settings, options: argparse.Namespace) -> Settings:
+    """Return the settings after the change."""
+    from dataclasses import replace
+
+    from simplace import api
 
     soft = settings.soft_placement if options.versus_soft is None else options.versus_soft
     settings = replace(settings, soft_placement=soft)
     if options.versus_devices is None:
-        return settings, options.devices_note
-    found, note = machine(options.versus_devices, options.visible, os.environ)
-    return replace(settings, machine=found), note
+        return settings
+    found = api.settings(options.versus_devices, options.visible)
+    return replace(settings, machine=found.machine, devices_note=found.devices_note)
 
 
-def _supposed(result: Result, pins: list[Pin], options: argparse.Namespace, ran_so: bool) -> Result:
-    """Apply what was not part of a run of its own."""
-    from simplace.what_if import suppose
-
-    soft = None if ran_so else options.versus_soft
-    if not pins and soft is None and not options.versus_tensorflow:
-        return result
-    return suppose(result, pins, soft, options.versus_tensorflow)
-
-
-def _times(changes: Changes, options: argparse.Namespace) -> list[StepTimes]:
-    from simplace.step_times import step_times
-
-    if options.costs == "none":
-        return []
-    chosen = {"costs": options.costs, "gpu": options.gpu}
-    return [step_times(change, **chosen) for change in changes.programs]
-
-
-def _print(changes: Changes, times: Sequence[StepTimes], options: argparse.Namespace) -> None:
+def _print(changes: Diff, times: Sequence[StepTimes], options: argparse.Namespace) -> None:
     from simplace.exports.change_report import report
-    from simplace.views.change_summary import change_summary
+    from simplace.views.text.change_summary import change_summary
 
     out = sys.stderr if options.json == "-" else sys.stdout
-    print(change_summary(changes, times, output.width(out), options.table), file=out)
+    output.say(change_summary(changes, times, output.width(out), options.table), out)
     if options.json:
         output.write_json(options.json, report(changes, times))
 
 
-def _draw(changes: Changes, options: argparse.Namespace) -> None:
+def _draw(changes: Diff, options: argparse.Namespace) -> None:
     """Draw the program in which most nodes moved, the largest of several."""
-    from simplace.views.change_figure import FIGURES
+    from simplace.views.figures.change_figure import FIGURES
 
     if not changes.programs:
         raise DrawingError("no figure: the two have no program in common")

@@ -23,28 +23,29 @@ def add(commands: Any) -> None:
 
 
 def _check_computer(options: argparse.Namespace) -> int:
-    from simplace.doctor.computer import examine
-    from simplace.views.computer_report import computer_report
+    from simplace.doctor.environment import examine
+    from simplace.views.text.environment_table import computer_report
 
     if options.junit or options.sarif:
         raise SimplaceError("--junit and --sarif report on a program; name a TARGET")
     facts = examine(os.environ)
-    print(computer_report(facts, output.width(sys.stdout)))
+    output.say(computer_report(facts, output.width(sys.stdout)))
     return int(any(fact.is_wrong for fact in facts))
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from simplace.doctor.looks import diagnose
-    from simplace.doctor.sentences import verdicts
-    from simplace.targets import parse_target, place
-    from simplace.views.doctor_report import doctor_report
+    from simplace.api import place
+    from simplace.doctor.examinations import diagnose
+    from simplace.exports.finding_verdicts import verdicts
+    from simplace.importers.target import parse_target
+    from simplace.views.text.doctor_report import doctor_report
 
     judging.check_writable(options)
     with progress() as stage:
         result = place(options.target, words.settings(options, stage))
     is_saved = parse_target(options.target).kind != "script"
     findings = diagnose(result, is_saved=is_saved, environment=os.environ)
-    print(doctor_report(findings, f"{result.target} on {result.devices}", output.width(sys.stdout)))
+    output.say(doctor_report(findings, f"{result.target} on {result.devices}", output.width(sys.stdout)))
     found = verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:

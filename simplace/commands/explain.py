@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from simplace.commands import options as words
+from simplace.commands import output
 from simplace.progress import progress
 
 
@@ -19,9 +20,9 @@ def add(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from simplace.targets import place
+    from simplace.api import place
 
     with progress() as stage:
         result = words.named(place(options.target, words.settings(options, stage)), options)
-    print(result.explain(options.node))
-    return 0
+    output.say(str(result.explain(options.node)))
+    return output.complain(result.failure) if result.failure else 0

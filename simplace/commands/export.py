@@ -15,8 +15,8 @@ from simplace.errors import DrawingError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
+    from simplace.api import Placements
     from simplace.exports.formats import Export, Format
-    from simplace.result import Result
 
 
 def add(commands: Any) -> None:
@@ -29,14 +29,15 @@ def add(commands: Any) -> None:
                         ".tfevents")  # fmt: skip
     parser.add_argument("--format", metavar="NAME", help="tensorboard, graph-def, graph-def-text, model-explorer, "
                         "model-explorer-data, graphml, chrome-trace or json (default: by FILE's ending)")  # fmt: skip
+    output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest, or all where the "
                         "format holds several)")  # fmt: skip
     parser.set_defaults(command=_export)
 
 
 def _export(options: argparse.Namespace) -> int:
+    from simplace.api import place
     from simplace.exports.formats import choose, written
-    from simplace.targets import place
 
     form = choose(options.file, options.format)
     now = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
@@ -46,7 +47,7 @@ def _export(options: argparse.Namespace) -> int:
         stage(f"writing {path}")
         data = written(_material(result, options, now), form)
     output.write(path, data)
-    print(f"wrote {_what(result, options, form)}: {path}", file=sys.stderr)
+    output.say(f"wrote {_what(result, options, form)}: {path}", sys.stderr)
     return output.complain(result.failure) if result.failure else 0
 
 
@@ -65,16 +66,19 @@ def _path(name: str, form: Format, now: float) -> Path:
     return Path(name)
 
 
-def _material(result: Result, options: argparse.Namespace, now: float) -> Export:
+def _material(result: Placements, options: argparse.Namespace, now: float) -> Export:
+    from simplace.api import schedule
+    from simplace.executor.options import StepOptions
     from simplace.exports.formats import Export
-    from simplace.scheduling import schedule
-    from simplace.views.device_colours import device_colours
+    from simplace.views.figures.device_colours import device_colours
 
     program = words.one_program(result, options.program)
-    return Export(result, program, device_colours(result.devices), lambda one: schedule(one.placement), now)
+    return Export(
+        result, program, device_colours(result.devices), lambda one: schedule(one.placement, StepOptions()), now
+    )
 
 
-def _what(result: Result, options: argparse.Namespace, form: Format) -> str:
+def _what(result: Placements, options: argparse.Namespace, form: Format) -> str:
     if not form.of_one:
         return f"{len(result.programs)} programs" if len(result.programs) > 1 else result.programs[0].name
     name = words.one_program(result, options.program).name

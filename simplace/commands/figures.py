@@ -26,6 +26,7 @@ def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str
     group.add_argument("--figure", choices=figures, default=figures[0], help="what to draw (default: %(default)s)")
     group.add_argument("--style", choices=STYLES, default=STYLES[0], help="sizes and colours for a screen, a column or "
                        "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
+    output.add_force(group)
     if has_boxes:
         group.add_argument("--nodes", metavar="N", type=words.positive, help="boxes that a figure may have before name "
                            "scopes collapse (default: what the style takes)")  # fmt: skip
@@ -33,7 +34,7 @@ def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str
 
 def boxes(options: argparse.Namespace) -> int:
     """Return how many boxes a figure may have."""
-    from simplace.views.drawing import style_of
+    from simplace.views.figures.drawing import style_of
 
     chosen: int | None = options.nodes
     return style_of(options.style).boxes if chosen is None else chosen
@@ -41,10 +42,10 @@ def boxes(options: argparse.Namespace) -> int:
 
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
     """Draw to the file of `-o`, and say so on stderr."""
-    from simplace.views.drawing import drawn
+    from simplace.views.figures.drawing import drawn
 
     with progress() as stage:
         stage(f"drawing {options.output}")
         data = drawn(what, options.output, options.style)
     output.write(options.output, data)
-    print(f"drew {said}: {options.output}", file=sys.stderr)
+    output.say(f"drew {said}: {options.output}", sys.stderr)

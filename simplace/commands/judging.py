@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 from simplace.commands import output
 
 if TYPE_CHECKING:
-    from simplace.requirements import Requirement
+    from simplace.checks.requirements import Requirement
+    from simplace.checks.verdicts import Problem, Verdict
     from simplace.result import Result
-    from simplace.verdicts import Problem, Verdict
 
 _SHOWN = 20
 
@@ -28,14 +28,17 @@ def add_requirements(parser: argparse.ArgumentParser) -> None:
 def add_reports(parser: argparse.ArgumentParser) -> None:
     """Add the files for continuous integration."""
     parser.add_argument("--junit", metavar="FILE", help="write the verdicts as JUnit XML")
+    output.add_force(parser)
     parser.add_argument("--sarif", metavar="FILE", help="write every problem and finding as SARIF 2.1.0")
 
 
 def check_first(options: argparse.Namespace) -> tuple[Requirement, ...]:
     """Refuse, before anything runs, files that could not be written; read the requirements."""
-    from simplace.requirements import parse
-
     check_writable(options)
+    if not options.require:
+        return ()
+    from simplace.checks.requirements import parse
+
     return tuple(parse(text) for text in options.require)
 
 
@@ -47,17 +50,19 @@ def check_writable(options: argparse.Namespace) -> None:
 
 def judge(result: Result, requirements: Sequence[Requirement], out: TextIO) -> tuple[Verdict, ...]:
     """Judge a result by requirements; print to `out` whether they are met, or a table of what does not meet them."""
-    from simplace.requirements import violations
-    from simplace.verdicts import of_requirements
-    from simplace.views.requirement_table import requirement_table
+    if not requirements:
+        return ()
+    from simplace.checks.requirements import violations
+    from simplace.checks.verdicts import of_requirements
+    from simplace.views.text.requirement_table import requirement_table
     from viz import to_text
 
     unmet = violations(result, requirements)
     if unmet:
-        print(f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.width(out))}", file=out)
-    elif requirements:
+        output.say(f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.width(out))}", out)
+    else:
         every = "the requirement is met" if len(requirements) == 1 else f"all {len(requirements)} requirements are met"
-        print(f"\n{every}", file=out)
+        output.say(f"\n{every}", out)
     return of_requirements(requirements, unmet)
 
 
@@ -77,9 +82,9 @@ def findings(options: argparse.Namespace, result: Result) -> list[Problem]:
     """Ask the doctor, for the SARIF file alone: what it finds decides nothing."""
     if not options.sarif:
         return []
-    from simplace.doctor.looks import diagnose
-    from simplace.doctor.sentences import problem
-    from simplace.targets import parse_target
+    from simplace.doctor.examinations import diagnose
+    from simplace.exports.finding_verdicts import problem
+    from simplace.importers.target import parse_target
 
     is_saved = parse_target(options.target).kind != "script"
     return [problem(finding) for finding in diagnose(result, is_saved=is_saved, environment=os.environ)]

@@ -25,9 +25,9 @@ def _kernels(options: argparse.Namespace) -> int:
     from simplace.graph import dtypes
     from simplace.kernels.extra import load_extra
     from simplace.kernels.installed import installed_version
+    from simplace.kernels.registry import KernelTable
     from simplace.kernels.summary import kernel_rows
-    from simplace.kernels.table import KernelTable
-    from simplace.views.kernel_table import kernel_table, lacking_notes, xla_note
+    from simplace.views.text.kernel_table import kernel_table, lacking_notes, xla_note
     from viz import to_text
 
     table = KernelTable.shipped(options.tensorflow or installed_version())
@@ -41,5 +41,5 @@ def _kernels(options: argparse.Namespace) -> int:
     notes = () if dtype is None else lacking_notes(table, options.op, dtype)
     xla = xla_note(table, options.op)
     notes = (*notes, xla) if xla else notes
-    print(to_text(kernel_table(options.op, rows, table.name, notes), output.width(sys.stdout)))
+    output.say(to_text(kernel_table(options.op, rows, table.name, notes), output.width(sys.stdout)))
     return 0

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
 from simplace.commands import output
+from simplace.commands.trust import add_trust, require_trust
 from simplace.errors import SimplaceError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
-    from simplace.oracle.measure.measure import Measured
+    from simplace.measure.measurement import Measured, MeasureOptions
 
 
 def add(commands: Any) -> None:
@@ -26,6 +27,7 @@ def add(commands: Any) -> None:
                         "first setting")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=words.seconds, default=300.0,
                         help="end TensorFlow after S seconds (default: %(default)g)")  # fmt: skip
+    output.add_force(parser)
     add_steps(parser)
     parser.set_defaults(command=_measure)
 
@@ -40,57 +42,60 @@ def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
                         "(default: %(default)s)")  # fmt: skip
     parser.add_argument("--batch", metavar="N", type=words.positive, default=32, help=f"{when}for unknown first "
                         "dimensions of made-up inputs (default: %(default)s)")  # fmt: skip
+    add_trust(parser, when)
 
 
-def measured(options: argparse.Namespace, target: str) -> Measured:
-    """Run real steps of a target, and the probes of the executor's fixed times beside them."""
-    from simplace.oracle.measure.measure import measure
+def measure_options(options: argparse.Namespace) -> MeasureOptions:
+    """Read what `add_steps` added; the executor's fixed times are measured beside the steps."""
+    from simplace.measure.measurement import MeasureOptions
 
-    return measure(
-        target,
+    return MeasureOptions(
         [(size, options.intra_op) for size in thread_counts(options.inter_op)],
         arguments=options.script_arguments,
         warm_up=100,
         steps=options.steps,
         batch=options.batch,
         probes=True,
-        time_limit=options.timeout,
+        timeout=options.timeout,
     )
 
 
 def compare(found: Measured) -> str:
     """Simulate the steps that were measured; write a table with what was run and how disturbed it was."""
-    from simplace.schedule_check import check_schedule
-    from simplace.views.schedule_tables import agreement_notes, agreement_table
+    from simplace.measure.step_comparison import check_schedule
+    from simplace.views.text.schedule_tables import agreement_notes, agreement_table
     from viz import to_text
+    from viz.names import visible
 
     ran = len(set(found.settings[0].steps[0].order))
     rows = check_schedule(found, cores=len(os.sched_getaffinity(0)))
-    notes = [f"note: {line}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
+    notes = [f"note: {visible(line)}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
     return "\n".join([to_text(agreement_table(rows), output.width(sys.stdout)), "", *notes])
 
 
 def thread_counts(text: str) -> list[int]:
     """Read one count of threads or several, such as "1,2,4"; raise `SimplaceError` otherwise."""
     try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
+        return [words.whole(part.strip()) for part in text.split(",")]
+    except argparse.ArgumentTypeError:
         raise SimplaceError(f"cannot read the thread counts {text!r}; write one or several, such as 1,2,4,8") from None
 
 
 def _measure(options: argparse.Namespace) -> int:
-    from simplace.costs.recorded import cost_file
-    from simplace.schedule_check import fixed_times
+    from simplace.costs.recorded_costs import cost_file
+    from simplace.measure.measurement import measure
+    from simplace.measure.step_comparison import fixed_times
 
     output.check_writable(options.output)
+    require_trust(options)
     with progress() as stage:
-        stage("running real steps")
-        found = measured(options, options.target)
-    print(compare(found))
+        stage("running real steps", is_alone=True)
+        found = measure(options.target, measure_options(options))
+    output.say(compare(found))
     if options.output:
         first = found.settings[0]
         content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
                             tensorflow=first.tensorflow)  # fmt: skip
         output.write(options.output, (json.dumps(content, indent=1) + "\n").encode())
-        print(f"wrote {options.output}", file=sys.stderr)
+        output.say(f"wrote {options.output}", sys.stderr)
     return 0

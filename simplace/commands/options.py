@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING
 
-from simplace.errors import SimplaceError
-
 if TYPE_CHECKING:
+    from simplace.api import Placements, Settings
     from simplace.progress import Stage
-    from simplace.result import Placed, Result
-    from simplace.targets import Settings
+    from simplace.result import Placed
 
 _STDERR = 2  # the file descriptor
+_MOST = 1_000_000  # threads, steps, calls, trips: more would only take all of the memory
 
 
 def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -33,8 +31,8 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     soft = parser.add_mutually_exclusive_group()
     soft.add_argument("--soft", dest="soft", action="store_true", default=None, help="turn soft placement on")
     soft.add_argument("--hard", dest="soft", action="store_false", help="turn soft placement off")
-    parser.add_argument("--max-calls", metavar="N", type=positive, default=10, help="stop a script once one function "
-                        "was called N times and nothing new was placed (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--calls", metavar="N", type=calls, default=10, help="compute N calls of each function and "
+                        "signature, or all; later ones return the latest values (default: %(default)s)")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=seconds, default=300.0,
                         help="end a script after S seconds (default: %(default)g)")  # fmt: skip
     add_kernels(parser)
@@ -48,17 +46,16 @@ def add_kernels(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace, stage: Stage) -> Settings:
-    """Read what `add_target` added; where the devices come from goes to `options.devices_note`."""
-    from simplace.machine_file import machine
-    from simplace.targets import Settings
+    """Read what `add_target` added."""
+    from simplace import api
 
-    found, options.devices_note = machine(options.devices, options.visible, os.environ)
-    return Settings(
-        machine=found,
+    return api.settings(
+        options.devices,
+        options.visible,
         soft_placement=options.soft,
         arguments=options.script_arguments,
-        max_calls=options.max_calls,
-        time_limit=options.timeout,
+        calls=options.calls,
+        timeout=options.timeout,
         kernels=options.kernels,
         tensorflow=options.tensorflow,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
@@ -66,39 +63,38 @@ def settings(options: argparse.Namespace, stage: Stage) -> Settings:
     )
 
 
-def named(result: Result, options: argparse.Namespace) -> Result:
-    """Return the result with the note on its devices, and the program of `--program` alone where it was given."""
-    result = result.with_devices_note(options.devices_note)
+def named(result: Placements, options: argparse.Namespace) -> Placements:
+    """Return the result with the program of `--program` alone where it was given."""
     return result.only(options.program) if options.program else result
 
 
-def one_program(result: Result, name: str | None) -> Placed:
+def one_program(result: Placements, name: str | None) -> Placed:
     """Return the program called `name`, the largest where it is None."""
-    if name:
-        return result.program(name)
-    if not result.programs:
-        raise SimplaceError(f"{result.target}: nothing was placed, so there is nothing to run")
-    return largest(result)
-
-
-def largest(result: Result) -> Placed:
-    """Return the program with the most nodes, the first of several."""
-    return max(result.programs, key=lambda placed: len(placed.placement.decisions))
+    return result.program(name) if name else result.largest()
 
 
 def positive(text: str) -> int:
     """Read a whole number above 0."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+    if not text.isdecimal() or not 1 <= _number(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0 (at most {_MOST:,})")
+    return _number(text)
+
+
+def calls(text: str) -> int:
+    """Read how many calls of a function are computed; "all" is -1."""
+    return -1 if text == "all" else positive(text)
 
 
 def whole(text: str) -> int:
     """Read a whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not text.removeprefix("-").isdecimal() or abs(_number(text)) > _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number (at most {_MOST:,})")
+    return _number(text)
+
+
+def _number(text: str) -> int:
+    """Read digits, the first ten alone: more than ten are too many, whatever they are, and thousands take long."""
+    return int(text[:10])
 
 
 def seconds(text: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from simplace.commands.streams import draws
-from simplace.errors import DrawingError, SimplaceError
+from simplace.errors import DrawingError, SimplaceError, UnreadableError
 
 FIGURES = (".svg", ".png", ".pdf", ".dot")
 _READ = ("target", "other", "devices", "versus_devices", "kernels", "costs", "log")  # options that may name a file
@@ -18,35 +18,75 @@ _WRITTEN = ("output", "file", "json", "trace", "junit", "sarif")
 _OF_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "variables", "assets")
 
 
+def say(text: str, out: TextIO | None = None) -> None:
+    """Print text, to standard output or to `out`; every line that simplace itself prints comes through here.
+
+    Whatever could steer a terminal is shown as a character: a file's names, devices and messages are anybody's.
+    """
+    from viz.names import visible_lines
+
+    try:
+        print(visible_lines(text), file=out)
+    except OSError:
+        if out is not sys.stderr:  # where messages cannot be written, nobody can be told
+            raise
+
+
+def say_error(line: str) -> None:
+    """Print the one line of an error on stderr, whatever is in it."""
+    from viz.names import visible
+
+    say(f"simplace: {visible(line)}", sys.stderr)
+
+
 def complain(error: SimplaceError) -> int:
     """Print the details, then the one line, on stderr; return the exit status."""
     sys.stdout.flush()
     if error.details:
-        print(error.details.rstrip(), file=sys.stderr)
-    print(f"simplace: {error}", file=sys.stderr)
+        say(error.details.rstrip(), sys.stderr)
+    say_error(shortened(str(error)))
     return 2
 
 
+def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the word that lets files be replaced."""
+    parser.add_argument("--force", action="store_true", help="replace files, also those that simplace did not write")
+
+
+def shortened(line: str, most: int = 2000) -> str:
+    """Return a text without the middle of what is longer than one can read.
+
+    >>> shortened("a" * 5 + "b" * 20 + "c" * 5, most=10)
+    'aaaaa ... ccccc'
+    """
+    return line if len(line) <= most else f"{line[: most // 2]} ... {line[-(most // 2) :]}"
+
+
 def check_distinct(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, to write over what is read, or two outputs into one file."""
+    """Refuse, before anything runs, to write over what is read or somebody else's, or two outputs into one file."""
+    from simplace.views.marks import is_own
+
     read = [name for each in _READ if (name := getattr(options, each, None))]
-    sources = [path.resolve() for name in read for path in (Path(name), Path(name.rpartition(":")[0])) if path.name]
+    sources = [Path(os.path.realpath(path)) for name in read for path in (name, name.rpartition(":")[0]) if path]
     taken: set[Path] = set()
     for name in (name for each in _WRITTEN if (name := getattr(options, each, None))):
-        path = Path(name).resolve()
+        path = Path(os.path.realpath(name))
         if any(_is_of(path, source) for source in sources):
             raise DrawingError(f"{name}: is read by this command and would be lost; name another file to write")
         if path in taken:
             raise DrawingError(f"{name}: is to be written twice; name a file for each")
+        if not (options.force or os.path.isdir(path) or is_own(path)):
+            raise DrawingError(f"{name}: is there, and simplace did not write it; name another file, or --force")
         taken.add(path)
 
 
 def _is_of(path: Path, source: Path) -> bool:
     """Say whether a file is the source, or a part of the source that is a SavedModel."""
-    if path.exists() and source.exists() and path.samefile(source):
+    is_there = os.path.exists(path)
+    if is_there and os.path.exists(source) and path.samefile(source):
         return not source.is_dir()  # a folder is written into
     parts = path.relative_to(source).parts if path.is_relative_to(source) else ()
-    return path.exists() and parts[:1] != () and parts[0] in _OF_SAVED_MODELS
+    return is_there and parts[:1] != () and parts[0] in _OF_SAVED_MODELS
 
 
 def check_figure(name: str | None) -> None:
@@ -62,10 +102,16 @@ def check_writable(name: str | None) -> None:
     """Refuse, before anything runs, a file that could not be written in the end; "-" is standard output."""
     if not name or name == "-":
         return
+    from simplace.input_file import check_name
+
+    try:
+        check_name(name)
+    except UnreadableError as error:
+        raise DrawingError(f"{name}: cannot write there: {error}") from None
     path = Path(name)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DrawingError(f"{name}: is a directory; name a file")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise DrawingError(f"{name}: cannot write there, because there is no directory {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise DrawingError(f"{name}: cannot write there: permission denied")
@@ -73,8 +119,10 @@ def check_writable(name: str | None) -> None:
 
 def write_json(name: str, content: Any) -> None:
     """Write a JSON file; "-" is standard output."""
+    from simplace.exports.steering import json_escaped
+
     is_ascii = name == "-" and not draws(sys.stdout)
-    text = json.dumps(content, indent=1, ensure_ascii=is_ascii) + "\n"
+    text = json_escaped(json.dumps(content, indent=1, ensure_ascii=is_ascii)) + "\n"
     if name == "-":
         sys.stdout.write(text)
     else:
@@ -83,10 +131,9 @@ def write_json(name: str, content: Any) -> None:
 
 def write(name: str | Path, data: bytes) -> None:
     """Write a file, or say in one line why not."""
-    try:
-        Path(name).write_bytes(data)
-    except OSError as error:
-        raise DrawingError(f"{name}: cannot write: {error.strerror}") from None
+    from simplace.views.marks import write_file
+
+    write_file(name, data)
 
 
 def width(stream: TextIO) -> int | None:

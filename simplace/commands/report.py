@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
 from simplace.commands import output
 from simplace.progress import progress
+
+if TYPE_CHECKING:
+    from simplace.executor.options import StepOptions
 
 
 def add(commands: Any) -> None:
@@ -17,6 +20,7 @@ def add(commands: Any) -> None:
     words.add_target(parser)
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page to write, .html "
                         "(default: %(default)s)")  # fmt: skip
+    output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only")
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are: t4, a100, a100-pcie, h100, "
@@ -28,17 +32,22 @@ def add(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from simplace.api import place
     from simplace.report import page_file
-    from simplace.report.page import Simulation
-    from simplace.targets import place
-    from simplace.views import summary
+    from simplace.views.text import summary
 
-    simulation = None if options.no_schedule else Simulation(options.gpu, options.cores, options.batch)
+    simulation = None if options.no_schedule else _step_options(options)
     page_file.check(options.output, simulation)
     output.check_writable(options.output)
     with progress() as stage:
         result = words.named(place(options.target, words.settings(options, stage)), options)
         size = page_file.write(result, options.output, simulation, stage)
-    print(f"wrote {options.output}: {size / 1e6:.1f} MB", file=sys.stderr)
-    print(summary.agreement_line(result))
+    output.say(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
+    output.say(summary.agreement_line(result))
     return output.complain(result.failure) if result.failure else 0
+
+
+def _step_options(options: argparse.Namespace) -> StepOptions:
+    from simplace.executor.options import StepOptions
+
+    return StepOptions(gpu=options.gpu, cores=options.cores, batch=options.batch)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output
 from simplace.commands import options as words
-from simplace.commands.measure import measured, thread_counts
+from simplace.commands.measure import thread_counts
+from simplace.commands.trust import add_trust, require_trust
 from simplace.errors import SimplaceError
 from simplace.progress import progress
 
 if TYPE_CHECKING:
+    from simplace.api import Settings, Simulated
     from simplace.costs.cost_model import CostModel
+    from simplace.executor.options import StepOptions
     from simplace.result import Placed
-    from simplace.scheduling import Schedule
 
 _ASSUMED = (
     "Assumed: Grappler rewrites nothing; a GPU has a PCIe link, a pair of processes a network link of its own; "
@@ -54,6 +55,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="how often a loop's body runs")
     parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the output of a condition "
                         "that is taken; for an If, 1 is then")  # fmt: skip
+    add_trust(parser, "with --costs measured: ")
     figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
                        ("timeline", "width", "memory"), has_boxes=False)  # fmt: skip
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
@@ -63,59 +65,64 @@ def add(commands: Any) -> None:
 
 
 def _schedule(options: argparse.Namespace) -> int:
-    from simplace.scheduling import compare_inter_op, cost_model
-    from simplace.targets import place
-    from simplace.views import schedule_tables
+    from dataclasses import replace
+
+    from simplace import api
+    from simplace.analysis.schedule import compare_inter_op
+    from simplace.costs.chosen_model import cost_model
+    from simplace.views.text import schedule_tables
     from viz import to_text
 
     sizes = thread_counts(options.inter_op)
     output.check_figure(options.output)
     output.check_writable(options.trace)
     output.check_writable(options.json)
-    if options.costs != "measured":
+    if options.costs == "measured":
+        require_trust(options)
+    else:
         cost_model(options.costs, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
     with progress() as stage:
         settings = words.settings(options, stage)
-        result = place(options.target, settings)
+        result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
+        chosen = replace(_step_options(options), inter_op=sizes[0], limits=_limits(placed, settings))
         if options.costs == "measured":
-            stage("running real steps")
-            options.costs = _measured_costs(placed, options)
+            stage("running real steps", is_alone=True)
+            chosen = replace(chosen, costs=_measured_costs(placed, options))
         stage("simulating")
-        schedule = _run(placed, options, sizes[0], _limits(placed, settings))
+        schedule = api.schedule(placed.placement, chosen)
     out = sys.stderr if options.json == "-" else sys.stdout
-    print(schedule_tables.summary(schedule), file=out)
+    output.say(schedule_tables.summary(schedule), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
-        print(f"\n{to_text(table)}", file=out)
+        output.say(f"\n{to_text(table)}", out)
     _write_files(schedule, options)
-    return 0
+    return output.complain(result.failure) if result.failure else 0
 
 
 def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
     """Run the program's function for real, on one inter-op thread, and take the times of its CPU kernels."""
-    from simplace.costs.recorded import RecordedCosts
-    from simplace.schedule_check import fixed_times
-    from simplace.scheduling import cost_model
+    from simplace.costs.chosen_model import cost_model
+    from simplace.costs.recorded_costs import RecordedCosts
+    from simplace.importers.target import parse_target
+    from simplace.measure.measurement import MeasureOptions, measure
+    from simplace.measure.step_comparison import fixed_times
 
     program = placed.placement.program
-    narrowed = ":" in options.target and not Path(options.target).exists()
-    function = "" if narrowed or program.kind != "function" else f":{program.name.split(' ')[0]}"
-    wanted = argparse.Namespace(
-        inter_op="1", intra_op=1, steps=10, batch=options.batch, timeout=options.timeout,
-        script_arguments=options.script_arguments,
-    )  # fmt: skip
-    found = measured(wanted, f"{options.target}{function}")
+    narrowed = parse_target(options.target).function or program.kind != "function"
+    function = "" if narrowed else f":{program.name.split(' ')[0]}"
+    wanted = MeasureOptions(
+        arguments=options.script_arguments, warm_up=100, batch=options.batch, probes=True, timeout=options.timeout
+    )
+    found = measure(f"{options.target}{function}", wanted)
     step, rest = found.settings[0], cost_model("analytic", options.gpu, options.gpu_memory_fraction)
     return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
 
 
-def _run(placed: Placed, options: argparse.Namespace, inter_op: int, limits: dict[str, int]) -> Schedule:
-    from simplace.scheduling import schedule
+def _step_options(options: argparse.Namespace) -> StepOptions:
+    from simplace.executor.options import StepOptions
 
-    return schedule(
-        placed.placement,
-        inter_op=inter_op,
+    return StepOptions(
         intra_op=options.intra_op,
         cores=options.cores,
         executor=options.executor,
@@ -128,11 +135,10 @@ def _run(placed: Placed, options: argparse.Namespace, inter_op: int, limits: dic
         warm=not options.cold,
         trips=_pairs("--trips", options.trips),
         branches=_pairs("--branch", options.branch),
-        limits=limits,
     )
 
 
-def _limits(placed: Placed, settings: Any) -> dict[str, int]:
+def _limits(placed: Placed, settings: Settings) -> dict[str, int]:
     """Take the limits of logical GPUs from the machine, where it splits GPUs."""
     machine = settings.machine
     split = [limit for gpu in machine.visible_gpus for limit in machine.split_of(gpu) or (0,)]
@@ -146,13 +152,16 @@ def _pairs(option: str, texts: list[str]) -> dict[str, int]:
     pairs = {}
     for text in texts:
         name, _, number = text.rpartition("=")
-        if not name or not number.isdecimal():
+        try:
+            pairs[name] = words.whole(number)
+        except argparse.ArgumentTypeError:
+            name = ""
+        if not name:
             raise SimplaceError(f"cannot read {option} {text!r}; write a name and a whole number, such as while=20")
-        pairs[name] = int(number)
     return pairs
 
 
-def _write_files(schedule: Schedule, options: argparse.Namespace) -> None:
+def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.exports.chrome_trace import chrome_trace
     from simplace.exports.schedule_report import report
 
@@ -166,11 +175,11 @@ def _write_files(schedule: Schedule, options: argparse.Namespace) -> None:
 
 def _write(name: str, data: bytes) -> None:
     output.write(name, data)
-    print(f"wrote {name}", file=sys.stderr)
+    output.say(f"wrote {name}", sys.stderr)
 
 
-def _draw(schedule: Schedule, options: argparse.Namespace) -> None:
-    from simplace.views.placed_figures import CHARTS
+def _draw(schedule: Simulated, options: argparse.Namespace) -> None:
+    from simplace.views.figures.placed_figures import CHARTS
 
     chart = CHARTS[options.figure](schedule)
     figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.name}", options)

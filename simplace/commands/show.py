@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from simplace.targets import place
+    from simplace.api import place
 
     output.check_figure(options.output)
     output.check_writable(options.json)
@@ -42,24 +42,27 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
-    from simplace.exports.json_report import report
-    from simplace.views import summary, tables
-    from viz import to_text
+    from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
     width = output.width(out)
-    print(summary.summary(result, width, None if options.table else summary.COPIES), file=out)
+    output.say(summary.summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
+        from simplace.views.text import tables
+        from viz import to_text
+
         for placed in result.programs:
-            print(f"\n{summary.title(placed)}\n\n{to_text(tables.node_table(placed), width)}", file=out)
+            output.say(f"\n{summary.title(placed)}\n\n{to_text(tables.node_table(placed), width)}", out)
     if options.json:
+        from simplace.exports.json_report import report
+
         output.write_json(options.json, report(result))
-    print(f"\n{summary.agreement_line(result)}", file=out)
+    output.say(f"\n{summary.agreement_line(result)}", out)
 
 
 def _draw(result: Result, options: argparse.Namespace) -> None:
-    from simplace.views.placed_figures import FIGURES
+    from simplace.views.figures.placed_figures import FIGURES
 
-    drawn = words.largest(result)
+    drawn = result.largest()
     others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
     figures.write_figure(FIGURES[options.figure](drawn, figures.boxes(options)), f"{drawn.name}{others}", options)

@@ -10,6 +10,20 @@ from dataclasses import dataclass
 from math import prod
 
 from simplace.costs.cost_model import OpCall, Tensor
+from simplace.graph.op_kinds import (
+    ARGS,
+    CONSTANTS,
+    CONTROL_FLOW,
+    IDENTITIES,
+    LOOP_COND,
+    METADATA,
+    PLACEHOLDERS,
+    RECVS,
+    RETVALS,
+    SENDS,
+    VARIABLE_HANDLE,
+    VARIABLES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +38,15 @@ class Work:
 
 # Ops that hand a buffer on, read a shape, or only steer control: no arithmetic, and no byte of a tensor is touched.
 _FREE = frozenset(
-    "NoOp Const HostConst Placeholder PlaceholderWithDefault VarHandleOp VariableV2 Variable ReadVariableOp Identity "
-    "IdentityN RefIdentity StopGradient PreventGradient CheckNumericsV2 Snapshot Reshape Squeeze ExpandDims Shape "
-    "ShapeN Rank Size BroadcastGradientArgs Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit "
-    "NextIteration RefNextIteration LoopCond ControlTrigger _Arg _Retval _DeviceArg _DeviceRetval Assert "
-    "VarIsInitializedOp VariableShape EmptyTensorList TensorListReserve TensorListGetItem TensorListSetItem "
-    "TensorListPushBack TensorListPopBack TensorListLength TensorListElementShape AnonymousIterator "
-    "DestroyResourceOp IsVariableInitialized EnsureShape Empty _Send _Recv _HostSend _HostRecv".split()
-)
+    "NoOp PlaceholderWithDefault ReadVariableOp IdentityN StopGradient PreventGradient CheckNumericsV2 Snapshot "
+    "Reshape Squeeze ExpandDims ShapeN BroadcastGradientArgs ControlTrigger Assert VarIsInitializedOp VariableShape "
+    "EmptyTensorList TensorListReserve TensorListGetItem TensorListSetItem TensorListPushBack TensorListPopBack "
+    "TensorListLength TensorListElementShape AnonymousIterator DestroyResourceOp IsVariableInitialized EnsureShape "
+    "Empty".split()
+).union(
+    CONSTANTS, PLACEHOLDERS, VARIABLES, [VARIABLE_HANDLE], IDENTITIES, METADATA, CONTROL_FLOW, [LOOP_COND], ARGS,
+    RETVALS, SENDS, RECVS,
+)  # fmt: skip
 
 # FLOPs an element; functions of the exponential kind cost about what Eigen's packet approximations take.
 _UNARY: Mapping[str, float] = {

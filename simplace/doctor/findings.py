@@ -1,7 +1,7 @@
 """What goes wrong without a word, as data: one record per kind of finding.
 
-Sentences are made of them in `simplace.doctor.sentences`. Devices are spelled as the program wrote them where they are
-requests, and in short ("GPU:0") where they are devices of the run.
+What a placement alone shows is in `simplace.explain.findings`; here is what Python, the environment and a saved file
+add to it. Sentences are made of all of them in `simplace.doctor.advice`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simplace.verdicts import Level
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Say where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none)."""
-
-    rule: ClassVar[str] = ""
-    level: ClassVar[Level] = "warning"
-    source: str
-    program: str
-    nodes: tuple[str, ...]
+from simplace.explain.findings import (
+    DetourOverCpu,
+    Finding,
+    HostMemory,
+    IdleGpu,
+    Level,
+    NoKernel,
+    NoSuchDevice,
+    RequestOverruled,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +38,6 @@ class HiddenLog(Finding):
 
 
 @dataclass(frozen=True, slots=True)
-class NoSuchDevice(Finding):
-    """A request names a device that is not there, and soft placement took another without a warning.
-
-    `got` is "" for a scope around eager code, whose ops are placed one by one.
-    """
-
-    rule: ClassVar[str] = "no-such-device"
-    request: str
-    got: str
-    there: str
-
-
-@dataclass(frozen=True, slots=True)
 class BakedDevice(Finding):
     """A saved graph asks for a device that is not there; `is_refused` says that TensorFlow won't place it therefore."""
 
@@ -60,27 +45,6 @@ class BakedDevice(Finding):
     request: str
     there: str
     is_refused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NoKernel(Finding):
-    """A request could not be met, since an op has no kernel there; `instead` is a data type that has one, or ""."""
-
-    rule: ClassVar[str] = "no-kernel"
-    request: str
-    got: str
-    op: str
-    instead: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOverruled(Finding):
-    """A request gave way to that of a colocated node or resource; `because` is the reason in a sentence."""
-
-    rule: ClassVar[str] = "request-overruled"
-    request: str
-    got: str
-    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +86,7 @@ class DatasetScope(Finding):
 
 
 @dataclass(frozen=True, slots=True)
-class DetourOverCpu(Finding):
-    """Ops between GPU ops run on the CPU; `because` is the reason in a sentence."""
-
-    rule: ClassVar[str] = "detour-over-cpu"
-    ops: str
-    device: str
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostMemory(Finding):
-    """Ops run on a GPU while their int32 results live in host memory."""
-
-    rule: ClassVar[str] = "host-memory"
-    level: ClassVar[Level] = "note"
-    ops: str
-
-
-@dataclass(frozen=True, slots=True)
-class IdleGpu(Finding):
-    """No op runs on a GPU: `requests` counts the ops that asked for it and went elsewhere."""
-
-    rule: ClassVar[str] = "idle-gpu"
-    level: ClassVar[Level] = "note"
-    device: str
-    requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refused(Finding):
+class ProgramRefused(Finding):
     """TensorFlow does not place the program; `because` says which wishes clash and what would help."""
 
     rule: ClassVar[str] = "refused"
@@ -161,6 +96,6 @@ class Refused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    Refused, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation,
+    ProgramRefused, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation,
     LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
 )  # fmt: skip

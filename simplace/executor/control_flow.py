@@ -7,9 +7,20 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from simplace.errors import SimplaceError, choices
-from simplace.graph.build import CONTROL
+from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import TensorInfo
-from simplace.partition.partition import PartitionedGraph
+from simplace.graph.op_kinds import (
+    ENTERS,
+    EXITS,
+    IDENTITIES,
+    MERGES,
+    NEXT_ITERATIONS,
+    is_constant,
+    is_loop_cond,
+    is_merge,
+    is_switch,
+)
+from simplace.partition.graph_partition import PartitionedGraph
 
 LIVE, DEAD = -1, -2  # what a finished node puts out: everything, nothing; k >= 0: output k alone
 DEFAULT_TRIPS = 10
@@ -19,11 +30,11 @@ Role = Literal["enter", "exit", "next"]
 How = Literal["given", "read", "assumed"]
 
 _ROLES: Mapping[str, Role] = {
-    "Enter": "enter", "RefEnter": "enter", "Exit": "exit", "RefExit": "exit", "NextIteration": "next",
-    "RefNextIteration": "next",
+    **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
 }  # fmt: skip
-_SWITCHES = ("Switch", "RefSwitch", "_SwitchN")
-_PASSES_ON = ("Identity", "Enter", "RefEnter", "RefIdentity", "Merge", "RefMerge", "StopGradient", "PreventGradient")
+_COMPARISONS = frozenset({"Less", "LessEqual"})
+_RENAMES = IDENTITIES | ENTERS
+_PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ def control_flow(
     that starts at a constant with a constant (a step of 1 is assumed), else taken as 10 trips and "then".
     Raises `SimplaceError` for names that the graph does not have.
     """
-    reader = _Reader(graph, dict(trips or {}), dict(branches or {}))
+    reader = _ControlFlowReader(graph, dict(trips or {}), dict(branches or {}))
     found = reader.read()
     _check_names("loop", reader.trips, [loop.name for loop in found.loops])
     _check_names("predicate", reader.choices, [branch.predicate for branch in found.branches])
@@ -95,7 +106,7 @@ def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
             raise SimplaceError(f"{value} for the {what} {name!r} is not possible; it is a whole number from 0 on")
 
 
-class _Reader:
+class _ControlFlowReader:
     def __init__(self, graph: PartitionedGraph, trips: dict[str, int], branches: dict[str, int]) -> None:
         self.graph = graph
         self.trips = trips
@@ -115,10 +126,10 @@ class _Reader:
         loop_numbers: dict[int, int] = {}
         branch_numbers: dict[int, int] = {}
         for i, node in enumerate(self.graph.nodes):
-            if node.op not in _SWITCHES:
+            if not is_switch(node.op):
                 continue
             decider = self._decider(i)
-            if self.graph.nodes[decider].op == "LoopCond":
+            if is_loop_cond(self.graph.nodes[decider].op):
                 if decider not in loop_numbers:
                     loop_numbers[decider] = len(self.loops)
                     self.loops.append(self._loop(decider))
@@ -151,7 +162,7 @@ class _Reader:
 
     def _attrs(self, i: int) -> Mapping[str, object]:
         origin = self.graph.nodes[i].origin
-        return self.graph.placement.graph.attrs[origin] if origin >= 0 else {}
+        return self.graph.placed.graph.attrs[origin] if origin >= 0 else {}
 
     def _input(self, i: int, slot: int) -> int:
         """Return the node behind an input; a receive stands for what its send sends. -1: no such input."""
@@ -168,7 +179,7 @@ class _Reader:
     def _decider(self, switch: int) -> int:
         """Follow a predicate back to the node that computes it, or to the LoopCond."""
         at = self._input(switch, 1)
-        while self.graph.nodes[at].op in ("Identity", "Enter", "RefEnter") and self._input(at, 0) >= 0:
+        while self.graph.nodes[at].op in _RENAMES and self._input(at, 0) >= 0:
             at = self._input(at, 0)
         return at
 
@@ -189,8 +200,8 @@ class _Reader:
         return Loop(name, min(bounds), "read") if bounds else Loop(name, DEFAULT_TRIPS, "assumed")
 
     def _frame_name(self, condition: int) -> str:
-        for i in self._ancestors(condition, ("Merge", "RefMerge", "Enter", "RefEnter")):
-            for edge in self.graph.ins[i] if self.graph.nodes[i].op in ("Merge", "RefMerge") else ():
+        for i in self._ancestors(condition, MERGES | ENTERS):
+            for edge in self.graph.ins[i] if is_merge(self.graph.nodes[i].op) else ():
                 if edge.src in self.frame_of_enter:
                     return self.frames[self.frame_of_enter[edge.src]][0]
             if i in self.frame_of_enter:
@@ -200,16 +211,16 @@ class _Reader:
     def _bounds(self, condition: int) -> list[int]:
         """List the trip counts that the comparisons of a condition allow, where both sides start as constants."""
         bounds = []
-        for i in self._ancestors(condition, ("Less", "LessEqual", "Merge", "LogicalOr")):
+        for i in self._ancestors(condition, _COMPARISONS | MERGES | {"LogicalOr"}):
             op = self.graph.nodes[i].op
-            if op not in ("Less", "LessEqual"):
+            if op not in _COMPARISONS:
                 continue
             start, limit = (self._constant(self._input(i, slot)) for slot in (0, 1))
             if start is not None and limit is not None:
                 bounds.append(max(0, limit - start + (op == "LessEqual")))
         return bounds
 
-    def _ancestors(self, node: int, stop_at: tuple[str, ...]) -> list[int]:
+    def _ancestors(self, node: int, stop_at: frozenset[str]) -> list[int]:
         """List the nodes behind `node` by breadth; those of the kinds to stop at are listed, not passed."""
         found, seen = [node], {node}
         for i in found:
@@ -228,7 +239,7 @@ class _Reader:
         while i >= 0 and i not in seen:
             seen.add(i)
             op = self.graph.nodes[i].op
-            if op == "Const":
+            if is_constant(op):
                 value = self._attrs(i).get("value")
                 return value.value if isinstance(value, TensorInfo) else None
             if op not in _PASSES_ON:

@@ -1,6 +1,6 @@
 """What one run of a session makes of a partitioned graph: the part that its targets need, in TensorFlow's own order.
 
-Mirrors PruneForReverseReachability of tensorflow/core/graph/algorithm.cc. The order of more than eight edges out of a
+The order of more than eight edges out of a
 node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so it can only be learnt from a run.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from simplace.graph.build import CONTROL
-from simplace.partition.partition import PartEdge, PartitionedGraph
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.builder import CONTROL
+from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 
 INLINE_EDGES = 8  # EdgeSet keeps the order in which up to that many edges were added
 
@@ -24,13 +25,11 @@ def pruned(graph: PartitionedGraph, targets: Collection[str]) -> PartitionedGrap
     if not needed:
         return graph
     senders = {receive: send for send, receive in graph.receiver.items()}
-    work = list(needed)
-    while work:
-        node = work.pop()
-        before = [edge.src for edge in graph.ins[node]] + ([senders[node]] if node in senders else [])
-        work += (new := set(before) - needed)
-        needed |= new
-    needed |= set(graph.sources)
+
+    def predecessors(node: int) -> list[int]:
+        return [edge.src for edge in graph.ins[node]] + ([senders[node]] if node in senders else [])
+
+    needed = reverse_reachable(needed, predecessors) | set(graph.sources)
     number = {old: new for new, old in enumerate(sorted(needed))}
     outs = [
         tuple(

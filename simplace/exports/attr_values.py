@@ -25,7 +25,7 @@ def write_attrs(target: Any, attrs: Mapping[str, AttrValue]) -> None:
 def write_value(message: Any, value: AttrValue) -> None:
     """Fill one `AttrValue` message.
 
-    >>> from simplace.importers.protos import message_class
+    >>> from simplace.graph.protos import message_class
     >>> written = message_class("AttrValue")()
     >>> write_value(written, (DataType.DT_FLOAT, DataType.DT_INT32))
     >>> list(written.list.type)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simplace.changes import Cause, Changes, Move, ProgramChanges
+from simplace.analysis.step_times import StepTimes
+from simplace.changes.placement_changes import Changes, Move, MoveCause, ProgramChanges
 from simplace.exports.json_report import copy_report, reason_report
 from simplace.result import Result
-from simplace.step_times import StepTimes
 
 SCHEMA = "simplace/diff/1"
 
@@ -72,7 +72,7 @@ def _move(change: ProgramChanges, move: Move) -> dict[str, Any]:
     }
 
 
-def _cause(cause: Cause) -> dict[str, Any]:
+def _cause(cause: MoveCause) -> dict[str, Any]:
     return {
         "given": cause.given or None,
         "from": cause.roots[0].source,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from simplace.devices import LOCAL_TASK
+from simplace.analysis.schedule import Schedule
+from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span
-from simplace.scheduling import Schedule
 
 
 def chrome_trace(schedule: Schedule) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     events = [*_names(schedule, pids), *_spans(schedule, pids), *_flows(schedule, pids), *_counters(schedule, pids)]
     return {
         "displayTimeUnit": "ns",
-        "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name},
+        "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name, "source": "made by simplace"},
         "traceEvents": events,
     }
 

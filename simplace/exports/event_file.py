@@ -1,15 +1,18 @@
 """Write a placed graph as a TensorBoard event file, its simulated step times as run metadata.
 
+The messages and the records are TensorBoard's own, which come without TensorFlow. They are imported when a file is
+written, for they cost a third of a second.
 TensorBoard's graph page colours such a graph by device with the devices *assigned*, and by compute time. The times are
 simulated, and the tag of the metadata says so.
 """
 
 from __future__ import annotations
 
-from simplace.exports import event_protos, placed_graph_def
-from simplace.exports.record_file import records
+import io
+
+from simplace.analysis.schedule import Schedule
+from simplace.exports import placed_graph_def
 from simplace.placement.placement import Placement
-from simplace.scheduling import Schedule
 
 TAG = "simplace_simulated"
 FILE_NAME = "events.out.tfevents.{time}.simplace"  # TensorBoard looks for "tfevents", Netron for the beginning too
@@ -18,19 +21,27 @@ _VERSION = "brain.Event:2"
 
 def event_file(placement: Placement, schedule: Schedule | None, wall_time: float) -> bytes:
     """Return the file's bytes: version, graph, and the first simulated step where there is a schedule."""
-    event = event_protos.message_class("Event")
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
     events = [
-        event(wall_time=wall_time, file_version=_VERSION),
-        event(wall_time=wall_time, graph_def=placed_graph_def.binary(placement)),
+        Event(wall_time=wall_time, file_version=_VERSION),
+        Event(wall_time=wall_time, graph_def=placed_graph_def.binary(placement)),
     ]
     if schedule is not None:
         metadata = {"tag": TAG, "run_metadata": _run_metadata(placement, schedule)}
-        events.append(event(wall_time=wall_time, step=0, tagged_run_metadata=metadata))
-    return records(one.SerializeToString(deterministic=True) for one in events)
+        events.append(Event(wall_time=wall_time, step=0, tagged_run_metadata=metadata))
+    file = io.BytesIO()
+    writer = RecordWriter(file)
+    for one in events:
+        writer.write(one.SerializeToString(deterministic=True))
+    return file.getvalue()
 
 
 def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
-    message = event_protos.message_class("RunMetadata")()
+    from tensorboard.compat.proto.config_pb2 import RunMetadata
+
+    message = RunMetadata()
     by_device: dict[str, list[tuple[str, int, int]]] = {}
     for name, (start, end) in _times(schedule).items():
         node = placement.graph.ids.get(name, -1)  # a node that the cut made is not in the graph

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from simplace.analysis.schedule import Schedule
 from simplace.errors import DrawingError, SimplaceError, choices
 from simplace.exports import event_file, json_report, model_explorer, placed_graph_def
 from simplace.exports.chrome_trace import chrome_trace
 from simplace.exports.graphml import graphml
+from simplace.exports.steering import json_escaped
 from simplace.result import Placed, Result
-from simplace.scheduling import Schedule
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Format:
 
 
 def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
+    text = json_escaped(json.dumps(content, indent=1, ensure_ascii=False))
+    return (text + "\n").encode(errors="surrogatepass")
 
 
 def _graph_def(export: Export) -> bytes:

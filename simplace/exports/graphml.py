@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from simplace.explain import sentence
+from simplace.explain import reasons as why
+from simplace.explain.sentences import tell_reason
+from simplace.exports.steering import xml_escaped
 from simplace.exports.xml_text import xml_text
 from simplace.graph.interchange import to_networkx
-from simplace.placement import reasons as why
 from simplace.placement.placement import Placement
 
 
@@ -15,10 +16,10 @@ def graphml(placement: Placement) -> bytes:
     """Return the document, UTF-8; characters that XML cannot hold are replaced, and names made unique again."""
     import networkx as nx
 
-    graph = to_networkx(placement)
+    graph = to_networkx(placement.graph, placement.device)
     for i in placement.decisions:
         node = graph.nodes[placement.graph.names[i]]
-        node["because"] = sentence(placement, why.reason(placement, i))
+        node["because"] = str(tell_reason(placement, why.reason(placement, i)))
         node["line"] = placement.notes(i).at
     names = _safe_names(list(graph.nodes))
     graph = nx.relabel_nodes(graph, names)
@@ -27,7 +28,7 @@ def graphml(placement: Placement) -> bytes:
             attributes[key] = xml_text(value) if isinstance(value, str) else value
     written = BytesIO()
     nx.write_graphml_xml(graph, written, named_key_ids=True)
-    return written.getvalue()
+    return xml_escaped(written.getvalue().decode()).encode()
 
 
 def _safe_names(names: list[str]) -> dict[str, str]:

@@ -6,15 +6,15 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from simplace.comparison import Agreement
-from simplace.cut_check import CopyAgreement, Transfer
-from simplace.explain import explain_conflict, sentence
+from simplace.compare.compare_placements import Agreement
+from simplace.compare.compare_transfers import CopyAgreement, Transfer
+from simplace.explain import reasons as why
+from simplace.explain.conflict import Conflict, conflict
+from simplace.explain.sentences import tell_conflict, tell_reason
 from simplace.partition.transfers import Copy
-from simplace.placement import reasons as why
-from simplace.placement.colocation import Join, Notice
-from simplace.placement.conflict import Conflict, conflict
+from simplace.placement.colocation_graph import Join, Notice
 from simplace.placement.placement import Placement
-from simplace.refusal import Refusal
+from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
 SCHEMA = "simplace/placement/1"
@@ -48,7 +48,7 @@ def _program(placed: Placed) -> dict[str, Any]:
         "arg_devices": list(program.arg_devices),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
-        "nodes": [_node(placement, i) for i in range(2, len(placement.graph)) if i in placement.decisions],
+        "nodes": [_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "agreement": None if placed.agreement is None else _agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
@@ -73,7 +73,7 @@ def reason_report(placement: Placement, i: int) -> dict[str, Any]:
     reason = why.reason(placement, i)
     names = [field.name for field in fields(reason) if field.name not in ("node", "device")]
     found = {name: _value(placement, name, getattr(reason, name)) for name in names}
-    return {"rule": reason.rule, **found, "text": sentence(placement, reason)}
+    return {"rule": reason.rule, **found, "text": str(tell_reason(placement, reason))}
 
 
 def _value(placement: Placement, name: str, value: Any) -> Any:
@@ -170,5 +170,5 @@ def _conflict(placement: Placement, found: Conflict | None) -> dict[str, Any] | 
             for want in found.wants
         ],
         "path": [_value(placement, "path", join) for join in found.path],
-        "text": list(explain_conflict(placement)),
+        "text": list(map(str, tell_conflict(placement))),
     }

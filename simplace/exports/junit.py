@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from simplace.checks.verdicts import Problem, Verdict
+from simplace.exports.steering import xml_escaped
 from simplace.exports.xml_text import xml_text
-from simplace.verdicts import Problem, Verdict
 
 
 def junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
@@ -18,8 +19,8 @@ def junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
         for verdict in own:
             _case(suite, f"simplace.{target}", verdict)
     ElementTree.indent(root)
-    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+    written: str = ElementTree.tostring(root, encoding="unicode")
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{xml_escaped(written)}\n".encode()
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:

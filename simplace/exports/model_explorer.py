@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simplace.explain import sentence
+from simplace.explain import reasons as why
+from simplace.explain.sentences import tell_reason
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy
-from simplace.placement import reasons as why
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 
@@ -37,7 +37,7 @@ def node_data(programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[st
     """
     return {
         graph_id: {
-            "name": "device",
+            "name": "device by simplace",
             "results": {
                 node.name: {"value": _short(placed.placement, node.device), "bgColor": _colour(node.device, colours)}
                 for node in placed.placement.nodes
@@ -60,7 +60,7 @@ def _graph_ids(programs: Sequence[Placed]) -> list[str]:
 
 def _graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[str, Any]:
     placement = placed.placement
-    sizes = TensorSizes(placement)
+    sizes = TensorSizes(placement.placed)
     facts = {
         "devices": str(placement.devices),
         "soft placement": "on" if placement.soft_placement else "off",
@@ -68,9 +68,9 @@ def _graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[st
     }
     return {
         "id": graph_id,
-        "nodes": [_node(placement, i, sizes, colours) for i in range(2, len(placement.graph))],
+        "nodes": [_node(placement, i, sizes, colours) for i in placement.graph.op_ids],
         "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}},
-        "tasksData": {"edgeOverlaysDataListLeftPane": [_overlay(placement, placed.copies)]},
+        "tasksData": {"edgeOverlaysDataListLeftPane": [_overlay(placement, placed.crossing)]},
     }
 
 
@@ -112,7 +112,7 @@ def _attrs(placement: Placement, i: int) -> list[dict[str, Any]]:
     if i not in placement.decisions:
         return _pairs(said)
     reason = why.reason(placement, i)
-    said["because"] = sentence(placement, reason)
+    said["because"] = str(tell_reason(placement, reason))
     links = {
         "because of": [
             node for name in ("leader", "producer", "source", "input") if (node := _named(reason, name)) > 1
@@ -145,7 +145,6 @@ def _overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
             "label": f"{_short(placement, copy.source)} to {_short(placement, copy.target)}",
         }
         for copy in copies
-        if copy.source != copy.target and not copy.is_control
         for consumer in copy.consumers
     ]
     overlay = {"name": "copies between devices", "edgeColor": _COPY_COLOUR, "edges": edges}

@@ -11,10 +11,11 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from simplace.explain import sentence
+from simplace.explain import reasons as why
+from simplace.explain.sentences import tell_reason
 from simplace.exports.attr_values import write_attrs
-from simplace.importers import protos
-from simplace.placement import reasons as why
+from simplace.exports.steering import proto_escaped
+from simplace.graph import protos
 from simplace.placement.placement import Placement
 
 REQUESTED, BECAUSE, SOURCE = "_simplace_requested", "_simplace_because", "_simplace_line"
@@ -24,7 +25,7 @@ def graph_def(placement: Placement) -> Any:
     """Return the `GraphDef` message: nodes by id, control inputs last."""
     message = protos.message_class("GraphDef")()
     message.versions.producer = placement.program.graph.producer
-    for i in range(2, len(placement.graph)):
+    for i in placement.graph.op_ids:
         _write_node(message.node.add(), placement, i)
     return message
 
@@ -38,7 +39,7 @@ def binary(placement: Placement) -> bytes:
 def text(placement: Placement) -> bytes:
     """Return the graph in protobuf's text form, a field a line."""
     written: str = text_format.MessageToString(graph_def(placement))
-    return written.encode()
+    return proto_escaped(written).encode()
 
 
 def _write_node(message: Any, placement: Placement, i: int) -> None:
@@ -49,7 +50,7 @@ def _write_node(message: Any, placement: Placement, i: int) -> None:
     write_attrs(message.attr, graph.attrs[i])
     notes = {REQUESTED: graph.requested[i], SOURCE: placement.notes(i).at}
     if i in placement.decisions:
-        notes[BECAUSE] = sentence(placement, why.reason(placement, i))
+        notes[BECAUSE] = str(tell_reason(placement, why.reason(placement, i)))
     for key, value in notes.items():
         if value:
             message.attr[key].s = value.encode()

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simplace._version import __version__
-from simplace.verdicts import Problem, Rule
+from simplace.checks.verdicts import Problem, ProblemKind
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 5000  # GitHub keeps no more of a run
@@ -33,11 +33,11 @@ def sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[str, Any
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: ProblemKind) -> dict[str, Any]:
     return {"id": rule.id, "shortDescription": {"text": rule.title}, "help": {"text": rule.help}}
 
 
-def _result(problem: Problem, rules: Sequence[Rule], target: str, root: Path) -> dict[str, Any]:
+def _result(problem: Problem, rules: Sequence[ProblemKind], target: str, root: Path) -> dict[str, Any]:
     named = "\0".join((problem.rule.id, problem.program, problem.node, problem.node or problem.message))
     location: dict[str, Any] = {"physicalLocation": _place(problem.source or target, root)}
     if problem.node:

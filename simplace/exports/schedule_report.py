@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
-from simplace.executor.memory import Held, MemoryUse
+from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.schedule import Schedule
+from simplace.executor.options import Threads
 from simplace.executor.trace import Span
-from simplace.scheduling import Schedule
 
 SCHEMA = "simplace/schedule/1"
 
@@ -19,7 +21,7 @@ def report(schedule: Schedule) -> dict[str, Any]:
         "program": schedule.placement.program.name,
         "executor": schedule.executor,
         "costs": schedule.priced.model.name,
-        "threads": {name: getattr(threads, name) for name in threads.__slots__},
+        "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},
         "makespan": trace.makespan,
         "steps": list(trace.steps),
         "longest_chain": schedule.longest_chain,
@@ -32,7 +34,7 @@ def report(schedule: Schedule) -> dict[str, Any]:
         "width": [list(step) for step in schedule.width],
         "memory": [_memory(schedule, use) for use in schedule.memory],
         "unordered_writes": [
-            {key: schedule.placement.graph.names[getattr(pair, key)] for key in ("variable", "first", "second")}
+            {key: schedule.placed.graph.names[getattr(pair, key)] for key in ("variable", "first", "second")}
             for pair in schedule.unordered_writes
         ],
         "loops": [{"name": loop.name, "trips": loop.trips, "how": loop.how} for loop in schedule.flow.loops],

@@ -46,6 +46,10 @@ class DataType(IntEnum):
     DT_FLOAT4_E2M1FN = 33
 
 
+class TypeNumber(int):
+    """Hold the number of a type that is no plain `DataType`: a reference, or one that is not known."""
+
+
 _PUBLIC_NAMES = {"half": "float16", "float": "float32", "double": "float64"}
 _SIZES = {
     1: 4, 2: 8, 3: 4, 4: 1, 5: 2, 6: 1, 8: 8, 9: 8, 10: 1, 11: 1, 12: 1, 13: 4, 14: 2, 15: 2, 16: 2, 17: 2,
@@ -87,7 +91,9 @@ def name_in_messages(dtype: int) -> str:
     >>> name_in_messages(1), name_in_messages(119), name_in_messages(20)
     ('float', 'half_ref', 'resource')
     """
-    return _plain(dtype) + ("_ref" if is_ref(dtype) else "")
+    number = base(dtype)
+    plain = _plain(number) if number in DataType._value2member_map_ else f"unknown dtype enum ({number})"
+    return ("INVALID" if number == 0 else plain) + ("_ref" if is_ref(dtype) else "")
 
 
 def _plain(dtype: int) -> str:

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-from simplace.graph.model import Graph
-
-
-class PlacedGraph(Protocol):
-    """Offer what a placement has: its graph and the device of each node."""
-
-    @property
-    def graph(self) -> Graph:
-        """Return the graph."""
-        ...
-
-    def device(self, i: int) -> str:
-        """Return a node's full device name, "" for none."""
-        ...
+from simplace.graph.graph import Graph
 
 
-def to_networkx(placement: PlacedGraph) -> Any:
-    """Return a networkx.MultiDiGraph: nodes by name with op, requested, device; edges with slots and `control`."""
+def to_networkx(graph: Graph, device: Callable[[int], str]) -> Any:
+    """Return a networkx.MultiDiGraph: nodes by name with op, requested, device; edges with slots and `control`.
+
+    `device` returns the full device name of a node, "" for none.
+    """
     import networkx as nx
 
-    graph = placement.graph
     made = nx.MultiDiGraph()
-    for i in range(2, len(graph)):
-        made.add_node(graph.names[i], op=graph.ops[i], requested=graph.requested[i], device=placement.device(i))
+    for i in graph.op_ids:
+        made.add_node(graph.names[i], op=graph.ops[i], requested=graph.requested[i], device=device(i))
     columns = zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot, strict=True)
     for src, src_slot, dst, dst_slot in columns:
         if src > 1 and dst > 1:

@@ -64,7 +64,11 @@ class FunctionDef:
 
     `ret` maps an output argument's name to the tensor it returns ("node:out_arg:k" or an input's name),
     `control_ret` lists the nodes that must run, in the order of the proto's sorted keys.
-    `arg_attrs` holds the attributes of argument i, where there are any.
+    `arg_attrs` holds the attributes of argument i, where there are any. `needs` are the attributes that a call must
+    have for the types of arguments: the attribute; "type", "type list" or, where a type is written beside, ""; and
+    "input a" or "output b".
+    `signature_attrs` are the attributes that it declares: the name, and whether there is a default.
+    `removed_in` is the version of GraphDefs since which the function says to be deprecated, None if it does not.
     """
 
     name: str
@@ -77,12 +81,23 @@ class FunctionDef:
     attrs: Mapping[str, AttrValue]
     arg_attrs: Mapping[int, Mapping[str, AttrValue]]
     is_stateful: bool = False
+    needs: tuple[tuple[str, str, str], ...] = ()
+    signature_attrs: tuple[tuple[str, bool], ...] = ()
+    removed_in: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GraphDef:
-    """Copy one `GraphDef`: nodes in file order and the library's functions by name."""
+    """Copy one `GraphDef`: nodes in file order and the library's functions by name.
+
+    `producer`, `min_consumer` and `bad_consumers` are its versions; `library_fault` is TensorFlow's message where two
+    functions of the library have one name, `gradient_fault` that where one without a body has a gradient.
+    """
 
     nodes: tuple[NodeDef, ...]
     library: Mapping[str, FunctionDef]
     producer: int = 0
+    min_consumer: int = 0
+    bad_consumers: tuple[int, ...] = ()
+    library_fault: str = ""
+    gradient_fault: str = ""

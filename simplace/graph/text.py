@@ -16,9 +16,9 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph import dtypes
-from simplace.graph.build import CONTROL, GraphBuilder, Node, OpTypes, Origin
+from simplace.graph.builder import CONTROL, GraphBuilder, Node, OpTypes, Origin
 from simplace.graph.dtypes import DataType
-from simplace.graph.model import Graph, freeze
+from simplace.graph.graph import Graph, freeze
 from simplace.graph.node_def import AttrValue, FuncRef, NodeDef, Shape, ShapeAttr, TensorInfo
 
 _LINE = re.compile(
@@ -46,7 +46,7 @@ def to_text(graph: Graph) -> str:
     >>> to_text(parse("a = Const() @/GPU:0", lambda op, attrs: ((), (1,))))
     'a = Const() @/GPU:0'
     """
-    return "\n".join(_line_text(graph, i) for i in range(2, len(graph)))
+    return "\n".join(_line_text(graph, i) for i in graph.op_ids)
 
 
 def parse(text: str, types: OpTypes) -> Graph:

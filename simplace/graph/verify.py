@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
-from simplace.graph.build import CONTROL, SINK, SOURCE
+from simplace.graph.builder import CONTROL, SINK, SOURCE
 from simplace.graph.dtypes import base, is_ref
-from simplace.graph.model import Graph
+from simplace.graph.graph import Graph
 
 
-def verify(graph: Graph) -> None:
-    """Raise `AssertionError` with the invariant in words where the graph breaks one."""
+def verify(graph: Graph, repeats: Collection[int] = ()) -> None:
+    """Raise `AssertionError` with the invariant in words where the graph breaks one.
+
+    `repeats` are nodes whose control edges may be there several times, such as the Merge of a control loop.
+    """
     _verify_nodes(graph)
-    _verify_edges(graph)
+    _verify_edges(graph, repeats)
     _verify_inputs(graph)
 
 
@@ -26,11 +30,12 @@ def _verify_nodes(graph: Graph) -> None:
     assert not twice, f"node names are unique, but these are not: {twice}"
 
 
-def _verify_edges(graph: Graph) -> None:
+def _verify_edges(graph: Graph, repeats: Collection[int]) -> None:
     columns = (graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot)
     assert len({len(column) for column in columns}) == 1, "each column has one entry per edge"
     rows = list(zip(*columns, strict=True))
-    assert len(set(rows)) == len(rows), "no edge is there twice"
+    once = [row for row in rows if not (row[0] in repeats and row[1] == CONTROL)]
+    assert len(set(once)) == len(once), "no edge is there twice"
     for edge, (src, src_slot, dst, dst_slot) in enumerate(rows):
         what = f"edge {edge}, {src}:{src_slot} -> {dst}:{dst_slot},"
         assert 0 <= min(src, dst) <= max(src, dst) < len(graph), f"{what} joins nodes of the graph"
@@ -47,7 +52,7 @@ def _verify_edges(graph: Graph) -> None:
 
 
 def _verify_inputs(graph: Graph) -> None:
-    for node in range(2, len(graph)):
+    for node in graph.op_ids:
         slots = sorted(graph.edge_dst_slot[edge] for edge in graph.in_edges[node] if not graph.is_control(edge))
         wanted = list(range(len(graph.in_types[node])))
         assert slots == wanted, f"{graph.names[node]} has one edge into each of its {len(wanted)} inputs, not {slots}"

@@ -7,26 +7,28 @@ and nothing in the file is executed; the weights are not read.
 
 from __future__ import annotations
 
-import json
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import TargetError
+from simplace.errors import MalformedError, TargetError, UnreadableError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef
 from simplace.importers.keras_layers import Layer, UnsupportedError, call, operate
-from simplace.importers.keras_trace import Trace, Value
-from simplace.importers.program import Program
+from simplace.importers.keras_tracing import KerasTrace, Value
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
+from simplace.input_file import LARGEST_JSON, open_file, parse_json, read_members
 from simplace.kernels.table_file import version_key
+from simplace.program.program import Program
 
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
 _OPERATORS = "keras.src.ops.numpy"
 _HELP = "run the model in a script instead: simplace show script.py"
+_CONFIG = "config.json"
 Config = Mapping[str, Any]
+Reference = tuple[str, int, int]  # the name of a layer, which of its calls, which of the call's outputs
 
 
 def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
@@ -35,17 +37,18 @@ def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
     Raise `TargetError` for a file that is none, and for a model with a layer, an option or a dtype policy whose ops
     are not known here; the message names it.
     """
-    model = _config(path)
-    trace = Trace(version_key(tensorflow or ""))
+    config = _config(path)
+    trace = KerasTrace(version_key(tensorflow or ""))
     try:
+        model = _checked(config)
         outputs = _Model(trace).run(model)
+        name = str(model["config"].get("name", "model"))
     except UnsupportedError as error:
         raise TargetError(f"{path}: {error}; {_HELP}") from error
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
         raise TargetError(
-            f"{path}: config.json does not describe a model as Keras 3 does ({error!r}); {_HELP}"
+            f"{path}: config.json does not describe a model as Keras 3 does ({_shortened(repr(error))}); {_HELP}"
         ) from error
-    name = str(model["config"].get("name", "model"))
     function = trace.function(f"__inference_{name}", outputs)
     devices = tuple(
         HOST if arg.dtype in (DataType.DT_INT32, DataType.DT_STRING) else DEFAULT_DEVICE for arg in function.inputs
@@ -53,34 +56,79 @@ def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
     return [Program(name, "function", GraphDef((), {function.name: function}), function.name, arg_devices=devices)]
 
 
-def _config(path: str | Path) -> Config:
+def _config(path: str | Path) -> Any:
     try:
-        with zipfile.ZipFile(path) as archive:
-            config = json.loads(archive.read("config.json"))
-    except OSError as error:
-        raise TargetError(f"{path} cannot be read: {error.strerror or error}") from error
-    except zipfile.BadZipFile as error:
+        members = read_members(path, {_CONFIG: LARGEST_JSON})
+    except MalformedError as error:
         raise TargetError(f"{path} is no .keras file, which would be a zip; {_what(path)}") from error
-    except KeyError as error:
-        raise TargetError(f"{path} is no .keras file: config.json is missing from the zip") from error
-    except ValueError as error:
+    except UnreadableError as error:
+        raise TargetError(f"{path} cannot be read: {error}") from error
+    if _CONFIG not in members:
+        raise TargetError(f"{path} is no .keras file: config.json is missing from the zip")
+    try:
+        return parse_json(members[_CONFIG])
+    except MalformedError as error:
         raise TargetError(f"{path}: config.json is no JSON: {error}") from error
-    if not isinstance(config, Mapping) or config.get("class_name") not in _MODELS or "layers" not in config["config"]:
-        kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
-        raise TargetError(f"{path} holds a {kind}, not a Sequential or Functional model; {_HELP}")
-    return config
+    except UnreadableError as error:
+        raise TargetError(f"{path}: config.json cannot be read: {error}") from error
+
+
+def _checked(config: Any) -> Config:
+    """Return the configuration of a model; raise `UnsupportedError` for that of something else."""
+    kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
+    if isinstance(config, Mapping) and kind in _MODELS and "layers" in config["config"]:
+        return config
+    raise UnsupportedError(f"it holds a {_shortened(str(kind))}, not a Sequential or Functional model")
+
+
+def _shortened(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def _what(path: str | Path) -> str:
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         start = file.read(4)
     return "it is HDF5, the old format: load it and save it as .keras" if start == b"\x89HDF" else "save it again"
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Hold one call of a layer: its number among those of the layer, the node of the file, the tensors it takes."""
+
+    layer: Config
+    number: int
+    node: Config
+    inputs: list[Reference]
+
+
+def _in_order(calls: Sequence[_Call], made: Mapping[Reference, Value]) -> Iterator[_Call]:
+    """Yield calls round by round: in the order of the file, those whose inputs were `made` before the round began.
+
+    The caller adds to `made` what a call has made before it takes the next.
+    """
+    missing = [{reference for reference in call.inputs if reference not in made} for call in calls]
+    takers: dict[tuple[str, int], list[int]] = {}
+    for i, references in enumerate(missing):
+        for name, number in {reference[:2] for reference in references}:
+            takers.setdefault((name, number), []).append(i)
+    ready = [i for i, references in enumerate(missing) if not references]
+    while ready:
+        for i in ready:
+            yield calls[i]
+        done = [takers.pop((_name(calls[i].layer), calls[i].number), ()) for i in ready]
+        following = sorted({i for each in done for i in each})
+        for i in following:
+            missing[i] = {reference for reference in missing[i] if reference not in made}
+        ready = [i for i in following if not missing[i]]
+    if any(missing):
+        stuck = next(i for i, references in enumerate(missing) if references)
+        raise UnsupportedError(f"the inputs of layer {_name(calls[stuck].layer)!r} are not connected")
 
 
 class _Model:
     """Walk the layers of a model, and of the models inside it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: KerasTrace) -> None:
         self._trace = trace
         self._path: list[str] = []
 
@@ -125,28 +173,26 @@ class _Model:
         return values
 
     def _functional(self, config: Config, inputs: Sequence[Value]) -> list[Value]:
-        made: dict[tuple[str, int, int], Value] = {}
+        made: dict[Reference, Value] = {}
         for reference, value in zip(_references(config["input_layers"]), inputs, strict=True):
             made[reference] = value
         waiting = [
-            (layer, i, node)
+            _Call(layer, i, node, _tensors(node["args"]))
             for layer in config["layers"]
             if layer["class_name"] != "InputLayer"
             for i, node in enumerate(layer["inbound_nodes"])
         ]
-        while waiting:
-            ready = [entry for entry in waiting if all(ref in made for ref in _tensors(entry[2]["args"]))]
-            if not ready:
-                raise UnsupportedError(f"the inputs of layer {_name(waiting[0][0])!r} are not connected")
-            for layer, i, node in ready:
-                _refuse_arguments(layer, node)
-                if layer.get("module") == _OPERATORS:
-                    outputs = [self._operate(layer, [_operand(one, made) for one in node["args"]])]
-                else:
-                    outputs = self._call(layer, [made[ref] for ref in _tensors(node["args"])])
-                made.update({(_name(layer), i, k): value for k, value in enumerate(outputs)})
-            waiting = [entry for entry in waiting if entry not in ready]
+        for ready in _in_order(waiting, made):
+            made.update(self._outputs(ready, made))
         return [made[reference] for reference in _references(config["output_layers"])]
+
+    def _outputs(self, call: _Call, made: Mapping[Reference, Value]) -> dict[Reference, Value]:
+        _refuse_arguments(call.layer, call.node)
+        if call.layer.get("module") == _OPERATORS:
+            outputs = [self._operate(call.layer, [_operand(one, made) for one in call.node["args"]])]
+        else:
+            outputs = self._call(call.layer, [made[reference] for reference in call.inputs])
+        return {(_name(call.layer), call.number, k): value for k, value in enumerate(outputs)}
 
     def _call(self, layer: Config, inputs: Sequence[Value]) -> list[Value]:
         kind, name = str(layer["class_name"]), _name(layer)
@@ -186,19 +232,19 @@ def _refuse_arguments(layer: Config, node: Config) -> None:
         raise UnsupportedError(f"layer {_name(layer)!r} is called with {extra[0]}, which is not known")
 
 
-def _references(entries: Any) -> list[tuple[str, int, int]]:
+def _references(entries: Any) -> list[Reference]:
     """Read output references, which are one triple where there is one and a list of triples otherwise."""
     if entries and isinstance(entries[0], str):
         entries = [entries]
     return [(str(name), int(node), int(tensor)) for name, node, tensor in entries]
 
 
-def _operand(argument: Any, made: Mapping[tuple[str, int, int], Value]) -> Any:
+def _operand(argument: Any, made: Mapping[Reference, Value]) -> Any:
     tensors = _tensors(argument)
     return made[tensors[0]] if len(tensors) == 1 else argument
 
 
-def _tensors(arguments: Any) -> list[tuple[str, int, int]]:
+def _tensors(arguments: Any) -> list[Reference]:
     """List the tensors among a call's arguments, in order."""
     if isinstance(arguments, Mapping):
         if arguments.get("class_name") == "__keras_tensor__":

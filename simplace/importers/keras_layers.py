@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from simplace.graph.dtypes import DataType
-from simplace.importers.keras_trace import FLOAT, INT32, Trace, Value
+from simplace.importers.keras_tracing import FLOAT, INT32, KerasTrace, Value
 
 Dims = tuple[int | None, ...]
 
@@ -28,7 +28,7 @@ class Layer:
     path: str
     kind: str
     options: Mapping[str, Any]
-    trace: Trace = field(repr=False)
+    trace: KerasTrace = field(repr=False)
 
     def get(self, option: str, default: Any = None) -> Any:
         """Give an option as the file has it."""
@@ -57,7 +57,7 @@ def call(layer: Layer, inputs: Sequence[Value]) -> Value:
     return LAYERS[layer.kind](layer, inputs)
 
 
-def operate(trace: Trace, kind: str, operands: Sequence[Value | float]) -> Value:
+def operate(trace: KerasTrace, kind: str, operands: Sequence[Value | float]) -> Value:
     """Trace an operator between tensors of a functional model, such as `x + y` or `2.0 * x`."""
     if kind not in OPERATORS:
         raise UnsupportedError(f"the operation {kind}")
@@ -87,15 +87,15 @@ def activation(layer: Layer, value: Value, name: Any) -> Value:
     return ACTIVATIONS[name](layer.trace, value)
 
 
-def _one(op: str) -> Callable[[Trace, Value], Value]:
+def _one(op: str) -> Callable[[KerasTrace, Value], Value]:
     return lambda trace, x: trace.op(op, [x])
 
 
-def _scalar(trace: Trace, name: str) -> Value:
+def _scalar(trace: KerasTrace, name: str) -> Value:
     return trace.const(name, dtype=FLOAT)
 
 
-def _gelu(trace: Trace, x: Value) -> Value:
+def _gelu(trace: KerasTrace, x: Value) -> Value:
     half = trace.op("Mul", [_scalar(trace, "Gelu/mul/x"), x], "Gelu/mul", shape=x.shape)
     if trace.tensorflow and trace.tensorflow < _ERFC_SINCE:
         return _gelu_by_erf(trace, x, half)
@@ -104,14 +104,14 @@ def _gelu(trace: Trace, x: Value) -> Value:
     return trace.op("Mul", [half, trace.op("Erfc", [scaled], "Gelu/Erfc")], "Gelu/mul_2")
 
 
-def _gelu_by_erf(trace: Trace, x: Value, half: Value) -> Value:
+def _gelu_by_erf(trace: KerasTrace, x: Value, half: Value) -> Value:
     scaled = trace.op("RealDiv", [x, _scalar(trace, "Gelu/Cast/x")], "Gelu/truediv")
     erf = trace.op("Erf", [scaled], "Gelu/Erf")
     added = trace.op("AddV2", [_scalar(trace, "Gelu/add/x"), erf], "Gelu/add", shape=x.shape)
     return trace.op("Mul", [half, added], "Gelu/mul_1")
 
 
-def _silu(trace: Trace, x: Value) -> Value:
+def _silu(trace: KerasTrace, x: Value) -> Value:
     beta = _scalar(trace, "beta")
     sigmoid = trace.op("Sigmoid", [trace.op("Mul", [beta, x], "mul", shape=x.shape)])
     product = trace.op("Mul", [x, sigmoid], "mul_1")
@@ -119,20 +119,20 @@ def _silu(trace: Trace, x: Value) -> Value:
     return trace.op("IdentityN", [product, x, beta], T=(FLOAT, FLOAT, FLOAT))
 
 
-def _hard_sigmoid(trace: Trace, x: Value) -> Value:
+def _hard_sigmoid(trace: KerasTrace, x: Value) -> Value:
     added = trace.op("AddV2", [x, _scalar(trace, "Const")], "add")
     return trace.op("RealDiv", [trace.op("Relu6", [added]), _scalar(trace, "Const_1")], "truediv")
 
 
-def _hard_silu(trace: Trace, x: Value) -> Value:
+def _hard_silu(trace: KerasTrace, x: Value) -> Value:
     return trace.op("Mul", [x, _hard_sigmoid(trace, x)], "mul")
 
 
-def _mish(trace: Trace, x: Value) -> Value:
+def _mish(trace: KerasTrace, x: Value) -> Value:
     return trace.op("Mul", [x, trace.op("Tanh", [trace.op("Softplus", [x])])], "mul")
 
 
-ACTIVATIONS: Mapping[str, Callable[[Trace, Value], Value]] = {
+ACTIVATIONS: Mapping[str, Callable[[KerasTrace, Value], Value]] = {
     "elu": _one("Elu"),
     "exponential": _one("Exp"),
     "gelu": _gelu,
@@ -180,7 +180,7 @@ def _dense(layer: Layer, inputs: Sequence[Value]) -> Value:
     return activation(layer, y, layer.get("activation"))
 
 
-def _tensordot(trace: Trace, x: Value, kernel: Value, shape: Dims) -> Value:
+def _tensordot(trace: KerasTrace, x: Value, kernel: Value, shape: Dims) -> Value:
     free_rank = x.rank - 1
     types: dict[str, Any] = {"Tparams": INT32, "Tindices": INT32, "Taxis": INT32}
     with trace.scope("Tensordot"):
@@ -318,7 +318,7 @@ def _conv2d_transpose(layer: Layer, inputs: Sequence[Value]) -> Value:
     return _bias(layer, y)
 
 
-def _batch(trace: Trace, x: Value) -> Value:
+def _batch(trace: KerasTrace, x: Value) -> Value:
     """Trace `shape(x)[0]`."""
     dims = trace.op("Shape", [x], shape=(x.rank,), dtype=INT32, out_type=INT32)
     slices = [trace.const(f"strided_slice/{name}", 1) for name in ("stack", "stack_1", "stack_2")]
@@ -468,7 +468,7 @@ def _reshape(layer: Layer, inputs: Sequence[Value]) -> Value:
     return _reshape_to(layer.trace, x, wanted)
 
 
-def _reshape_to(trace: Trace, x: Value, sizes: Sequence[int]) -> Value:
+def _reshape_to(trace: KerasTrace, x: Value, sizes: Sequence[int]) -> Value:
     parts = [_batch(trace, x)]
     parts += [trace.const(f"Reshape/shape/{i}", value=size) for i, size in enumerate(sizes, 1)]
     shape = trace.op("Pack", parts, "Reshape/shape", shape=(len(parts),), N=len(parts), axis=0)

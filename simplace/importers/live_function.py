@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplace.errors import TargetError
+from simplace.graph import graph_def
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, GraphDef
-from simplace.importers import graph_def
-from simplace.importers.program import NodeNotes, Program
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
+from simplace.program.program import NodeNotes, Program
 
 _HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
 
@@ -100,6 +100,6 @@ def _line(op: Any, libraries: tuple[str, ...]) -> str:
 
 def _shapes(op: Any) -> tuple[tuple[int, ...] | None, ...]:
     return tuple(
-        None if output.shape.rank is None else tuple(-1 if size is None else size for size in output.shape)
+        None if output.shape.rank is None else tuple(-1 if size is None else size for size in output.shape.as_list())
         for output in op.outputs
     )

@@ -17,24 +17,27 @@ in, since it depends on the devices there are.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from simplace.errors import TargetError, choices
+from simplace.errors import MalformedError, TargetError, UnreadableError, choices
+from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, GraphDef
-from simplace.importers import graph_def, protos
-from simplace.importers.program import Program
+from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes, read_text
+from simplace.program.program import Program
 
 DEFAULT_DEVICE = ""
 HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
 _HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
 _DEVICE = re.compile(r"(?:^|/device:|/)(CPU|GPU)(?::(\d+))?$", re.IGNORECASE)
+_LONGEST_PATH = 10_000
 _BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 
 
@@ -46,15 +49,18 @@ def read(directory: str | Path, tags: Collection[str] | None = None) -> list[Pro
     """
     model = _message(Path(directory))
     meta = _meta_graph(model, tags, directory)
-    graph = graph_def.from_message(meta.graph_def)
+    graph = _graph(meta, directory)
     if not meta.HasField("object_graph_def"):
         name = Path(directory).resolve().name
         return [Program(name, "graph", graph, soft_placement=False)]  # a session's own default
     objects = meta.object_graph_def
-    functions = dict(_signatures(objects)) or dict(_functions(objects))
+    try:
+        functions = dict(_signatures(objects)) or dict(_functions(objects))
+    except IndexError:
+        raise TargetError(f"{directory}: its objects refer to some that are not there; save the model again") from None
     if not functions:
         raise TargetError(f"{directory} holds no function to place; save the model with signatures=...")
-    library = GraphDef((), graph.library, graph.producer)
+    library = replace(graph, nodes=())
     return [_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
 
 
@@ -63,23 +69,29 @@ def _message(directory: Path) -> Any:
         raise TargetError(f"{directory} does not exist")
     if not directory.is_dir():
         raise TargetError(f"{directory} is a file; give the SavedModel's directory, the one with {_BINARY} in it")
-    model = protos.message_class("SavedModel")()
     try:
-        if (directory / _BINARY).is_file():
-            model.ParseFromString((directory / _BINARY).read_bytes())
-        elif (directory / _TEXT).is_file():
-            text_format.Parse((directory / _TEXT).read_text(), model, descriptor_pool=protos.pool())
+        if os.path.lexists(directory / _BINARY):
+            model = protos.message_class("SavedModel").FromString(read_bytes(directory / _BINARY))
+        elif os.path.lexists(directory / _TEXT):
+            model = protos.from_text("SavedModel", read_text(directory / _TEXT, LARGEST_MODEL_TEXT))
         else:
             raise TargetError(f"{directory} is no SavedModel: {_BINARY} is missing; {_hint(directory)}")
-    except OSError as error:
-        raise TargetError(f"the SavedModel in {directory} cannot be read: {error.strerror or error}") from error
-    except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
+    except (DecodeError, MalformedError) as error:
         raise TargetError(
             f"the saved_model file in {directory} is truncated or damaged; save the model again"
         ) from error
+    except UnreadableError as error:
+        raise TargetError(f"the SavedModel in {directory} cannot be read: {error}") from error
     if not model.meta_graphs:
         raise TargetError(f"the saved_model file in {directory} has no graph in it; save the model again")
     return model
+
+
+def _graph(meta: Any, directory: str | Path) -> GraphDef:
+    try:
+        return graph_def.from_message(meta.graph_def)
+    except UnreadableError as error:
+        raise TargetError(f"the graph in {directory} cannot be read: {error}") from error
 
 
 def _hint(directory: Path) -> str:
@@ -105,10 +117,17 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
 def _signatures(objects: Any) -> Iterator[tuple[str, str]]:
     for child in objects.nodes[0].children if objects.nodes else ():
         if child.local_name == "signatures":
-            for signature in objects.nodes[child.node_id].children:
-                node = objects.nodes[signature.node_id]
+            for signature in _object(objects, child.node_id).children:
+                node = _object(objects, signature.node_id)
                 if node.WhichOneof("kind") == "bare_concrete_function":
                     yield signature.local_name, node.bare_concrete_function.concrete_function_name
+
+
+def _object(objects: Any, node_id: int) -> Any:
+    """Return an object of the object graph; raise `IndexError` for a number that none has."""
+    if node_id < 0:
+        raise IndexError(node_id)
+    return objects.nodes[node_id]
 
 
 def _functions(objects: Any) -> Iterator[tuple[str, str]]:
@@ -121,12 +140,16 @@ def _functions(objects: Any) -> Iterator[tuple[str, str]]:
 
 
 def _paths(objects: Any) -> dict[int, str]:
-    """Name every object by its shortest path of attributes, the first one in file order of several."""
+    """Name every object by its shortest path of attributes, the first one in file order of several.
+
+    A path has at most `_LONGEST_PATH` characters; objects beyond have no name and are left out.
+    """
     paths = {0: ""}
-    queue = [0]
+    queue = [0] if objects.nodes else []
     for node_id in queue:
-        for child in objects.nodes[node_id].children:
-            if child.node_id not in paths:
+        for child in _object(objects, node_id).children:
+            if child.node_id not in paths and len(paths[node_id]) + len(child.local_name) < _LONGEST_PATH:
+                _object(objects, child.node_id)
                 paths[child.node_id] = f"{paths[node_id]}.{child.local_name}".lstrip(".")
                 queue.append(child.node_id)
     return paths
@@ -135,7 +158,10 @@ def _paths(objects: Any) -> dict[int, str]:
 def _program(key: str, function: str, library: GraphDef, objects: Any, directory: str | Path) -> Program:
     if function not in library.library:
         raise TargetError(f"{directory}: the function {function} of {key!r} is missing; save the model again")
-    bound = [objects.nodes[node_id] for node_id in objects.concrete_functions[function].bound_inputs]
+    try:
+        bound = [_object(objects, node_id) for node_id in objects.concrete_functions[function].bound_inputs]
+    except IndexError:
+        raise TargetError(f"{directory}: {key!r} captures an object that is not there; save the model again") from None
     inputs = library.library[function].inputs
     free = len(inputs) - len(bound)
     if free < 0:

@@ -62,6 +62,7 @@ def write(path: str | Path) -> None:
     ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     bare = op_def_pb2.OpList(op=sorted(map(_without_documentation, ops.op), key=lambda op: op.name))
     about = _about(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info())
+    about["graph_def_version"] = tf.version.GRAPH_DEF_VERSION
     registered = kernels.get_all_registered_kernels().SerializeToString(deterministic=True)
     table_file.write(path, about, bare.SerializeToString(deterministic=True), registered)
 

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 from simplace.errors import SimplaceError
-from simplace.importers import protos
+from simplace.graph import protos
 from simplace.kernels import table_file
+from viz.names import visible
 
 
 def write_difference(table: str | Path, base: str, output: str | Path) -> None:
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
     try:
         write_difference(arguments[0], table_file.shipped_versions()[-1], arguments[1])
     except SimplaceError as error:
-        print(f"simplace.kernels.difference: {error}", file=sys.stderr)
+        print(f"simplace.kernels.difference: {visible(str(error))}", file=sys.stderr)
         return 2
     return 0
 

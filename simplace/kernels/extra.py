@@ -23,33 +23,33 @@ The op of a kernel may also be one that TensorFlow has.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import TargetError, choices
+from simplace.errors import MalformedError, TargetError, UnreadableError, choices
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.kernels.table import ArgSpec, Kernel, KernelTable, OpDef
+from simplace.input_file import read_toml
+from simplace.kernels.registry import ArgSpec, Kernel, KernelTable, OpDef
 
 _KINDS = frozenset({"string", "int", "float", "bool", "type", "shape", "tensor", "func"})
 _ARG = re.compile(r"\s*(\w+)\s*:\s*(Ref\(\s*)?(?:(\w+)\s*\*\s*)?(\w+)\s*(\))?\s*\Z")
 _ATTR = re.compile(r"\s*(\w+)\s*:\s*(list\(\s*)?(\w+|\{[^}]*\})\s*(\))?\s*(?:>=\s*-?\d+\s*)?(?:=\s*(.+?)\s*)?\Z")
 _OP_KEYS = frozenset({"name", "inputs", "outputs", "attrs", "stateful"})
+_MOST_PRIORITY = (1 << 31) - 1  # kernel_def.proto: int32
 _KERNEL_KEYS = frozenset({"op", "device", "types", "host_memory", "priority", "label"})
 
 
 def load_extra(path: str | Path) -> KernelTable:
     """Read a file of ops and kernels, to be merged with `table.with_extra(...)`; `TargetError` for a mistake in it."""
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        return parse_extra(content, Path(path).name)
-    except OSError as error:
-        raise TargetError(f"kernel file {path} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return parse_extra(read_toml(path), Path(path).name)
+    except MalformedError as error:
         raise TargetError(f"kernel file {path} is not TOML: {error}") from error
+    except UnreadableError as error:
+        raise TargetError(f"kernel file {path} cannot be read: {error}") from error
     except _MistakeError as error:
         raise TargetError(f"kernel file {path}: {error}") from error
 
@@ -101,10 +101,16 @@ def _kernel(entry: Mapping[str, Any]) -> Kernel:
         op=op,
         device_type=_text(entry, "device", where),
         label=str(entry.get("label", "")),
-        priority=int(entry.get("priority", 0)),
+        priority=_priority(entry.get("priority", 0), where),
         constraints=tuple((attr, frozenset(_type(one, where) for one in _texts(types, attr, where))) for attr in types),
         host_memory=frozenset(_texts(entry, "host_memory", where)),
     )
+
+
+def _priority(value: Any, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and -_MOST_PRIORITY <= value <= _MOST_PRIORITY:
+        return value
+    raise _MistakeError(f"{where}: priority = {value!r} must be a whole number, such as 0")
 
 
 def _arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:

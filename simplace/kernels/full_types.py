@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from simplace.graph.node_def import AttrValue
 from simplace.kernels.full_type import UNSET, FullType, is_host, of_dtype, specialize
-from simplace.kernels.table import KernelTable, with_defaults
+from simplace.kernels.registry import KernelTable, with_defaults
 
 __all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize"]
 

@@ -9,8 +9,8 @@ from itertools import product
 from simplace.errors import UnknownOpError, alternatives
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.kernels.search import DEFAULT, SYMBOLIC
-from simplace.kernels.table import Kernel, KernelTable
+from simplace.kernels.kernel_lookup import DEFAULT, SYMBOLIC
+from simplace.kernels.registry import Kernel, KernelTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     Raise `UnknownOpError`, with the closest names, for an op that the table does not know.
 
     >>> kernels = [Kernel("Foo", "GPU", constraints=(("T", frozenset({DataType.DT_HALF, DataType.DT_FLOAT})),))]
-    >>> from simplace.kernels.table import OpDef
+    >>> from simplace.kernels.registry import OpDef
     >>> [row.types for row in kernel_rows(KernelTable.from_records("t", [OpDef("Foo")], kernels), "Foo")]
     [(('T', <DataType.DT_FLOAT: 1>),), (('T', <DataType.DT_HALF: 19>),)]
     """
@@ -51,6 +51,13 @@ def closest_ops(table: KernelTable, op: str, cutoff: float = 0.6) -> list[str]:
     """List the few ops of a table whose names are most like `op`, the closest first."""
     by_lower = {name.lower(): name for name in table.op_names()}
     return [by_lower[name] for name in difflib.get_close_matches(op.lower(), by_lower, n=4, cutoff=cutoff)]
+
+
+def hint_at_op(table: KernelTable, op: str) -> str:
+    """Say what to do about an op that a graph has and nobody knows; a custom op has few namesakes."""
+    close = closest_ops(table, op, cutoff=0.8)
+    hint = f"did you mean {alternatives(close)}? else" if close else "if it is your own,"
+    return f"{hint} describe it in a file for --kernels"
 
 
 def known_op(table: KernelTable, op: str) -> str:

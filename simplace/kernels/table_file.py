@@ -12,16 +12,18 @@ import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from simplace.errors import TargetError
-from simplace.importers import protos
+from simplace.errors import MalformedError, TargetError, UnreadableError
+from simplace.graph import protos
+from simplace.input_file import MIB, parse_json, read_members
 
 SUFFIX = ".kernels.zip"
+_LIMITS = {"about.json": MIB, "ops.binpb": 64 * MIB, "kernels.binpb": 64 * MIB}
+_FOLDER = Path(__file__).with_name("data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,17 @@ class TableFile:
 def read(path: str | Path) -> TableFile:
     """Read a table file, whole or a difference; raise `TargetError` where it is none."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            about = json.loads(archive.read("about.json"))
-            ops = protos.message_class("OpList").FromString(archive.read("ops.binpb"))
-            kernels = protos.message_class("KernelList").FromString(archive.read("kernels.binpb"))
+        members = read_members(path, _LIMITS)
+        about = parse_json(members["about.json"])
+        ops = protos.message_class("OpList").FromString(members["ops.binpb"])
+        kernels = protos.message_class("KernelList").FromString(members["kernels.binpb"])
         about["name"], about["version"]
-    except OSError as error:
-        raise TargetError(f"kernel table {path} cannot be read: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, DecodeError) as error:
+    except (MalformedError, KeyError, TypeError, DecodeError) as error:
         raise TargetError(
             f"{path} is not a kernel table: {error}; make one with `python -m simplace.kernels.capture PATH`"
         ) from error
+    except UnreadableError as error:
+        raise TargetError(f"kernel table {path} cannot be read: {error}") from error
     by_op: dict[str, list[Any]] = {}
     for message in kernels.kernel:
         by_op.setdefault(message.op, []).append(message)
@@ -62,14 +64,14 @@ def write(path: str | Path, about: Mapping[str, Any], ops: bytes, kernels: bytes
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # no time of day: same bytes
 
 
-def shipped_path(version: str) -> Any:
+def shipped_path(version: str) -> Path:
     """Give the place of the file that comes with simplace for a version."""
-    return _folder().joinpath(version + SUFFIX)
+    return _FOLDER / (version + SUFFIX)
 
 
 def shipped_versions() -> tuple[str, ...]:
     """List the versions whose files come with simplace, oldest first."""
-    names = (entry.name for entry in _folder().iterdir() if entry.name.endswith(SUFFIX))
+    names = (entry.name for entry in _FOLDER.iterdir() if entry.name.endswith(SUFFIX))
     return tuple(sorted((name.removesuffix(SUFFIX) for name in names), key=version_key))
 
 
@@ -98,7 +100,3 @@ def _on_base(own: TableFile, base: TableFile) -> TableFile:
     ops = {name: message for name, message in base.ops.items() if name not in differing}
     kernels = {name: messages for name, messages in base.kernels.items() if name not in differing}
     return TableFile(own.about, {**ops, **own.ops}, {**kernels, **own.kernels})
-
-
-def _folder() -> Any:
-    return files("simplace.kernels").joinpath("data")

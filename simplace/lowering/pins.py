@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from simplace.devices import DeviceName, DeviceSet
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet
 from simplace.errors import DeviceSpecError, choices
-from simplace.graph.build import Node
-from simplace.importers.program import Pin
+from simplace.graph.builder import Node
+from simplace.program.program import Pin
 
 
 def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) -> None:

@@ -8,21 +8,24 @@ import os
 import socket
 from pathlib import Path
 
-from simplace.oracle import child, messages
+from simplace.oracle import protocol
+from simplace.oracle.child import process
+from simplace.oracle.orphan import end_with_parent
 
 
-def main(number: int) -> None:
+def main(number: int, parent: int) -> None:
     """Serve the requests that come over the socket with this file descriptor until it is closed.
 
     A request is a JSON object with "request", the path of a request file, "environment", variables to set, and
     "directory", the one to work in; it comes with file descriptors for the child's standard output and standard error.
     The answer is the child's pid, then its exit status.
     """
+    end_with_parent(parent)
     _import_tensorflow()
     request_file = _serve(socket.socket(fileno=number))
     if request_file is None:
         os._exit(0)  # to take TensorFlow down takes long, and nothing waits to be written
-    child.main(str(request_file))
+    process.main(str(request_file))
 
 
 def _serve(connection: socket.socket) -> Path | None:
@@ -42,7 +45,7 @@ def _serve(connection: socket.socket) -> Path | None:
                 os.close(theirs)
             os.chdir(request["directory"])
             os.environ.update(request["environment"])
-            os.environ[messages.FORKED_FROM] = str(own_pid)
+            os.environ[protocol.FORKED_FROM] = str(own_pid)
             return Path(request["request"])
         for descriptor in descriptors:
             os.close(descriptor)
@@ -54,7 +57,7 @@ def _import_tensorflow() -> None:
     """Import what children need; what TensorFlow prints meanwhile is of no interest."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
-    importlib.import_module("simplace.oracle.inside.run")
+    importlib.import_module("simplace.oracle.child.run_target")
     os.dup2(kept, 2)
     os.close(kept)
     os.close(nowhere)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from simplace.oracle.observation import LoggedNode
+from simplace.program.observation import LoggedNode
 
 # "I0000 00:00:1795191363.877728    5112 placer.cc:162] " since 2.19 or so; a time and a thread id, no source path
 _NEW_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d+(?:\.\d+)? +(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] ?")
@@ -23,7 +23,7 @@ _OLD_DEVICE = re.compile(r"/([cC][pP][uU]|[gG][pP][uU]):(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacementLine:
     """Hold a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
 
     `verbose` marks the "placed on:" form of VLOG, which repeats a line of the plain form.
@@ -43,7 +43,7 @@ class Executed:
     thread: int | None = None
 
 
-LogLine = Placed | Executed
+LogLine = PlacementLine | Executed
 
 
 def parse(text: str) -> tuple[LoggedNode, ...]:
@@ -78,11 +78,11 @@ def read_line(line: str) -> LogLine | None:
     if found := _EXECUTING.match(body):
         return Executed(found["name"], canonical(found["device"]), thread)
     if found := _PLACED_ON.match(body):
-        return Placed(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread, verbose=True)
+        return PlacementLine(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread, verbose=True)
     if found := _WITH_OP.match(body):
-        return Placed(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread)
+        return PlacementLine(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread)
     if found := _WITHOUT_OP.match(body):
-        return Placed(LoggedNode(found["name"], "", canonical(found["device"])), thread)
+        return PlacementLine(LoggedNode(found["name"], "", canonical(found["device"])), thread)
     return None
 
 
@@ -103,8 +103,8 @@ def _strip_prefix(line: str) -> tuple[int | None, str]:
     return None, line
 
 
-def _placed_lines(text: str) -> Iterator[tuple[str, str, Placed]]:
+def _placed_lines(text: str) -> Iterator[tuple[str, str, PlacementLine]]:
     for whole in text.splitlines():
         line = read_line(whole)
-        if isinstance(line, Placed):
+        if isinstance(line, PlacementLine):
             yield whole, _strip_prefix(whole)[1], line

@@ -1,26 +1,32 @@
 /* A TensorFlow pluggable device of type "GPU" whose memory is the host's and whose kernels never run.
  *
- * SIMPLACE_GPU_COUNT and SIMPLACE_GPU_MEMORY (bytes per device) say what TensorFlow sees. While
- * `simplace_refuse` is not zero every device allocation fails, so a graph is placed and then ends with
- * RESOURCE_EXHAUSTED before a CUDA kernel could reach the driver that is not there.
+ * SIMPLACE_GPU_COUNT and SIMPLACE_GPU_MEMORY (bytes per device) say what TensorFlow sees. TensorFlow's CUDA kernels
+ * would reach a driver that is not there. So each kernel is stopped where TensorFlow starts it, whoever asked for it (a
+ * function, a session, an eager op, a thread of a dataset): its node ends with RESOURCE_EXHAUSTED and `REFUSAL`. Only
+ * kernels that hand tensors on, copy them or keep them are let through.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+#include "tensorflow/c/kernels.h"
 #include "tensorflow/c/tf_status.h"
 
+#define REFUSAL "an emulated GPU computes nothing" /* devices.py looks for it */
 #define MAX_GPUS 256
 #define ALIGNMENT 256 /* TensorFlow aborts on tensors that are not aligned to its Eigen packets */
 
 struct SP_Stream_st { int unused; };
 struct SP_Event_st { int unused; };
 struct SP_Timer_st { int unused; };
-
-volatile int simplace_refuse = 0;
-volatile int simplace_refused = 0;
 
 static char bus_ids[MAX_GPUS][16];
 
@@ -41,12 +47,6 @@ static void allocate(const SP_Device *device, uint64_t size, int64_t memory_spac
   (void)device;
   (void)memory_space;
   memory->struct_size = SP_DEVICE_MEMORY_BASE_STRUCT_SIZE;
-  memory->opaque = NULL;
-  memory->size = 0;
-  if (simplace_refuse) {
-    simplace_refused = 1;
-    return;
-  }
   memory->opaque = aligned(size);
   memory->size = memory->opaque ? size : 0;
 }
@@ -337,6 +337,94 @@ static void destroy_timer_fns(const SP_Platform *platform, SP_TimerFns *fns) {
   (void)platform, (void)fns;
 }
 
+/* The kernels' C++ classes, as the first part of their mangled names. All need no more than memory and copies; what a
+ * RemoteCall calls is guarded like the rest. */
+static const char *const harmless[] = {
+    "N10tensorflow10ConstantOpE",        "N10tensorflow10IdentityOpE",       "N10tensorflow11IdentityNOpE",
+    "N10tensorflow11VarHandleOpE",       "N10tensorflow12RemoteCallOpE",     "N10tensorflow13TensorArrayOpE",
+    "N10tensorflow14ReadVariableOpE",    "N10tensorflow15EmptyTensorListE",  "N10tensorflow15ReadVariablesOpE",
+    "N10tensorflow15_HostConstantOpE",   "N10tensorflow16AssignVariableOpI", "N10tensorflow16ResourceHandleOpI",
+    "N10tensorflow17DestroyResourceOpE", "N10tensorflow18VarIsInitializedOpE", "N10tensorflow4NoOpE",
+    "N10tensorflow4data",                "N10tensorflow5ArgOpE",             "N10tensorflow6RecvOpE",
+    "N10tensorflow6SendOpE",             "N10tensorflow7StackOpE",           "N10tensorflow8RetvalOpE",
+    "N10tensorflow9ReshapeOpE",
+};
+
+struct done { /* std::function<void()> of libstdc++ */
+  void *held[2];
+  void *manager;
+  void (*invoke)(const struct done *);
+};
+
+typedef void compute(void *device, void *kernel, void *context);
+typedef void compute_async(void *device, void *kernel, void *context, struct done *done);
+
+/* tensorflow::PluggableDevice: its table of virtual functions, and two of them. */
+extern void *virtual_table[] __asm__("_ZTVN10tensorflow15PluggableDeviceE") __attribute__((weak));
+extern compute start __asm__("_ZN10tensorflow15PluggableDevice7ComputeEPNS_8OpKernelEPNS_15OpKernelContextE")
+    __attribute__((weak));
+extern compute_async start_async __asm__(
+    "_ZN10tensorflow15PluggableDevice12ComputeAsyncEPNS_13AsyncOpKernelEPNS_15OpKernelContextESt8functionIFvvEE")
+    __attribute__((weak));
+
+/* The mangled name of an object's class, by the C++ ABI: virtual table, the entry before it, the name therein. */
+static const char *class_of(const void *object) {
+  const char *const *type = (*(const char *const *const *const *)object)[-1];
+  return type[1] + (*type[1] == '*');
+}
+
+static int is_harmless(const void *kernel) {
+  const char *name = class_of(kernel);
+  for (size_t at = 0; at < sizeof harmless / sizeof *harmless; at++)
+    if (strncmp(name, harmless[at], strlen(harmless[at])) == 0) return 1;
+  return 0;
+}
+
+static void refuse(void *context) {
+  TF_Status *status = TF_NewStatus();
+  TF_SetStatus(status, TF_RESOURCE_EXHAUSTED, REFUSAL);
+  TF_OpKernelContext_Failure(context, status); /* a TF_OpKernelContext is an OpKernelContext */
+  TF_DeleteStatus(status);
+}
+
+static void start_if_harmless(void *device, void *kernel, void *context) {
+  if (is_harmless(kernel)) {
+    start(device, kernel, context);
+  } else {
+    refuse(context);
+  }
+}
+
+static void start_async_if_harmless(void *device, void *kernel, void *context, struct done *done) {
+  if (is_harmless(kernel)) {
+    start_async(device, kernel, context, done);
+  } else {
+    refuse(context);
+    done->invoke(done);
+  }
+}
+
+static int replace(void *old, void *new) {
+  Dl_info info;
+  const ElfW(Sym) *symbol = NULL;
+  if (!dladdr1(virtual_table, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return 0;
+  for (size_t at = 0; at < symbol->st_size / sizeof(void *); at++) {
+    if (virtual_table[at] != old) continue;
+    uintptr_t page = (uintptr_t)&virtual_table[at] & -(uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t length = (uintptr_t)(&virtual_table[at] + 1) - page;
+    if (mprotect((void *)page, length, PROT_READ | PROT_WRITE) != 0) return 0;
+    virtual_table[at] = new;
+    return 1;
+  }
+  return 0;
+}
+
+/* Take the place of the functions by which TensorFlow starts the kernels of a pluggable device. */
+static int guard_kernels(void) {
+  return virtual_table && start && start_async && replace((void *)start, (void *)start_if_harmless) &&
+         replace((void *)start_async, (void *)start_async_if_harmless);
+}
+
 static void destroy_platform(SP_Platform *platform) { (void)platform; }
 
 static void destroy_platform_fns(SP_PlatformFns *fns) { (void)fns; }
@@ -369,5 +457,9 @@ __attribute__((visibility("default"))) void SE_InitPlugin(SE_PlatformRegistratio
 
   params->destroy_platform = destroy_platform;
   params->destroy_platform_fns = destroy_platform_fns;
-  ok(status);
+  if (guard_kernels()) {
+    ok(status);
+  } else {
+    TF_SetStatus(status, TF_UNIMPLEMENTED, "this TensorFlow starts kernels in a way that simplace does not know");
+  }
 }

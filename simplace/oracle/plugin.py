@@ -5,43 +5,39 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import platform
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from simplace.errors import ProgramError
+from simplace.oracle.cache import cache_folder, find_file, keep_file
+from simplace.oracle.orphan import run_with_parent
+from simplace.oracle.scratch import scratch_folder
 
 _SOURCE = Path(__file__).with_name("plugin.c")
+_LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 _LIBRARIES = ("libtensorflow_cc.so.2", "libtensorflow_framework.so.2")
 
 
-def cache_directory() -> Path:
-    """Give the directory that simplace keeps what it built in; make it if need be."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    directory = Path(base, "simplace")
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProgramError(
-            f"{directory} can't be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
-        ) from error
-    return directory
-
-
 def build(tensorflow_version: str) -> Path:
-    """Give the path of the plugin for the installed TensorFlow, and compile it if it is not in the cache.
+    """Return the path of the plugin for the installed TensorFlow; compile it if the cache has none that is whole.
 
-    Raise `ProgramError` if there is no C compiler, or if it fails.
+    Raise `ProgramError` if there is no C compiler, if it fails, or if what it made cannot be loaded.
     """
-    tensorflow = _tensorflow_directory()
-    key = hashlib.sha256(_SOURCE.read_bytes() + str(tensorflow).encode()).hexdigest()[:12]
-    built = cache_directory() / f"gpus-{tensorflow_version}-{key}.so"
-    if not built.exists():
-        _compile(compiler(), tensorflow, built)
-    return built
+    tensorflow = tensorflow_folder()
+    made_for = f"gpus-{tensorflow_version}-{build_key(_SOURCE.read_bytes())}"
+    return find_file(made_for, ".so") or _compiled(compiler(), tensorflow, made_for)
+
+
+def build_key(*parts: bytes) -> str:
+    """Return a hash of the installed TensorFlow, of this system, and of what else something is made of."""
+    tensorflow = tensorflow_folder()
+    libraries = [tensorflow / name for name in _LIBRARIES]
+    found = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in libraries if path.exists()]
+    made_for = (str(tensorflow), found, platform.machine(), platform.libc_ver(), parts)
+    return hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
 
 
 def compiler() -> list[str]:
@@ -70,21 +66,31 @@ def command(compiler: list[str], tensorflow: Path, output: Path) -> list[str]:
     return [*compiler, *options, str(_SOURCE), "-o", str(output), *libraries]
 
 
-def _compile(compiler: list[str], tensorflow: Path, output: Path) -> None:
-    """Compile into a file beside `output`, then move it there, so that no other process sees half of it."""
-    with tempfile.TemporaryDirectory(dir=output.parent) as scratch:
-        partial = Path(scratch, output.name)
-        line = command(compiler, tensorflow, partial)
-        environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": scratch}  # zig would leave 100 MB in the user's cache
-        try:
-            result = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
-        except OSError as error:
-            raise ProgramError(f"the C compiler {compiler[0]!r} can't be started ({error}); see $CC") from error
+def _compiled(compiler: list[str], tensorflow: Path, made_for: str) -> Path:
+    """Compile, and keep what can be loaded."""
+    if shutil.which(compiler[0]) is None:
+        raise ProgramError(f"the C compiler {compiler[0]!r} is no program that can be started; see $CC")
+    with scratch_folder(cache_folder()) as scratch:
+        library = Path(scratch, "gpus.so")
+        line = command(compiler, tensorflow, library)
+        environment = {**os.environ, "TMPDIR": scratch, "ZIG_GLOBAL_CACHE_DIR": scratch}  # zig would leave 100 MB
+        result = run_with_parent(line, environment)
         if result.returncode:
             raise ProgramError(
                 f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: {_complaint(result.stderr)}"
             )
-        os.replace(partial, output)
+        _require_loadable(library, compiler)
+        return keep_file(library, made_for, ".so")
+
+
+def _require_loadable(library: Path, compiler: list[str]) -> None:
+    """Load the library in a process of its own, which it may end."""
+    result = run_with_parent([sys.executable, "-c", _LOAD, str(library)], os.environ)
+    if result.returncode:
+        raise ProgramError(
+            f"the GPU plugin that the C compiler {shlex.join(compiler)} made can't be loaded: "
+            f"{_complaint(result.stderr)}; set CC to another compiler"
+        )
 
 
 def _complaint(output: str) -> str:
@@ -92,7 +98,8 @@ def _complaint(output: str) -> str:
     return next((line for line in lines if "error" in line.lower()), lines[-1])
 
 
-def _tensorflow_directory() -> Path:
+def tensorflow_folder() -> Path:
+    """Return the folder of the installed TensorFlow; raise `ProgramError` where there is none."""
     spec = importlib.util.find_spec("tensorflow")
     if spec is None or spec.origin is None:
         raise ProgramError("TensorFlow is not installed in this Python: pip install tensorflow")

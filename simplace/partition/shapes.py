@@ -6,27 +6,34 @@ from math import prod
 
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape, ShapeAttr, TensorInfo
-from simplace.placement.placement import Placement
+from simplace.graph.op_kinds import (
+    CONTROL_FLOW,
+    IDENTITIES,
+    RETVALS,
+    is_constant,
+    is_loop_cond,
+    is_placeholder,
+    is_variable,
+)
+from simplace.program.placed_graph import PlacedGraph
 
 # Ops that hand input 0 on unchanged: the nodes that lowering and inlining invent have no notes of their own.
-_HANDS_ON = frozenset(
-    "Identity RefIdentity Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit NextIteration "
-    "RefNextIteration _Retval _DeviceRetval".split()
-)
+_HANDS_ON = CONTROL_FLOW | IDENTITIES | RETVALS
 
 
 class TensorSizes:
     """Answer for every output of a placed graph; an answer is looked up once."""
 
-    def __init__(self, placement: Placement) -> None:
-        self._placement = placement
-        self._has_notes = bool(placement.program.notes)
+    def __init__(self, placed: PlacedGraph) -> None:
+        self._placed = placed
+        self._has_notes = bool(placed.program.notes)
         self._known: dict[tuple[int, int], Shape] = {}
+        self._alike: dict[tuple[str, int, int], list[int | None]] = {}
 
     def shape(self, node: int, slot: int) -> Shape:
         """Return the shape of an output, None for unknown rank, -1 for an unknown dimension."""
         chain: list[tuple[int, int]] = []
-        graph = self._placement.graph
+        graph = self._placed.graph
         while (node, slot) not in self._known:
             chain.append((node, slot))
             own = self._own_shape(node, slot)
@@ -47,27 +54,42 @@ class TensorSizes:
     def size(self, node: int, slot: int) -> int | None:
         """Return the bytes of an output, None where its type or shape leaves them open."""
         shape = self.shape(node, slot)
-        element = dtypes.size(self._placement.graph.out_types[node][slot])
+        element = dtypes.size(self._placed.graph.out_types[node][slot])
         if shape is None or element is None or any(dim < 0 for dim in shape):
             return None
         return prod(shape) * element
 
+    def output_sizes(self, node: int) -> list[int | None]:
+        """Return the bytes of each output whose type has a size; looked up once for nodes that say the same."""
+        graph = self._placed.graph
+        types = graph.out_types[node]
+        if self._has_notes or graph.ops[node] in _HANDS_ON:
+            return self._output_sizes(node, types)
+        key = (graph.ops[node], id(graph.attrs[node]), id(types))  # the graph keeps both
+        found = self._alike.get(key)
+        if found is None:
+            found = self._alike[key] = self._output_sizes(node, types)
+        return found
+
+    def _output_sizes(self, node: int, types: tuple[int, ...]) -> list[int | None]:
+        return [self.size(node, slot) for slot, dtype in enumerate(types) if dtypes.size(dtype) is not None]
+
     def _own_shape(self, node: int, slot: int) -> Shape:
-        graph = self._placement.graph
+        graph = self._placed.graph
         if self._has_notes and not graph.origins[node].made_by:
-            shapes = self._placement.notes(node).shapes
+            shapes = self._placed.notes(node).shapes
             if slot < len(shapes):
                 return shapes[slot]
-        if graph.ops[node] == "LoopCond":
+        if is_loop_cond(graph.ops[node]):
             return ()
         attrs = graph.attrs[node]
         stated = attrs.get("_output_shapes")
         if isinstance(stated, tuple) and slot < len(stated):
             value = stated[slot]
             return value.dims if isinstance(value, ShapeAttr) else None
-        value = attrs.get("value") if graph.ops[node] == "Const" else attrs.get("shape")
+        value = attrs.get("value") if is_constant(graph.ops[node]) else attrs.get("shape")
         if isinstance(value, TensorInfo):
             return value.shape
-        is_input = graph.ops[node] in ("Placeholder", "VariableV2", "Variable")
+        is_input = is_placeholder(graph.ops[node]) or is_variable(graph.ops[node])
         dims: Shape = value.dims if is_input and isinstance(value, ShapeAttr) else None
         return dims

@@ -8,20 +8,24 @@ task, to the device of its first consumer there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
 
 from simplace.graph import dtypes
-from simplace.graph.build import CONTROL
+from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
+from simplace.graph.graph import Graph
 from simplace.graph.node_def import Shape
-from simplace.kernels.search import memory_types
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.tasks import Location
-from simplace.placement.placement import Placement
+from simplace.partition.worker_graphs import Location
+from simplace.program.placed_graph import PlacedGraph
 
-_SOURCE = 0
 _SHARED = -1
+_LAST_SLOT = (1 << 32) - 1  # what a control edge counts as where edges are sorted by slot
+
+_Sides = tuple[tuple[bool, ...], tuple[bool, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,103 +54,186 @@ class Copy:
 
 
 class MemoryTypes:
-    """Say which inputs and outputs of placed nodes live in host memory though their node runs on a device."""
+    """Say which inputs and outputs of placed nodes live in host memory though their node runs on a device.
 
-    def __init__(self, placement: Placement) -> None:
-        self._graph = placement.graph
-        self._table = placement.groups.support.table
-        self._devices = placement.devices.by_name
-        self._placement = placement
-        self._known: dict[tuple[str, int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
+    `special` says of each node whether any of its own does, `cpus` has the names of the devices that have no other.
+    """
 
-    def of(self, node: int) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+    def __init__(self, placed: PlacedGraph) -> None:
+        graph = placed.graph
+        self._host_memory = placed.host_memory
+        self._devices = placed.devices.by_name
+        self.cpus = frozenset(device.name for device in placed.devices if device.type == "CPU")
+        known: dict[tuple[str, int, str], _Sides | None] = {}  # the graph keeps its attributes, and nodes share them
+        self._sides: list[_Sides] = []
+        for node, key in enumerate(zip(graph.ops, map(id, graph.attrs), placed.device_of, strict=True)):
+            if key not in known:
+                known[key] = self._look_up(key[0], key[2], graph.attrs[node])
+            self._sides.append(known[key] or (_by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])))
+        self.special = [True in inputs or True in outputs for inputs, outputs in self._sides]
+
+    def of(self, node: int) -> _Sides:
         """Return (inputs in host memory, outputs in host memory)."""
-        graph = self._graph
-        op, attrs, device = graph.ops[node], graph.attrs[node], self._placement.device(node)
-        key = (op, id(attrs), device)  # the graph keeps its attributes, and nodes share them
-        found = self._known.get(key)
-        if found is None:
-            on = self._devices.get(device)
-            if on is None or self._table.op(op) is None:
-                return _by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])
-            found = self._known[key] = memory_types(self._table, op, on.type, attrs)
-        return found
+        return self._sides[node]
+
+    def _look_up(self, op: str, device: str, attrs: Mapping[str, Any]) -> _Sides | None:
+        """Return what the kernel says, None for an op without one."""
+        on = self._devices.get(device)
+        return None if on is None else self._host_memory(op, on.type, attrs)
 
 
-@dataclass(frozen=True, slots=True)
+class CopyColumns(Sequence[Copy]):
+    """List copies, each a record that is made when it is asked for; what sums need of all of them stands in columns."""
+
+    def __init__(
+        self,
+        slots: Sequence[int],
+        sources: Sequence[str],
+        targets: Sequence[str],
+        sizes: Sequence[int | None],
+        tensor: Callable[[int], str],
+        record: Callable[[int], Copy],
+    ) -> None:
+        self.slots = slots
+        self.sources = sources
+        self.targets = targets
+        self.sizes = sizes
+        self.tensor = tensor
+        self.record = record
+
+    @classmethod
+    def of(cls, copies: Sequence[Copy]) -> CopyColumns:
+        """Return the columns of records that are there already."""
+        rows = [(copy.slot, copy.source, copy.target, copy.size) for copy in copies]
+        slots, sources, targets, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return cls(slots, sources, targets, sizes, lambda i: copies[i].tensor, copies.__getitem__)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def __iter__(self) -> Iterator[Copy]:
+        return map(self.record, range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Copy: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Copy]: ...
+
+    def __getitem__(self, index: int | slice) -> Copy | list[Copy]:
+        found = range(len(self))[index]
+        return self.record(found) if isinstance(found, int) else [self.record(i) for i in found]
+
+    def between_devices(self) -> list[int]:
+        """Return the numbers of the copies that the function of that name would list."""
+        rows = zip(self.slots, self.sources, self.targets, strict=True)
+        return [i for i, (slot, source, target) in enumerate(rows) if source != target and slot != CONTROL]
+
+
+def between_devices(copies: Iterable[Copy]) -> list[Copy]:
+    """List the copies that carry a tensor to another device, not order alone, nor to another memory of one device."""
+    return [copy for copy in copies if copy.source != copy.target and not copy.is_control]
+
+
+@dataclass(frozen=True)
 class Transfers:
-    """Hold the transfers of a graph; `of_edge` maps the edges that need one to its number."""
+    """Hold the transfers of a graph: (producer, output slot, whether to host memory) and the edges of each."""
 
-    copies: tuple[Copy, ...]
-    of_edge: Mapping[int, int]
+    placed: PlacedGraph
+    memory: MemoryTypes
+    sent: Sequence[tuple[int, int, bool]]
+    edges: Sequence[Sequence[int]]
+
+    @cached_property
+    def copies(self) -> tuple[Copy, ...]:
+        """Return a record of each transfer."""
+        return tuple(self.columns)
+
+    @cached_property
+    def of_edge(self) -> Mapping[int, int]:
+        """Map the edges that need a transfer to its number."""
+        return {edge: i for i, edges in enumerate(self.edges) for edge in edges}
+
+    @cached_property
+    def columns(self) -> CopyColumns:
+        """Return the transfers in columns."""
+        devices, edge_dst, size = self.placed.device_of, self.placed.graph.edge_dst, self._sizes.size
+        return CopyColumns(
+            [slot for _, slot, _ in self.sent],
+            [devices[producer] for producer, _, _ in self.sent],
+            [devices[edge_dst[edges[0]]] for edges in self.edges],
+            [0 if slot == CONTROL else size(producer, slot) for producer, slot, _ in self.sent],
+            self._tensor,
+            self._record,
+        )
+
+    @cached_property
+    def _sizes(self) -> TensorSizes:
+        return TensorSizes(self.placed)
+
+    def _tensor(self, i: int) -> str:
+        producer, slot, _ = self.sent[i]
+        name = self.placed.graph.names[producer]
+        return f"^{name}" if slot == CONTROL else f"{name}:{slot}"
+
+    def _record(self, i: int) -> Copy:
+        graph, devices = self.placed.graph, self.placed.device_of
+        producer, slot, to_host = self.sent[i]
+        consumers = [graph.edge_dst[edge] for edge in self.edges[i]]
+        source, target = devices[producer], devices[consumers[0]]
+        ends = tuple(dict.fromkeys(node for node in consumers if devices[node] == target))
+        if slot == CONTROL:
+            return Copy(producer, slot, self._tensor(i), source, target, "float32", (0,), 0, ends)
+        return Copy(
+            producer,
+            slot,
+            self._tensor(i),
+            source,
+            target,
+            dtypes.name(graph.out_types[producer][slot]),
+            self._sizes.shape(producer, slot),
+            self.columns.sizes[i],
+            ends,
+            "host" if source in self.memory.cpus or self.memory.of(producer)[1][slot] else "device",
+            "host" if to_host else "device",
+        )
 
 
-def transfers(placement: Placement, location: Location = str) -> Transfers:
+def transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes.
 
     `location` says of a device which subgraph its nodes go to: nodes of one subgraph on different devices send nothing.
     """
-    graph = placement.graph
-    memory = MemoryTypes(placement)
-    cpus = {device.name for device in placement.devices if device.type == "CPU"}
-    devices = [placement.device(node) for node in range(len(graph))]
-    places = devices if location is str else [location(device) for device in devices]
+    graph, devices = placed.graph, placed.device_of
+    memory = MemoryTypes(placed)
+    special = memory.special
+    place_of = {device: location(device) for device in set(devices)}
+    on_cpu = {device: device in memory.cpus for device in place_of}
+    src, src_slot, dst, dst_slot = graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot
+    out_types = graph.out_types
     found: dict[tuple[int, int, str, bool, int], list[int]] = {}
-    for node in range(2, len(graph)):
-        here, place = devices[node], places[node]
-        if not here:
-            continue
-        on_cpu = here in cpus
-        if on_cpu and all(places[graph.edge_src[edge]] in (place, "") for edge in graph.in_edges[node]):
-            continue
-        controls = sorted(e for e in graph.in_edges[node] if graph.is_control(e))
-        for edge in (*graph.data_in_edges(node), *controls):
-            source, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
-            there = devices[source]
-            if source == _SOURCE or not there or (places[source] == place and here != there):
+    for edge in _by_consumer(graph):
+        source, node, slot = src[edge], dst[edge], src_slot[edge]
+        there, here = devices[source], devices[node]
+        if here == there:
+            if slot == CONTROL or not (special[source] or special[node]):
                 continue
-            to_host = on_cpu or (slot != CONTROL and memory.of(node)[0][graph.edge_dst_slot[edge]])
-            if here == there and (on_cpu or slot == CONTROL or memory.of(source)[1][slot] == to_host):
+            to_host = memory.of(node)[0][dst_slot[edge]]
+            if not here or on_cpu[here] or memory.of(source)[1][slot] == to_host:
                 continue
-            own = edge if slot != CONTROL and dtypes.is_ref(graph.out_types[source][slot]) else _SHARED
-            found.setdefault((source, slot, place, to_host, own), []).append(edge)
-    sizes = TensorSizes(placement)
-    made = tuple(
-        _copy(placement, sizes, memory, cpus, source, slot, to_host, [graph.edge_dst[edge] for edge in edges])
-        for (source, slot, _, to_host, _), edges in found.items()
-    )
-    return Transfers(made, {edge: i for i, edges in enumerate(found.values()) for edge in edges})
+        elif not here or not there or place_of[here] == place_of[there]:
+            continue
+        else:
+            to_host = on_cpu[here] or (slot != CONTROL and memory.of(node)[0][dst_slot[edge]])
+        own = edge if slot != CONTROL and dtypes.is_ref(out_types[source][slot]) else _SHARED
+        found.setdefault((source, slot, place_of[here], to_host, own), []).append(edge)
+    return Transfers(placed, memory, [(key[0], key[1], key[3]) for key in found], list(found.values()))
 
 
-def _copy(
-    placement: Placement,
-    sizes: TensorSizes,
-    memory: MemoryTypes,
-    cpus: set[str],
-    producer: int,
-    slot: int,
-    to_host: bool,
-    consumers: list[int],
-) -> Copy:
-    graph = placement.graph
-    name, source, target = graph.names[producer], placement.device(producer), placement.device(consumers[0])
-    ends = tuple(dict.fromkeys(node for node in consumers if placement.device(node) == target))
-    if slot == CONTROL:
-        return Copy(producer, slot, f"^{name}", source, target, "float32", (0,), 0, ends)
-    from_host = source in cpus or memory.of(producer)[1][slot]
-    return Copy(
-        producer,
-        slot,
-        f"{name}:{slot}",
-        source,
-        target,
-        dtypes.name(graph.out_types[producer][slot]),
-        sizes.shape(producer, slot),
-        sizes.size(producer, slot),
-        ends,
-        "host" if from_host else "device",
-        "host" if to_host else "device",
-    )
+def _by_consumer(graph: Graph) -> Sequence[int]:
+    """List the edges by the node they lead to: data by slot, then control, the oldest first."""
+    keys = [(node << 32) + (slot & _LAST_SLOT) for node, slot in zip(graph.edge_dst, graph.edge_dst_slot, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _by_dtype(types: tuple[int, ...]) -> tuple[bool, ...]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from simplace.devices import Device, DeviceName, DeviceSet
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import Device, DeviceSet
 from simplace.placement.kernel_support import Types
 
 

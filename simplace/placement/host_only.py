@@ -5,20 +5,15 @@ Mirrors AddHostOnlyDataTypesConstraints (tensorflow/core/common_runtime/colocati
 
 from __future__ import annotations
 
-from simplace.graph.build import CONTROL
+from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, base
-from simplace.graph.model import Graph
+from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import CONTROL_FLOW, IDENTITIES, PARTITIONED_CALLS, RETVALS, SYMBOLIC_GRADIENT
 from simplace.kernels.full_type import FullType, is_host
-from simplace.kernels.table import KernelTable
-from simplace.placement.colocation import ColocationGroups
-from simplace.placement.type_inference import infer_types
+from simplace.kernels.registry import KernelTable
+from simplace.placement.colocation_graph import ColocationGroups
 
-_PASS_THROUGH = frozenset(
-    """
-    _Retval _DeviceRetval Identity RefIdentity Switch _SwitchN RefSwitch Merge RefMerge _XlaMerge Enter RefEnter
-    Exit RefExit NextIteration RefNextIteration PartitionedCall StatefulPartitionedCall SymbolicGradient
-    """.split()
-)
+_PASS_THROUGH = RETVALS | IDENTITIES | CONTROL_FLOW | PARTITIONED_CALLS | {SYMBOLIC_GRADIENT}
 _LIST_OPS = frozenset(
     """
     TensorListReserve TensorListFromTensor EmptyTensorList TensorListSplit TensorListScatter TensorListScatterV2
@@ -36,7 +31,7 @@ def keep_host_only_variants(groups: ColocationGroups) -> None:
     if not with_variant:
         return
     types = _FullTypes(graph, groups.support.table)
-    for node in range(2, len(graph)):
+    for node in graph.op_ids:
         if graph.in_types[node] not in with_variant:
             continue
         if all(kind == "CPU" for kind, _ in groups.types(node)):
@@ -56,6 +51,8 @@ class _FullTypes:
     def has_host_output(self, node: int) -> bool:
         """Say whether any output holds what must stay in host memory."""
         if self._types is None:
+            from simplace.placement.type_inference import infer_types
+
             self._types = infer_types(self._graph, self._table)
         return any(map(is_host, self._types[node].args))
 

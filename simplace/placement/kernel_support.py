@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simplace.devices import DeviceName, DeviceSet
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet
 from simplace.graph.dtypes import DataType
-from simplace.kernels.search import supported_device_types
-from simplace.kernels.table import Kernel, KernelTable
+from simplace.kernels.kernel_lookup import supported_device_types
+from simplace.kernels.registry import Kernel, KernelTable
 
 Types = tuple[tuple[str, int], ...]  # (device type, kernel priority), best first
 

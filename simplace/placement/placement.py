@@ -1,20 +1,22 @@
-"""A placed graph: a device for every node, and the record of how each was decided."""
+"""A placement: the graph that the placer placed, and the evidence of how each node got its device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from simplace.devices import Device, DeviceSet
-from simplace.graph.model import Graph
-from simplace.importers.program import NodeNotes, Program
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import Device, DeviceSet
+from simplace.errors import SimplaceError
+from simplace.graph.graph import Graph
+from simplace.kernels.kernel_lookup import host_memory
 from simplace.placement.candidates import Candidates
-from simplace.placement.colocation import ColocationGroups, Join
+from simplace.placement.colocation_graph import ColocationGroups, Join
 from simplace.placement.rules import Rule
-from simplace.refusal import Refusal
-
-_NO_NOTES = NodeNotes()
+from simplace.program.placed_graph import PlacedGraph, PlacedNode
+from simplace.program.program import NodeNotes, Program
+from simplace.program.status import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +32,16 @@ class Decision:
     candidates: Candidates | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedNode:
-    """View one node of a placement: TensorFlow's name, op, devices, and the user's own line ("" if unknown)."""
-
-    id: int
-    name: str
-    op: str
-    requested: str
-    device: str
-    source: str
-
-
 @dataclass(frozen=True)
 class Placement:
-    """Hold the placement of one program.
+    """Record of how the placer placed one program.
 
     `decisions` maps node ids to decisions; a refused placement lacks the nodes that were not reached. `order` lists
-    node ids in the order in which TensorFlow decides and logs them. `default` is the placer's default device.
+    node ids in the order in which TensorFlow decides and logs them. `default` is the placer's default device. The graph
+    is that of the colocation groups: no other one can be put beside the evidence.
     """
 
     program: Program
-    graph: Graph
     devices: DeviceSet
     default: Device | None
     soft_placement: bool
@@ -59,6 +49,25 @@ class Placement:
     decisions: dict[int, Decision]
     order: list[int]
     refusal: Refusal | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """Return the graph that was placed."""
+        return self.groups.graph
+
+    @cached_property
+    def placed(self) -> PlacedGraph:
+        """Return the graph with its devices, without the evidence."""
+        return PlacedGraph(
+            self.program, self.graph, self.devices, partial(host_memory, self.groups.support.table), self.node_devices,
+        )  # fmt: skip
+
+    def runnable(self) -> PlacedGraph:
+        """Return the graph with its devices; raise `SimplaceError` where TensorFlow refuses the placement."""
+        if self.refusal is not None:
+            first = self.refusal.message.splitlines()[0]
+            raise SimplaceError(f"{self.program.name} cannot run, since TensorFlow refuses to place it: {first}")
+        return self.placed
 
     @cached_property
     def rank(self) -> dict[int, int]:
@@ -82,25 +91,36 @@ class Placement:
     @property
     def nodes(self) -> list[PlacedNode]:
         """List the placed nodes by id."""
-        return [self.node(i) for i in range(2, len(self.graph)) if i in self.decisions]
+        return self.placed.nodes
 
     def node(self, i: int) -> PlacedNode:
         """View one node by id."""
-        graph = self.graph
-        device = self.decisions[i].device if i in self.decisions else ""
-        return PlacedNode(i, graph.names[i], graph.ops[i], graph.requested[i], device, self.notes(i).at)
+        return self.placed.node(i)
 
     def notes(self, i: int) -> NodeNotes:
         """Return what the program's author would want to know of a node."""
-        origin = self.graph.origins[i]
-        return self.program.notes.get(origin.function, {}).get(origin.name, _NO_NOTES)
+        return self.placed.notes(i)
 
     def device(self, i: int) -> str:
         """Return the full device name of a node, "" if placement never reached it."""
         return self.decisions[i].device if i in self.decisions else ""
 
+    @cached_property
+    def node_devices(self) -> list[str]:
+        """List the full device name of each node by id, "" where there is none."""
+        devices = [""] * len(self.graph)
+        for node, decision in self.decisions.items():
+            devices[node] = decision.device
+        return devices
+
     def __iter__(self) -> Iterator[PlacedNode]:
         return iter(self.nodes)
 
     def __str__(self) -> str:
-        return "\n".join(f"{node.name}: ({node.op}): {node.device}" for node in self.nodes)
+        return str(self.placed)
+
+
+def granted(placement: Placement, node: int) -> bool:
+    """Say whether a placed node is on a device that its own request allows; no request allows every device."""
+    own = DeviceName.parse(placement.graph.requested[node])
+    return own is None or own.matches(placement.devices.by_name[placement.device(node)].spec)

@@ -5,17 +5,18 @@ Mirrors Placer::Run (tensorflow/core/common_runtime/placer.cc).
 
 from __future__ import annotations
 
-from simplace.devices import Device, DeviceName, DeviceSet
-from simplace.graph.model import Graph
-from simplace.importers.program import Program
-from simplace.kernels.table import KernelTable
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import Device, DeviceSet
+from simplace.graph.graph import Graph
+from simplace.kernels.registry import KernelTable
 from simplace.placement.candidates import CandidateFinder
-from simplace.placement.colocation import ColocationGroups
-from simplace.placement.inspection import CalledBodies, CallStack, colocate
+from simplace.placement.colocation_graph import ColocationGroups
+from simplace.placement.inspecting_placer import CalledBodies, CallStack, colocate
 from simplace.placement.kernel_support import KernelSupport
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import ALL_RULES, FOLLOWING_OPS, Rule, View, is_generator
-from simplace.refusal import Refusal, Refused
+from simplace.program.program import Program
+from simplace.program.status import Refusal, Refused
 
 IDENTITY_RULE_SINCE = (2, 17)
 
@@ -50,7 +51,7 @@ def place(
         _Decider(groups, decisions, View(graph, groups.chosen, _has_identity_rule(table))).run()
     except Refused as refused:
         refusal = refused.refusal
-    return Placement(program, graph, devices, default, soft_placement, groups, decisions, list(decisions), refusal)
+    return Placement(program, devices, default, soft_placement, groups, decisions, list(decisions), refusal)
 
 
 def refused_placement(
@@ -60,7 +61,7 @@ def refused_placement(
     support = KernelSupport(table, devices, None)
     finder = CandidateFinder(devices, default, program.soft_placement)
     groups = ColocationGroups(graph, devices, support, finder, program.soft_placement)
-    return Placement(program, graph, devices, default, program.soft_placement, groups, {}, [], refusal)
+    return Placement(program, devices, default, program.soft_placement, groups, {}, [], refusal)
 
 
 class _Decider:
@@ -76,7 +77,7 @@ class _Decider:
     def run(self) -> None:
         graph = self._graph
         postponed: list[int] = []
-        for node in range(2, len(graph)):
+        for node in graph.op_ids:
             if graph.assigned[node]:
                 self._settle(node, Decision(graph.assigned[node], Rule.ASSIGNED))
             elif is_generator(graph, node):

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from simplace.graph.dtypes import REF_OFFSET
-from simplace.graph.model import Graph
+from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import IDENTITIES, METADATA, is_identity, is_metadata
 from simplace.placement.candidates import Candidates
 
-METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
-IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
-FOLLOWING_OPS = METADATA_OPS | IDENTITY_OPS  # only for these and for generators has any rule but the last an answer
+FOLLOWING_OPS = METADATA | IDENTITIES  # only for these and for generators has any rule but the last an answer
 
 
 class Rule(Enum):
@@ -49,7 +48,7 @@ RuleFunction = Callable[[View, int, Candidates], Answer]
 
 def metadata(view: View, node: int, candidates: Candidates) -> Answer:
     """Put Shape, Size and Rank where their first in-edge comes from: they read no data."""
-    if view.graph.ops[node] not in METADATA_OPS or not view.graph.in_edges[node]:
+    if not is_metadata(view.graph.ops[node]) or not view.graph.in_edges[node]:
         return None
     source = view.graph.edge_src[view.graph.in_edges[node][0]]
     device = view.follows(source, candidates)
@@ -59,7 +58,7 @@ def metadata(view: View, node: int, candidates: Candidates) -> Answer:
 def identity(view: View, node: int, candidates: Candidates) -> Answer:
     """Put an Identity with one input and one consumer, both asking for the same device, where its input is."""
     graph = view.graph
-    if graph.ops[node] not in IDENTITY_OPS or not view.identity_rule or graph.requested[node]:
+    if not is_identity(graph.ops[node]) or not view.identity_rule or graph.requested[node]:
         return None
     if len(graph.in_edges[node]) != 1 or len(graph.out_edges[node]) != 1:
         return None

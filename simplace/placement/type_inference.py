@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from simplace.graph.build import CONTROL
-from simplace.graph.model import Graph
+from simplace.graph.builder import CONTROL
+from simplace.graph.graph import Graph
 from simplace.kernels.full_type import UNSET, FullType
 from simplace.kernels.full_types import full_type_of
-from simplace.kernels.table import KernelTable
+from simplace.kernels.registry import KernelTable
 
 _MOST_VISITS = 3
 _ANY = FullType("TFT_ANY")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simplace.explain import reasons as why
+from simplace.explain.copy_causes import causes
 from simplace.graph import dtypes
 from simplace.partition.shapes import TensorSizes
-from simplace.placement import reasons as why
 from simplace.placement.placement import Placement
-from simplace.report.causes import causes
 from simplace.report.interning import Interner
-from simplace.report.sentences import FIRST, Sentences
+from simplace.report.packed_sentences import FIRST, PackedSentences
 from simplace.result import Placed
-from simplace.views import quantities
+from simplace.views.text import quantities
 
 UNKNOWN = -1  # stands for an unknown size, for no device, for no group
 
@@ -27,7 +27,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     """
     placement, texts = placed.placement, Interner([""])
     numbers = {name: i for i, name in enumerate(devices)}
-    sentences = Sentences(placement)
+    sentences = PackedSentences(placement)
     return {
         "name": placed.name,
         "nodes": _nodes(placement, numbers, texts),
@@ -44,7 +44,7 @@ def _nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str
     graph, count = placement.graph, range(FIRST, len(placement.graph))
     ends = [graph.names[i].rfind("/") + 1 for i in count]
     notes = [placement.notes(i) for i in count]
-    sizes = TensorSizes(placement)
+    sizes = TensorSizes(placement.placed)
     return {
         "scope": [texts(graph.names[i][:end]) for i, end in zip(count, ends, strict=True)],
         "leaf": [texts(graph.names[i][end:]) for i, end in zip(count, ends, strict=True)],
@@ -109,7 +109,7 @@ def _copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) ->
     }
 
 
-def _causes(placed: Placed, sentences: Sentences, texts: Interner[str]) -> dict[str, Any]:
+def _causes(placed: Placed, sentences: PackedSentences, texts: Interner[str]) -> dict[str, Any]:
     found = causes(placed.placement, placed.copies)
     return {
         "node": [cause.reason.node - FIRST for cause in found],

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from simplace.explain import explain_conflict
+from simplace.explain.findings import Finding, find_in_placement, line_of
+from simplace.explain.sentence import Sentence
+from simplace.explain.sentences import tell_conflict
 from simplace.placement.placement import Placement
-from simplace.report.looks import Sign
-from simplace.report.sentences import FIRST
+from simplace.report.colours import Sign
+from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
-from simplace.surprises import Surprise, find_surprises
-from simplace.views import summary, tables
+from simplace.views.text import summary, tables
 from viz import Table
 from viz.names import elide, visible
 
 _CELL = 120  # letters
 _DIFFERENCES = 500
-_KINDS = {
-    "not granted": "request not granted",
-    "cpu between gpus": "CPU between GPUs",
-    "host memory": "host memory",
-    "idle device": "idle device",
-}
 
 
 def text(words: str, limit: int = 2000) -> str:
@@ -32,6 +27,16 @@ def text(words: str, limit: int = 2000) -> str:
     '&lt;b&gt;↵'
     """
     return escape(elide(visible(words), limit))
+
+
+def sentence(parts: Sentence) -> str:
+    """Write a sentence, the nodes in it as links into the graph."""
+    return "".join(text(part) if isinstance(part, str) else _link(part.node, part.text) for part in parts)
+
+
+def _link(node: int, words: str) -> str:
+    number = node - FIRST
+    return f"<a class='link' href='#node-{number}' data-node='{number}'><bdi>{text(words)}</bdi></a>"
 
 
 def table(content: Table, first: dict[str, str] | None = None) -> str:
@@ -96,23 +101,22 @@ def _refusal(placement: Placement) -> str:
     if refusal is None:
         return ""
     first = refusal.message.split("\nColocation Debug Info")[0].splitlines()
-    lines = [*first[:1], *explain_conflict(placement)]
-    said = "".join(f"<li>{text(line)}</li>" for line in lines)
+    lines = [*map(text, first[:1]), *map(sentence, tell_conflict(placement))]
+    said = "".join(f"<li>{line}</li>" for line in lines)
     return f"<h3>Refused</h3><p>TensorFlow does not place this graph ({text(refusal.code)}).</p><ul>{said}</ul>"
 
 
 def _surprises(placement: Placement) -> str:
-    found = find_surprises(placement)
+    found = find_in_placement(placement)
     if not found:
         return "<h3>Surprises</h3><p class='faint'>None: every request was granted and every device has work.</p>"
     lines = "".join(_surprise(placement, one) for one in found)
     return f"<h3>Surprises <span class='count'>{len(found)}</span></h3><ul class='surprises'>{lines}</ul>"
 
 
-def _surprise(placement: Placement, one: Surprise) -> str:
-    said = text(summary.surprise_text(placement, one))
+def _surprise(placement: Placement, one: Finding) -> str:
+    said = text(line_of(one))
     show = ""
     if one.nodes:
-        node = one.nodes[0] - FIRST
-        show = f" <a class='link' href='#node-{node}' data-node='{node}'>show in the graph</a>"
-    return f"<li><b>{_KINDS[one.kind]}</b> {said}{show}</li>"
+        show = f" {_link(placement.graph.ids[one.nodes[0]], 'show in the graph')}"
+    return f"<li><b>{one.title}</b> {said}{show}</li>"

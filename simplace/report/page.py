@@ -6,43 +6,36 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from simplace.devices import Device
+from simplace.analysis.schedule import Schedule
+from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
+from simplace.executor.options import StepOptions
 from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, silent
 from simplace.report import markup
+from simplace.report.colours import colours, device_signs, rule_signs
 from simplace.report.graph_data import graph_data
-from simplace.report.looks import colours, device_signs, rule_signs
 from simplace.report.schedule_data import schedule_data
 from simplace.result import Placed, Result
-from simplace.scheduling import Schedule, schedule
-from simplace.views import schedule_tables, summary
-from simplace.views.quantities import plural
+from simplace.views.text import schedule_tables, summary
+from simplace.views.text.quantities import plural
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
     "vendor/dagre.min.js", "text.js", "program.js", "tree.js", "layout.js", "colours.js", "marks.js", "graph.js",
     "details.js", "search.js", "copies.js", "schedule.js", "main.js",
 )  # fmt: skip
+_DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """Hold how the page's schedules are simulated; the fields are arguments of `simplace.scheduling.schedule`."""
-
-    gpu: str = "a100"
-    cores: int = 2
-    batch: int = 32
-
-
-def page(result: Result, simulation: Simulation | None = Simulation(), stage: Stage = silent) -> str:
+def page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = silent) -> str:
     """Write the page of a result; `simulation` None leaves schedules and costs out.
 
     A program that cannot be run in simulation is shown without a schedule, with the reason. The page's own
@@ -78,13 +71,13 @@ def page(result: Result, simulation: Simulation | None = Simulation(), stage: St
     )
 
 
-def _schedule(placed: Placed, simulation: Simulation | None) -> dict[str, Any]:
+def _schedule(placed: Placed, simulation: StepOptions | None) -> dict[str, Any]:
     if simulation is None:
         return {"missing": "The schedule was left out of this page."}
     if not placed.placement.order and placed.placement.refusal is None:
         return {"missing": "There is no node to run."}
     try:
-        simulated = schedule(placed.placement, **asdict(simulation))
+        simulated = Schedule.of(placed.placement, simulation)
     except SimplaceError as error:
         return {"missing": str(error)}
     return {**schedule_data(simulated), **_words(simulated)}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
+from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import SpanKind, Why
-from simplace.report.sentences import FIRST
-from simplace.scheduling import Schedule
-from simplace.views.timeline import lane_owner
+from simplace.report.packed_sentences import FIRST
+from simplace.views.figures.timeline import lane_owner
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _WHYS: tuple[Why, ...] = get_args(Why)
@@ -38,7 +38,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "waited": [span.start - span.ready for span in spans],
         "why": [_WHYS.index(span.why) for span in spans],
         "critical": [int(s in critical) for s in order],
-        "node": [node.origin - FIRST if node.origin >= FIRST else -1 for node in nodes],
+        "node": [max(graph.node_of_program(span.node) - FIRST, -1) for span in spans],
         "copy": [node.copy for node in nodes],
         "times": _times(schedule),
     }
@@ -59,7 +59,8 @@ def _times(schedule: Schedule) -> list[int]:
     """List what one execution of each node of the placed graph takes of threads and streams, its copies left out."""
     priced = schedule.priced
     times = [0] * (len(schedule.placement.graph) - FIRST)
-    for node, cost in zip(priced.graph.nodes, priced.kernels, strict=True):
-        if node.origin >= FIRST:
-            times[node.origin - FIRST] = round((cost.host_s + cost.device_s) * 1e9)
+    for i, cost in enumerate(priced.kernels):
+        node = priced.graph.node_of_program(i)
+        if node >= FIRST:
+            times[node - FIRST] = round((cost.host_s + cost.device_s) * 1e9)
     return times

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from simplace.changes import Changes
+from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_times import StepTimes
+from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
+from simplace.explain.findings import find_in_placement, line_of
 from simplace.result import Placed, Result
-from simplace.scheduling import Schedule
-from simplace.step_times import StepTimes
-from simplace.surprises import find_surprises
-from simplace.views import schedule_tables, summary, tables
-from simplace.views.change_figure import change_figure
-from simplace.views.change_summary import change_summary
-from simplace.views.drawing import drawn
-from simplace.views.placement_figure import placement_figure
-from simplace.views.quantities import plural
-from simplace.views.timeline import timeline
+from simplace.views.figures.change_figure import change_figure
+from simplace.views.figures.drawing import drawn
+from simplace.views.figures.placement_figure import placement_figure
+from simplace.views.figures.timeline import timeline
+from simplace.views.text import schedule_tables, summary, tables
+from simplace.views.text.change_summary import change_summary
+from simplace.views.text.quantities import plural
 from viz import Figure, embedded_svg, to_html
 from viz.gantt import Gantt
+from viz.names import visible
 
 _DRAWN = 3  # programs with a figure, the largest; the others fold away without one
 _COPIES, _SURPRISES = 5, 6
@@ -35,9 +36,9 @@ def html(result: Result) -> str:
     """
     largest = sorted(result.programs, key=lambda placed: -len(placed.placement.decisions))[:_DRAWN]
     head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
-    parts = [f"<p><b>{escape(head)}</b></p>"]
+    parts = [f"<p><b>{escape(visible(head))}</b></p>"]
     parts += [_program(placed, any(placed is one for one in largest)) for placed in result.programs]
-    parts += [f"<p style='{_FAINT}'>{escape(remark)}</p>" for remark in result.remarks]
+    parts += [f"<p style='{_FAINT}'>{escape(visible(remark))}</p>" for remark in result.remarks]
     parts.append(f"<p>{escape(summary.agreement_line(result))}</p>")
     return _boxed(parts)
 
@@ -62,7 +63,7 @@ def schedule_html(schedule: Schedule) -> str:
     )
     parts += [to_html(table) for table in found if table.rows]
     lines = [*schedule_tables.warnings(schedule), *schedule_tables.assumptions(schedule)]
-    parts += [f"<p style='{_FAINT}'>{escape(line)}</p>" for line in lines]
+    parts += [f"<p style='{_FAINT}'>{escape(visible(line))}</p>" for line in lines]
     return _boxed(parts)
 
 
@@ -74,12 +75,12 @@ def _program(placed: Placed, is_large: bool) -> str:
     copies = tables.copy_table(placed, _COPIES)
     parts = [to_html(tables.device_table(placed))]
     if copies.rows:
-        more = sum(1 for one in placed.copies if one.source != one.target and not one.is_control) - len(copies.rows)
+        more = len(placed.crossing) - len(copies.rows)
         parts.append(to_html(replace(copies, footer=f"and {more:,} more in result.copies" if more else "")))
     refusal = placed.placement.refusal
     if refusal is not None:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
-        parts.append(f"<p><b>{escape(f'TensorFlow refuses this graph ({refusal.code}){said}')}</b></p>")
+        parts.append(f"<p><b>{escape(visible(f'TensorFlow refuses this graph ({refusal.code}){said}'))}</b></p>")
     parts.append(_surprises(placed))
     parts += [_drawn(placement_figure(placed))] if is_large else []
     opened = " open=''" if is_large else ""
@@ -87,13 +88,13 @@ def _program(placed: Placed, is_large: bool) -> str:
 
 
 def _surprises(placed: Placed) -> str:
-    found = find_surprises(placed.placement)
+    found = find_in_placement(placed.placement)
     if not found:
         return ""
-    lines = [summary.surprise_text(placed.placement, one) for one in found[:_SURPRISES]]
+    lines = [line_of(one) for one in found[:_SURPRISES]]
     more = len(found) - _SURPRISES
     lines += [f"and {plural(more, 'more surprise')}"] if more > 0 else []
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+    return f"<ul>{''.join(f'<li>{escape(visible(line))}</li>' for line in lines)}</ul>"
 
 
 def _drawn(what: Figure | Gantt) -> str:
@@ -101,4 +102,4 @@ def _drawn(what: Figure | Gantt) -> str:
     try:
         return embedded_svg(drawn(what, "notebook.svg"))
     except DrawingError as error:
-        return f"<p style='{_FAINT}'>no figure: {escape(str(error))}</p>"
+        return f"<p style='{_FAINT}'>no figure: {escape(visible(str(error)))}</p>"

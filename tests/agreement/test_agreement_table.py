@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.agreement import document, table
-from simplace.agreement import record as records
-from simplace.agreement.record import Cell, Record, Run
-from simplace.agreement.runner import Outcome
-from simplace.agreement.table import COLUMNS, Column, Wish
 from simplace.errors import TargetError
-from simplace.oracle.machine import Machine
+from simplace.machine.machine import Machine
+from tests.agreement import document, table
+from tests.agreement import record as records
+from tests.agreement.record import Cell, Record, Run
+from tests.agreement.runner import Outcome
+from tests.agreement.table import COLUMNS, Column, Wish
 
 
 def run(digest="a", seconds=2.0, end="", **cells):

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from simplace.agreement import runner
-from simplace.agreement.campaign import Count, record, rounds
-from simplace.agreement.runner import Batch, Outcome, essence
-from simplace.oracle.machine import Machine
+from simplace.machine.machine import Machine
+from tests.agreement import runner
+from tests.agreement.campaign import Count, record, rounds
+from tests.agreement.runner import Batch, Outcome, essence
 
 
 def test_programs_in_a_row_begin_anew_after_a_difference():

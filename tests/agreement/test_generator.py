@@ -4,13 +4,13 @@ import ast
 
 import pytest
 
-from simplace.agreement import templates
-from simplace.agreement.generator import generate
-from simplace.agreement.prelude import script
-from simplace.agreement.regressions import Case, read, write
 from simplace.errors import TargetError
-from simplace.kernels.table import KernelTable
-from simplace.oracle.machine import Machine
+from simplace.kernels.registry import KernelTable
+from simplace.machine.machine import Machine
+from tests.agreement import templates
+from tests.agreement.generator import generate
+from tests.agreement.prelude import script
+from tests.agreement.regressions import Case, read, write
 
 TABLE = KernelTable.shipped()
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from simplace.agreement import runner
-from simplace.agreement.campaign import Count, rounds
-from simplace.agreement.regressions import read
-from simplace.oracle.machine import Machine
+from simplace.machine.machine import Machine
+from tests.agreement import runner
+from tests.agreement.campaign import Count, rounds
+from tests.agreement.regressions import read
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 PROGRAMS = 100  # on each of two machines: about 20 seconds each
@@ -27,7 +27,7 @@ def test_a_case_agrees(case):
 @pytest.mark.parametrize("machine", [Machine(gpus=2), Machine(cpus=2, gpus=0)], ids=["gpu:2", "cpu:2"])
 def test_random_programs_agree(machine):
     seed = random.SystemRandom().randrange(1 << 30)
-    print(f"\npython -m simplace.agreement random --seed {seed} --programs {PROGRAMS}, on {machine}")
+    print(f"\npython -m tests.agreement random --seed {seed} --programs {PROGRAMS}, on {machine}")
     count = Count()
     differing = [name for each in rounds(seed, PROGRAMS, PROGRAMS, count, machine) for name in each.differing]
     assert (differing, seed) == ([], seed), f"these programs of seed {seed} differ on {machine}: {count}"

@@ -1,6 +1,6 @@
 """Shrinking: the smallest program that still has the difference."""
 
-from simplace.agreement.shrinker import shrink_with
+from tests.agreement.shrinker import shrink_with
 
 SOURCE = """\
 def program(name):

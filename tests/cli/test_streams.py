@@ -1,7 +1,9 @@
 """What a shell hands over may be closed, full, in another encoding or end early: one clear line, nothing left over."""
 
+import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,16 +13,19 @@ from pathlib import Path
 import pytest
 
 from simplace.cli import main
+from simplace.errors import DrawingError
+from simplace.views.marks import write_file
 from tests.worlds import constant, node
 
 ROOT = Path(__file__).resolve().parents[2]
-GRAPH = "\n".join([constant("a", (2, 3), device="/CPU:0"), node("größe", "Neg", "a", device="/GPU:0")])
+GRAPH = "\n".join([constant("a", (2, 3), device="/CPU:0"), node("size", "Neg", "a", device="/GPU:0")])
 ON_TWO = ("--devices", "cpu:1,gpu:1", "--soft")
+PATIENT = 300  # seconds: the machine may be busy
 
 
 @pytest.fixture
 def graph(tmp_path):
-    file = tmp_path / "graph.pbtxt"
+    file = tmp_path / "größe.pbtxt"  # nodes have no such names
     file.write_text(GRAPH, encoding="utf-8")
     return str(file)
 
@@ -28,7 +33,7 @@ def graph(tmp_path):
 def shell(script, graph, **environment):
     """Run a line of shell in which $S is simplace and $G the graph."""
     own = {**os.environ, "PYTHONPATH": str(ROOT), "S": f"{sys.executable} -m simplace", "G": graph, **environment}
-    return subprocess.run(["bash", "-c", script], env=own, capture_output=True, timeout=120)
+    return subprocess.run(["bash", "-c", script], env=own, capture_output=True, timeout=PATIENT)
 
 
 @pytest.mark.parametrize("script", ["$S show $G >&-", "$S show $G 2>&-", "$S show $G <&- >&- 2>&-"])
@@ -52,6 +57,40 @@ def test_a_full_disk_is_said_in_one_line(command, graph):
     assert not any("Traceback" in line or "Exception" in line for line in words)
 
 
+@pytest.mark.parametrize("stream", ["2>/dev/full", "2>&-"])
+def test_messages_that_cannot_be_written_change_no_status(stream, graph, tmp_path):
+    for command, status in ((f"show $G -o {tmp_path}/f.dot", 0), ("show $G.none", 2)):
+        done = shell(f"$S {command} {stream} >/dev/null; echo $?", graph)
+        assert (done.stdout, done.stderr) == (f"{status}\n".encode(), b"")
+
+
+def test_a_figure_on_a_full_disk_is_not_left_half_there(tmp_path, monkeypatch):
+    def half(path, data):
+        with path.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(DrawingError, match=r"f\.svg: cannot write: No space left on device"):
+        write_file(tmp_path / "f.svg", b"<svg/>" * 10)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_counts_while_simplace_is_imported():
+    interrupted = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(name, *rest):\n"
+        "        if name == 'simplace.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder)\n"
+        "from simplace.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", interrupted], env=own, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"simplace: interrupted\n")
+
+
 def test_a_reader_that_leaves_is_no_error(graph):
     done = shell("$S show $G --json - | true; echo ${PIPESTATUS[0]}", graph)
     assert done.stdout == b"0\n"
@@ -71,24 +110,31 @@ def test_any_encoding_can_be_written(encoding, graph):
 
 def test_json_stays_json_in_any_encoding(graph):
     done = shell("$S show $G --soft --json -", graph, PYTHONIOENCODING="ascii")
-    assert [each["name"] for each in json.loads(done.stdout)["programs"][0]["nodes"]] == ["a", "größe"]
+    assert [each["name"] for each in json.loads(done.stdout)["programs"]] == ["größe"]
 
 
 def test_ending_it_is_quiet(tmp_path):
-    fifo = tmp_path / "slow.pbtxt"
-    os.mkfifo(fifo)  # a reader of it waits for ever
+    slow = tmp_path / "slow.pbtxt"
+    slow.write_text('node { name: "a" op: "NoOp" }\n' * 1_000_000)  # its parser takes a minute
     for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-        command = [sys.executable, "-m", "simplace", "show", str(fifo)]
+        command = [sys.executable, "-m", "simplace", "show", str(slow)]
         child = subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored
         )
-        time.sleep(3)
-        assert child.poll() is None
+        while not catches(child.pid, number):
+            assert child.poll() is None, child.stderr.read()
+            time.sleep(0.05)
         child.send_signal(number)
-        assert (child.wait(timeout=30), child.stderr.read()) == (status, b"")
+        assert (child.wait(timeout=PATIENT), child.stderr.read()) == (status, b"")
+
+
+def catches(process, number):
+    """Say whether a process has a handler for a signal."""
+    (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), flags=re.MULTILINE)
+    return int(mask, 16) >> (number - 1) & 1
 
 
 def test_an_unknown_option_gets_one_line_with_the_closest(graph, capsys):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from simplace.analysis.schedule import schedule
 from simplace.costs.cost_model import Overheads
-from simplace.costs.recorded import cost_file, recorded_costs
+from simplace.costs.recorded_costs import cost_file, recorded_costs
 from simplace.costs.roofline import analytic
 from simplace.errors import SimplaceError
-from simplace.scheduling import schedule
 from tests.executor.worlds import placed
 
 GRAPH = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c"

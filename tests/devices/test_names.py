@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.devices import DeviceConflict, DeviceName
+from simplace.devices.device_name import DeviceConflict, DeviceName
 
 Fields = tuple[str | None, int | None, int | None, str | None, int | None]
 

@@ -2,16 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.devices import (
-    DeviceName,
-    DeviceSet,
-    device,
-    local_devices,
-    parse_counts,
-    parse_tasks,
-    seen_from_the_first,
-)
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet, device, local_devices, seen_from_the_first
 from simplace.errors import DeviceSpecError
+from simplace.machine.device_list import parse_counts, parse_tasks
 
 TASK = "/job:localhost/replica:0/task:0/device:"
 

@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from simplace.changes import Changes, ProgramChanges, compare_programs, compare_results
+from simplace.analysis.step_times import step_times
+from simplace.api import Diff
+from simplace.changes.placement_changes import ProgramChanges, compare_programs
+from simplace.changes.what_if import read_pin, suppose
 from simplace.errors import DeviceSpecError, NodeNotFoundError, SimplaceError
+from simplace.executor.options import StepOptions
 from simplace.exports.change_report import report
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
-from simplace.step_times import step_times
-from simplace.views.change_summary import change_summary
-from simplace.what_if import read_pin, suppose
+from simplace.views.text.change_summary import change_summary
 from tests.views import graphs
 from tests.worlds import GPU0, GPU1, constant, node, place, places
 
@@ -36,18 +38,18 @@ def with_variable(device: str = "/gpu:0", gpus: int = 2) -> Placement:
     )
 
 
-def with_pins(placement: Placement, *pins: str) -> Changes:
+def with_pins(placement: Placement, *pins: str) -> Diff:
     before = result(placement)
-    return compare_results(before, suppose(before, [read_pin(text) for text in pins]))
+    return Diff(before, suppose(before, [read_pin(text) for text in pins]))
 
 
-def only(changes: Changes) -> ProgramChanges:
+def only(changes: Diff) -> ProgramChanges:
     (change,) = changes.programs
     return change
 
 
 def test_nothing_moves_without_a_change() -> None:
-    changes = compare_results(result(with_variable()), result(with_variable()))
+    changes = Diff(result(with_variable()), result(with_variable()))
     assert not changes.differs
     assert only(changes).compared == 5
     assert only(changes).causes == ()
@@ -86,19 +88,19 @@ def test_a_refusal_is_a_difference_and_no_lost_nodes() -> None:
     change = compare_programs(Placed(place(*lines)), Placed(place(*lines, soft=False)))
     assert change.differs
     assert (change.refusals, change.only_before) == (("", "INVALID_ARGUMENT"), ())
-    assert "refuses to place it" in step_times(change).without
+    assert "refuses to place it" in step_times(change.before.placement, change.after.placement, StepOptions()).without
 
 
 def test_programs_are_matched_by_name_and_order() -> None:
     one, two = place(constant("a", (2,)), name="one"), place(constant("a", (2,)), name="two")
-    changes = compare_results(result(one, one, two), result(two, one))
+    changes = Diff(result(one, one, two), result(two, one))
     assert [change.name for change in changes.programs] == ["one", "two"]
     assert [placed.name for placed in changes.only_before] == ["one"]
 
 
 def test_two_files_of_one_program_are_compared_whatever_their_names() -> None:
     one, two = place(constant("a", (2,)), name="one"), place(constant("a", (2,), "/cpu:0"), name="two")
-    assert [move.name for move in only(compare_results(result(one), result(two))).moves] == ["a"]
+    assert [move.name for move in only(Diff(result(one), result(two))).moves] == ["a"]
 
 
 def test_many_nodes_that_move_alike_are_one_cause() -> None:
@@ -113,13 +115,13 @@ def test_many_nodes_that_move_alike_are_one_cause() -> None:
 def test_text_is_the_golden_text(pins: tuple[str, ...], golden: Callable[[str, str], None]) -> None:
     placement = with_variable() if pins[0].startswith("v") else graphs.towers(2)
     changes = with_pins(placement, *pins)
-    times = [step_times(change, costs="flat") for change in changes.programs]
+    times = changes.step_times(costs="flat")
     golden(f"{'variable' if len(pins) == 1 else 'towers'}.txt", change_summary(changes, times) + "\n")
 
 
 def test_report_says_the_same_as_the_records() -> None:
     changes = with_pins(with_variable(), "v=GPU:1")
-    written = report(changes, [step_times(change, costs="flat") for change in changes.programs])
+    written = report(changes, changes.step_times(costs="flat"))
     assert written["schema"] == "simplace/diff/1"
     assert written["differs"] is True
     assert written["after"]["checked"] is False

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import simplace
-from simplace.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 

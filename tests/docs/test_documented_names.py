@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from simplace.explain.reasons import ALL_REASONS
 from simplace.exports.json_report import SCHEMA
-from simplace.placement.reasons import ALL_REASONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -6,12 +6,12 @@ from types import MappingProxyType
 import pytest
 
 from simplace.cli import main
-from simplace.doctor.computer import Computer, judge
+from simplace.doctor.environment import Computer, judge
 
 HERE = Computer(
     system="Linux x86_64", python="3.11.7", tensorflow="2.21.0", cuda="CUDA 12.5.1 and cuDNN 9", tables=("2.21.0",),
-    gpus=("NVIDIA T4",), cuda_libraries=(), compiler="/usr/bin/cc", compiler_missing="", drawing="dot",
-    variables=MappingProxyType({}),
+    gpus=("NVIDIA T4",), cuda_libraries=(), compiler="/usr/bin/cc", compiler_missing="", drawing="pygraphviz",
+    drawing_missing="", variables=MappingProxyType({}),
 )  # fmt: skip
 
 
@@ -36,7 +36,9 @@ def test_all_is_well():
         ({"variables": {"CUDA_VISIBLE_DEVICES": ""}}, "GPUs", "wrong",
          "1: NVIDIA T4, but CUDA_VISIBLE_DEVICES='' hides all of them"),
         ({"compiler": "", "compiler_missing": "install one"}, "emulated GPUs", "wrong", "no C compiler"),
-        ({"drawing": ""}, "figures", "wrong", "neither dot nor pygraphviz is here"),
+        ({"drawing": "", "drawing_missing": "install one"}, "figures", "wrong", "no Graphviz"),
+        ({"drawing": "/usr/bin/dot"}, "figures", "note",
+         "drawn by /usr/bin/dot; machines with pygraphviz draw them alike, and not quite like this"),
         ({"variables": {"TF_CPP_MIN_LOG_LEVEL": "2"}}, "TF_CPP_MIN_LOG_LEVEL", "note",
          "'2': 1 and above hide TensorFlow's placement log"),
     ],
@@ -47,6 +49,7 @@ def test_what_is_not_well(changes, topic, state, text):
 
 def test_what_is_not_well_has_a_remedy():
     worst = replace(HERE, tensorflow="", gpus=(), compiler="", compiler_missing="install one", drawing="")
+    worst = replace(worst, drawing_missing="install one")
     assert all(fact.remedy for fact in judge(worst) if fact.is_wrong)
 
 

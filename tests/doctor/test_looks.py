@@ -5,10 +5,12 @@ from types import MappingProxyType
 import pytest
 
 from simplace.doctor import findings as found
-from simplace.doctor.looks import diagnose
-from simplace.doctor.sentences import TITLES, advice, problem, verdicts
-from simplace.importers.program import NodeNotes
-from simplace.oracle.observation import PythonFact
+from simplace.doctor.advice import TITLES, advice
+from simplace.doctor.examinations import diagnose
+from simplace.explain.findings import NoKernel, NoSuchDevice
+from simplace.exports.finding_verdicts import problem, verdicts
+from simplace.program.observation import PythonFact
+from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
 from tests.worlds import constant, node, place
 
@@ -40,7 +42,7 @@ def test_nothing_is_found_where_all_is_well():
 def test_a_device_that_is_not_there():
     notes = {"mm": NodeNotes("model.py:7")}
     (one,) = findings(*WELL, node("x", "MatMul", "a", "a", device="/GPU:7"), notes={"x": notes["mm"]})
-    assert one == found.NoSuchDevice("model.py:7", "world", ("x",), "/GPU:7", "GPU:0", "CPU:0, GPU:0, GPU:1")
+    assert one == NoSuchDevice("model.py:7", "world", ("x",), "/GPU:7", "GPU:0", "", "", "CPU:0, GPU:0, GPU:1")
 
 
 def test_a_device_baked_into_a_file_soft_and_hard():
@@ -53,7 +55,7 @@ def test_a_device_baked_into_a_file_soft_and_hard():
 
 def test_a_kernel_that_is_missing():
     (one,) = findings(*WELL, node("x", "MatrixSquareRoot", "a", device="/GPU:0"))
-    assert one == found.NoKernel("", "world", ("x",), "/GPU:0", "CPU:0", "MatrixSquareRoot", "")
+    assert one == NoKernel("", "world", ("x",), "/GPU:0", "CPU:0", "", "", "MatrixSquareRoot", "")
     assert "MatrixSquareRoot has no kernel there" in advice(one).why
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from simplace.analysis.schedule import Schedule, schedule
 from simplace.exports.chrome_trace import chrome_trace
-from simplace.scheduling import Schedule, schedule
 from tests.executor.worlds import placed
 
 COPIES = """

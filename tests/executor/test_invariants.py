@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplace.executor.settings import Threads
+from simplace.analysis.schedule import Schedule, schedule
+from simplace.executor.execution import EXECUTORS
+from simplace.executor.options import Threads
 from simplace.exports.schedule_report import report
-from simplace.scheduling import EXECUTORS, Schedule, schedule
 from tests.executor.worlds import Costs, placed
 
 DEVICES = ("@c", "@g0", "@g1")

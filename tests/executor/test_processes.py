@@ -1,9 +1,9 @@
 """Several processes: threads of their own, and a network between them."""
 
-from simplace.devices import DeviceSet, device
+from simplace.analysis.schedule import schedule
+from simplace.devices.device_set import DeviceSet, device
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.scheduling import schedule
-from simplace.simulation import simulate
 from tests.executor.worlds import Costs, ticks
 from tests.lowering.worlds import TABLE, session_program
 
@@ -17,7 +17,7 @@ def placed() -> Placement:
         B = Neg(x) @/job:worker/task:1
         C = AddV2(A, B) @/job:worker/task:1
     """
-    return simulate(session_program(text), WORKERS, TABLE)
+    return place_program(session_program(text), WORKERS, TABLE)
 
 
 class Networked(Costs):

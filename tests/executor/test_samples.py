@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from simplace import place
+from simplace.analysis.schedule import Schedule, schedule
 from simplace.placement.placement import Placement
-from simplace.scheduling import Schedule, schedule
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -1,7 +1,7 @@
 """What a session's run keeps of a graph, and the order that only a run tells."""
 
 from simplace.executor.session_run import pruned, with_learnt_order
-from simplace.partition.partition import PartitionedGraph
+from simplace.partition.graph_partition import PartitionedGraph
 from tests.executor.worlds import parts
 
 GRAPH = """

@@ -1,6 +1,6 @@
 """The tutorials' model: a pool a device, ops queued at counter zero, kernels split over the intra-op pool."""
 
-from simplace.scheduling import schedule
+from simplace.analysis.schedule import schedule
 from tests.executor.worlds import Costs, run, ticks
 from tests.views.graphs import empty
 

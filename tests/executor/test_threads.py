@@ -3,8 +3,8 @@
 from random import Random
 
 from simplace.executor.events import Events
-from simplace.executor.propagation import Activation, Frame, Iteration
-from simplace.executor.threads import Pool, PoolTimes, Worker
+from simplace.executor.propagator_state import Activation, Frame, Iteration
+from simplace.executor.thread_pool import Pool, PoolTimes, Worker
 
 TIMES = PoolTimes(hand_off=30, dispatch=2, wake=20, queue=1, spin=25, spin_hand_off=3)
 

@@ -1,6 +1,6 @@
 """Pairs of writes that nothing orders."""
 
-from simplace.executor.unordered_writes import unordered_writes
+from simplace.analysis.unordered_writes import unordered_writes
 from tests.executor.worlds import placed
 
 VARIABLE = """
@@ -13,7 +13,7 @@ VARIABLE = """
 def pairs(text: str) -> list[tuple[str, str, str]]:
     placement = placed(text)
     names = placement.graph.names
-    return [(names[w.variable], names[w.first], names[w.second]) for w in unordered_writes(placement)]
+    return [(names[w.variable], names[w.first], names[w.second]) for w in unordered_writes(placement.placed)]
 
 
 def test_two_writes_without_order_are_found() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from simplace.analysis.schedule import Schedule, schedule
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
 from simplace.executor.control_flow import control_flow
-from simplace.executor.settings import Threads
-from simplace.partition.partition import PartitionedGraph, partition
+from simplace.executor.options import Threads
+from simplace.partition.graph_partition import PartitionedGraph, partition
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.scheduling import Schedule, schedule
-from simplace.simulation import simulate
 from tests.lowering.worlds import DEVICES, TABLE, session_program
 
 __all__ = ["Costs", "control_flow", "order", "parts", "placed", "run", "ticks"]
@@ -52,13 +52,13 @@ def placed(text: str) -> Placement:
     """Place a session's graph on a CPU and two GPUs; @c, @g0 and @g1 name them."""
     for short, full in (("@c", "@/device:CPU:0"), ("@g0", "@/device:GPU:0"), ("@g1", "@/device:GPU:1")):
         text = text.replace(short, full)
-    placement = simulate(session_program(text), DEVICES, TABLE)
+    placement = place_program(session_program(text), DEVICES, TABLE)
     assert placement.refusal is None, placement.refusal
     return placement
 
 
 def parts(text: str) -> PartitionedGraph:
-    return partition(placed(text))
+    return partition(placed(text).placed)
 
 
 def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from simplace.errors import NodeNotFoundError
-from simplace.explain import explain
-from simplace.importers.program import NodeNotes
+from simplace.explain.explanation import explain
 from simplace.kernels.extra import parse_extra
 from simplace.placement.placement import Placement
+from simplace.program.program import NodeNotes
 from tests.placement.real import CPU0, GPU1, TABLE, WORLD
 
 
@@ -72,8 +72,8 @@ def test_source_lines_are_named() -> None:
 
     text = explain(replace(placement, program=replace(placement.program, notes=notes)), "n")
 
-    assert text.headline == "n (Source) runs on GPU:1 at model.py:7."
-    assert text.sentences[0] == "The device /GPU:1 was requested by the line model.py:6."
+    assert str(text.headline) == "n (Source) runs on GPU:1 at model.py:7."
+    assert str(text.sentences[0]) == "The device /GPU:1 was requested by the line model.py:6."
 
 
 def test_node_is_found_by_the_end_of_its_name() -> None:

@@ -7,42 +7,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simplace.changes import Changes
-from simplace.doctor.looks import diagnose
-from simplace.doctor.sentences import verdicts
-from simplace.explain import Explainer
+from simplace.analysis.schedule import Schedule, schedule
+from simplace.api import Diff
+from simplace.checks.verdicts import of_agreement, of_failure
+from simplace.doctor.examinations import diagnose
+from simplace.executor.execution import EXECUTORS
+from simplace.explain.explanation import Explainer
 from simplace.exports import change_report, chrome_trace, json_report, schedule_report
+from simplace.exports.finding_verdicts import verdicts
 from simplace.exports.formats import FORMATS, Export, written
 from simplace.exports.junit import junit
 from simplace.exports.sarif import sarif
 from simplace.report.page import page
 from simplace.result import Placed, Result
-from simplace.scheduling import EXECUTORS, Schedule, schedule
-from simplace.step_times import step_times
-from simplace.verdicts import of_agreement, of_failure
-from simplace.views import change_figure, notebook, schedule_tables
-from simplace.views.change_summary import change_summary
-from simplace.views.device_colours import device_colours
-from simplace.views.doctor_report import doctor_report
-from simplace.views.drawing import drawn
-from simplace.views.placed_figures import CHARTS, FIGURES
-from simplace.views.summary import agreement_line, copies_line, summary
-from simplace.views.tables import copy_table, node_table
+from simplace.views import notebook
+from simplace.views.figures import change_figure
+from simplace.views.figures.device_colours import device_colours
+from simplace.views.figures.drawing import drawn
+from simplace.views.figures.placed_figures import CHARTS, FIGURES
+from simplace.views.text import schedule_tables
+from simplace.views.text.change_summary import change_summary
+from simplace.views.text.doctor_report import doctor_report
+from simplace.views.text.summary import agreement_line, copies_line, summary
+from simplace.views.text.tables import copy_table, node_table
 from viz import to_text
 
-KINDS = ("svg", "dot")  # of pictures; "png" and "pdf" are the same drawing
+KINDS = ("svg", "dot")  # of pictures
+SHAPES = ("png", "pdf")  # the same drawings once more, for figures that are `shaped`
 _BOXES = 40  # in a figure, as on a screen
 _ROOT = Path("/repo")
 
 
-def outputs(result: Result, changes: Changes, kinds: Sequence[str] = KINDS) -> dict[str, bytes]:
+def outputs(result: Result, changes: Diff, shaped: Sequence[str] = ()) -> dict[str, bytes]:
     """Make all of them; what shows one program shows the largest, or nothing where TensorFlow refuses to place it."""
     placed = largest(result)
     executors = EXECUTORS if placed.placement.refusal is None else ()
     simulated = {executor: schedule(placed.placement, executor=executor) for executor in executors}
     parts: list[Iterable[tuple[str, str | bytes]]] = [_texts(result), _documents(result)]
-    parts += [_figures(placed, FIGURES, kinds), _changes(changes, kinds), _exports(result, placed, simulated)]
-    parts += [_simulated(one, kinds) for one in simulated.values()]
+    parts += [_figures(placed, FIGURES), _changes(changes), _exports(result, placed, simulated)]
+    parts += [_simulated(one) for one in simulated.values()]
+    parts += [_figures(placed, {name: FIGURES[name] for name in shaped}, SHAPES)]
     made = [pair for part in parts for pair in part]
     assert len(dict(made)) == len(made), "each output has a name of its own"
     return {name: data if isinstance(data, bytes) else data.encode(errors="surrogatepass") for name, data in made}
@@ -87,28 +91,28 @@ def _exports(result: Result, placed: Placed, simulated: Mapping[str, Schedule]) 
             yield f"export{form.endings[0]}", written(export, form)
 
 
-def _figures(what: Any, figures: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _figures(what: Any, figures: Mapping[str, Any], kinds: Sequence[str] = KINDS) -> Iterator[tuple[str, bytes]]:
     for name, figure in figures.items():
         described = figure(what, _BOXES)
         for kind in kinds:
             yield f"{name}.{kind}", drawn(described, f"{name}.{kind}")
 
 
-def _simulated(simulated: Schedule, kinds: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
+def _simulated(simulated: Schedule) -> Iterator[tuple[str, str | bytes]]:
     name = simulated.executor
     yield f"{name}.schedule.txt", schedule_tables.summary(simulated)
     yield f"{name}.schedule.json", json.dumps(schedule_report.report(simulated))
     yield f"{name}.schedule.html", notebook.schedule_html(simulated)
     yield f"{name}.trace.json", json.dumps(chrome_trace.chrome_trace(simulated))
     for chart, make in CHARTS.items():
-        for kind in kinds:
+        for kind in KINDS:
             yield f"{name}.{chart}.{kind}", drawn(make(simulated), f"{chart}.{kind}")
 
 
-def _changes(changes: Changes, kinds: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
-    times = [step_times(change) for change in changes.programs]
+def _changes(changes: Diff) -> Iterator[tuple[str, str | bytes]]:
+    times = changes.step_times()
     yield "diff.txt", change_summary(changes, times)
     yield "diff.json", json.dumps(change_report.report(changes, times))
     yield "diff.html", notebook.changes_html(changes, times)
     moved = max(changes.programs, key=lambda change: (len(change.moves), change.compared))
-    yield from _figures(moved, change_figure.FIGURES, kinds)
+    yield from _figures(moved, change_figure.FIGURES)

@@ -21,7 +21,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.compat.tensorflow_stub import errors
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
 
-from simplace.importers import graph_def
+from simplace.graph import graph_def
 
 _VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr"}  # of HTML
 

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from simplace.comparison import compare
-from simplace.cut_check import CopyAgreement, CopyDifference, Transfer
-from simplace.devices import local_devices
+from simplace.checks.verdicts import COPY_DIFFERS, of_agreement
+from simplace.compare.compare_placements import compare
+from simplace.compare.compare_transfers import CopyAgreement, CopyDifference, Transfer
+from simplace.devices.device_set import local_devices
 from simplace.exports.json_report import report
-from simplace.oracle.observation import LoggedNode
+from simplace.program.observation import LoggedNode
 from simplace.result import Placed, Result
-from simplace.verdicts import COPY_DIFFERS, of_agreement
-from simplace.views.summary import copies_line
+from simplace.views.text.summary import copies_line
 from tests.worlds import CPU, GPU0, constant, node, place
 
 OURS = Transfer("a:0", CPU, GPU0, "float32", "_Send", "_Recv", ("x",), ())

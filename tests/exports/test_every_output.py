@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from simplace.changes import compare_results
+from simplace.api import Diff
+from simplace.changes.what_if import suppose
+from simplace.executor.execution import EXECUTORS
 from simplace.exports.formats import FORMATS
 from simplace.placement.placement import Placement
-from simplace.scheduling import EXECUTORS
-from simplace.what_if import suppose
 from tests.exports import every_output, readers
 from tests.report import worlds
 from tests.views import graphs
@@ -25,7 +25,7 @@ def refused() -> Placement:
 
 def outputs(placement: Placement) -> dict[str, bytes]:
     result = worlds.result(placement)
-    return every_output.outputs(result, compare_results(result, suppose(result, soft_placement=True)))
+    return every_output.outputs(result, Diff(result, suppose(result, soft_placement=True)))
 
 
 @pytest.mark.parametrize("graph", [graphs.loop, lambda: graphs.towers(2), lambda: graphs.training_step(3)])

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from copy import copy
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -14,14 +15,14 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from simplace.analysis.schedule import schedule
 from simplace.cli import main
 from simplace.errors import DrawingError, SimplaceError
 from simplace.exports.formats import FORMATS, Export, choose, written
-from simplace.graph.model import Graph
-from simplace.importers import graph_def
+from simplace.graph import graph_def
+from simplace.graph.graph import Graph
 from simplace.result import Placed, Result
-from simplace.scheduling import schedule
-from simplace.views.device_colours import device_colours
+from simplace.views.figures.device_colours import device_colours
 from tests.exports.hostile import NAMES
 from tests.worlds import CPU, GPU0, GPU1, constant, node, place
 
@@ -49,7 +50,9 @@ def renamed(placement, names):
     """Give the nodes of a placement other names, which no GraphDef reader would let through."""
     graph = placement.graph
     fields = {field: getattr(graph, field) for field in Graph.__dataclass_fields__}
-    return replace(placement, graph=Graph(**{**fields, "names": [*graph.names[:2], *names]}))
+    groups = copy(placement.groups)
+    groups.graph = Graph(**{**fields, "names": [*graph.names[:2], *names]})
+    return replace(placement, groups=groups)
 
 
 def hostile():
@@ -140,7 +143,8 @@ def test_model_explorer_s_own_classes_take_the_graph():
 
 @pytest.mark.parametrize("placement", [lambda: place(*WORLD), hostile], ids=["plain", "hostile"])
 def test_tensorboard_reads_the_event_file(placement, tmp_path):
-    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    from tensorboard.backend.event_processing import event_file_loader as loader
+
     made = placement()
     (tmp_path / "events.out.tfevents.1.simplace").write_bytes(data("tensorboard", made))
     events = list(loader.LegacyEventFileLoader(str(tmp_path / "events.out.tfevents.1.simplace")).Load())
@@ -152,12 +156,13 @@ def test_tensorboard_reads_the_event_file(placement, tmp_path):
 
 
 def test_the_step_times_are_those_of_the_schedule():
+    from tensorboard.compat.proto.config_pb2 import RunMetadata
+
     from simplace.exports.event_file import _run_metadata
-    from simplace.exports.event_protos import message_class
 
     placement = place(*WORLD)
     simulated = schedule(placement)
-    stats = message_class("RunMetadata").FromString(_run_metadata(placement, simulated)).step_stats.dev_stats
+    stats = RunMetadata.FromString(_run_metadata(placement, simulated)).step_stats.dev_stats
     timed = {(each.device, one.node_name) for each in stats for one in each.node_stats}
     assert timed <= {(device, name) for name, device in DEVICES.items()}
     assert {name for _, name in timed} >= {"dense/mm", "dense/sum"}

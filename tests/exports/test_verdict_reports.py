@@ -11,14 +11,14 @@ import junitparser
 import pytest
 import sarif_pydantic
 
-from simplace.comparison import compare
+from simplace.checks.requirements import parse, violations
+from simplace.checks.verdicts import UNMET, Problem, Verdict, of_agreement, of_failure, of_requirements
+from simplace.compare.compare_placements import compare
 from simplace.exports.junit import junit
 from simplace.exports.sarif import MOST_RESULTS, sarif
-from simplace.importers.program import NodeNotes
-from simplace.oracle.observation import LoggedNode
-from simplace.requirements import parse, violations
+from simplace.program.observation import LoggedNode
+from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
-from simplace.verdicts import UNMET, Problem, Verdict, of_agreement, of_failure, of_requirements
 from tests.exports.hostile import NAMES
 from tests.worlds import CPU, constant, node, place
 

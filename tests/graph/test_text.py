@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplace.errors import TargetError
-from simplace.graph.build import CONTROL
+from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import FuncRef, ShapeAttr, TensorInfo
 from simplace.graph.text import parse, parse_lines, to_text

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from simplace.graph.model import Graph
+from simplace.graph.graph import Graph
 from simplace.graph.text import parse
 from simplace.graph.verify import verify
-from simplace.importers.program import Program
+from simplace.program.program import Program
 from tests.lowering import worlds as lowering
 
 OPS = {"Var": ((), (101,)), "Int": ((), (3,)), "Neg": ((1,), (1,)), "Set": ((101,), ())}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from simplace.errors import TargetError
+from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FuncRef, ShapeAttr, TensorInfo
-from simplace.importers import graph_def, protos
 
 ALL_ATTRS = """
 node {

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from simplace.errors import TargetError
+from simplace.graph import graph_def
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FunctionDef
-from simplace.importers import graph_def, keras_file
+from simplace.importers import keras_file
 from simplace.importers.keras_layers import ACTIVATIONS, LAYERS
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 

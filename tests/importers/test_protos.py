@@ -7,15 +7,16 @@ import sys
 
 import pytest
 
-from simplace.importers import protos
+from simplace.graph import protos
 
-MODULES = "graph_def, keras_file, protos, saved_model"
+MODULES = "keras_file, saved_model"
 
 
 def test_reading_files_needs_no_tensorflow() -> None:
     code = (
-        f"from simplace.importers import {MODULES}; from simplace.kernels import extra, full_types, search, summary\n"
-        "from simplace.kernels.table import KernelTable; KernelTable.shipped().kernels('MatMul')\n"
+        f"from simplace.importers import {MODULES}; from simplace.graph import graph_def, protos\n"
+        "from simplace.kernels import extra, full_types, kernel_lookup, summary\n"
+        "from simplace.kernels.registry import KernelTable; KernelTable.shipped().kernels('MatMul')\n"
         "import sys; print([name for name in ('tensorflow', 'keras') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

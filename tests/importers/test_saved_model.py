@@ -8,7 +8,8 @@ import pytest
 from google.protobuf import text_format
 
 from simplace.errors import TargetError
-from simplace.importers import protos, saved_model
+from simplace.graph import protos
+from simplace.importers import saved_model
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 
 SIGNATURE = """

@@ -9,7 +9,7 @@ import pytest
 from simplace.errors import TargetError
 from simplace.graph.dtypes import DataType
 from simplace.kernels.extra import load_extra
-from simplace.kernels.table import ArgSpec, Kernel, OpDef
+from simplace.kernels.registry import ArgSpec, Kernel, OpDef
 
 FLOAT, DOUBLE = DataType.DT_FLOAT, DataType.DT_DOUBLE
 TEXT = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.devices import DeviceName
+from simplace.devices.device_name import DeviceName
 from simplace.graph.dtypes import DataType
-from simplace.kernels.search import (
+from simplace.kernels.kernel_lookup import (
     Found,
     KernelSearchError,
     NearestDtype,
@@ -16,7 +16,7 @@ from simplace.kernels.search import (
     search,
     supported_device_types,
 )
-from simplace.kernels.table import ArgSpec, AttrError, Kernel, KernelTable, OpDef
+from simplace.kernels.registry import ArgSpec, AttrError, Kernel, KernelTable, OpDef
 
 FLOAT, HALF, INT32, INT64 = DataType.DT_FLOAT, DataType.DT_HALF, DataType.DT_INT32, DataType.DT_INT64
 OP = OpDef("Op", (ArgSpec("x", type_attr="T"),), (ArgSpec("y", type_attr="T"),), {"T": "type"}, {"U": FLOAT})

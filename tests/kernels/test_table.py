@@ -9,20 +9,12 @@ from pathlib import Path
 import pytest
 
 from simplace.errors import TargetError
+from simplace.graph import protos
 from simplace.graph.dtypes import DataType
-from simplace.importers import protos
 from simplace.kernels import table_file
 from simplace.kernels.difference import write_difference
-from simplace.kernels.search import SYMBOLIC
-from simplace.kernels.table import (
-    ArgSpec,
-    AttrError,
-    Kernel,
-    KernelTable,
-    OpDef,
-    argument_types,
-    with_defaults,
-)
+from simplace.kernels.kernel_lookup import SYMBOLIC
+from simplace.kernels.registry import ArgSpec, AttrError, Kernel, KernelTable, OpDef, argument_types, with_defaults
 
 FLOAT, INT32, STRING, RESOURCE = DataType.DT_FLOAT, DataType.DT_INT32, DataType.DT_STRING, DataType.DT_RESOURCE
 

@@ -19,12 +19,12 @@ DUMPS = Path(tempfile.mkdtemp(prefix="placer-"))
 atexit.register(shutil.rmtree, DUMPS, ignore_errors=True)
 os.environ["TF_CPP_VMODULE"] = "placer=3"
 os.environ["TF_DUMP_GRAPH_PREFIX"] = str(DUMPS)
+os.environ["TF_DUMP_GRAPH_FMT"] = "BIN"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
 import tensorflow as tf  # noqa: E402
-from google.protobuf import text_format  # noqa: E402
 from tensorflow.core.framework import graph_pb2  # noqa: E402
 from tensorflow.python.client import session  # noqa: E402
 from tensorflow.python.eager import context  # noqa: E402
@@ -80,7 +80,7 @@ def new_dumps():
     found = []
     for path in fresh:
         seen.add(path.name)
-        found.append((path.name, text_format.Parse(path.read_text(), graph_pb2.GraphDef())))
+        found.append((path.name, graph_pb2.GraphDef.FromString(path.read_bytes())))
     return found
 
 

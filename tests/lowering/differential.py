@@ -9,16 +9,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from simplace.devices import LOCAL_TASK, DeviceSet, local_devices
-from simplace.graph.model import Graph
-from simplace.importers.graph_def import from_message
-from simplace.importers.program import Program
-from simplace.importers.protos import message_class
-from simplace.kernels.table import KernelTable
-from simplace.lowering.construct import split_input
-from simplace.lowering.prepare import prepare
+from simplace.devices.device_name import LOCAL_TASK
+from simplace.devices.device_set import DeviceSet, local_devices
+from simplace.graph.graph import Graph
+from simplace.graph.graph_def import from_message
+from simplace.graph.protos import message_class
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.graph_constructor import split_input
+from simplace.lowering.prepare_graph import prepare
+from simplace.placement.called_bodies import Bodies
 from simplace.placement.placer import place
-from simplace.simulation import Bodies
+from simplace.program.program import Program
 
 HERE = Path(__file__).parent
 DEVICES: DeviceSet = local_devices([("CPU", 3)])
@@ -27,7 +28,7 @@ DEVICES: DeviceSet = local_devices([("CPU", 3)])
 def run_cases(cases: Path, out: Path, wanted: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run the cases of a file under TensorFlow; return what child.py wrote."""
     command = [sys.executable, str(HERE / "child.py"), str(cases), str(out), *wanted]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=1800)
     if not out.exists():
         raise AssertionError(f"the TensorFlow child failed ({done.returncode}): {done.stderr[-2000:]}")
     return pickle.loads(out.read_bytes())

@@ -2,10 +2,10 @@
 
 import pytest
 
-from simplace.devices import seen_from_the_first
+from simplace.devices.device_set import seen_from_the_first
 from simplace.errors import TargetError
-from simplace.lowering.arguments import refuse_unseen
-from simplace.refusal import Refused
+from simplace.lowering.pin_args_and_rets import refuse_unseen
+from simplace.program.status import Refused
 from tests.lowering.worlds import GPU1, call_program, function, prepared, same
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from simplace.errors import TargetError
-from simplace.graph.model import Graph, freeze
-from simplace.lowering.construct import construct, construct_finished
-from simplace.lowering.signatures import Signatures
-from simplace.refusal import Refused
+from simplace.graph.graph import Graph, freeze
+from simplace.lowering.graph_constructor import construct, construct_finished
+from simplace.lowering.op_signatures import Signatures
+from simplace.program.status import Refused
 from tests.lowering.worlds import TABLE, nodes
 
 

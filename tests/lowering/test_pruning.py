@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simplace.errors import TargetError
-from simplace.importers.program import SessionRun
+from simplace.program.program import SessionRun
 from tests.lowering.worlds import CPU0, GPU0, GPU1, prepared, session_program
 
 GRAPH = """

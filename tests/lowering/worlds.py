@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from simplace.devices import DeviceSet, local_devices
+from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.graph.dtypes import DataType
-from simplace.graph.model import Graph
+from simplace.graph.graph import Graph
 from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr
-from simplace.importers.program import Program
-from simplace.kernels.table import KernelTable
-from simplace.lowering.prepare import prepare
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.prepare_graph import prepare
+from simplace.program.program import Program
 
 FLOAT = DataType.DT_FLOAT
 INT32 = DataType.DT_INT32

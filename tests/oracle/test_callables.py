@@ -1,4 +1,4 @@
-"""Callables and partial runs of sessions: placed as a run of the same, and made up where a GPU is emulated."""
+"""Callables and partial runs of sessions: placed as a run of the same, and computed beside where a GPU is emulated."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from simplace.oracle.machine import Machine
+from simplace.api import Settings, check
+from simplace.machine.machine import Machine
+from simplace.oracle.launch import Forks, starting_by
 from simplace.result import Result
-from simplace.targets import Settings, check
 
 pytestmark = pytest.mark.tf
 
@@ -34,7 +35,10 @@ SCRIPT = """\
             options = config_pb2.CallableOptions(feed=["x"], fetch=["c:0", "b"])
             print(session._make_callable_from_options(options)(one))
             handle = session.partial_run_setup([a, c], [x])
-            print(session.partial_run(handle, [a], {x: one}), session.partial_run(handle, c))
+            try:
+                session.partial_run(handle, [a], {x: one})
+            except tf.errors.NotFoundError:
+                pass  # what is fed is not found again where the graph was pruned first
             gpu = "/job:localhost/replica:0/task:0/device:GPU:0"
             options = config_pb2.CallableOptions(fetch=["c:0"], fetch_skip_sync=True, fetch_devices={"c:0": gpu})
             options.tensor_connection.add(from_tensor=noise.name, to_tensor="x:0")
@@ -47,10 +51,11 @@ SCRIPT = """\
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Result:
+def checked(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Result:
     path = tmp_path_factory.mktemp("callables") / "model.py"
     path.write_text(dedent(SCRIPT))
-    return check(str(path), Settings(Machine(gpus=1)))
+    with starting_by(forks):
+        return check(str(path), Settings(Machine(gpus=1)))
 
 
 def test_each_is_placed_as_tensorflow_does(checked: Result) -> None:

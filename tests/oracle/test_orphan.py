@@ -14,10 +14,10 @@ import subprocess, sys, time
 from pathlib import Path
 from simplace.oracle.orphan import end_with_parent
 end_with_parent()
-grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
 Path(sys.argv[1], "pids").write_text(f"{grandchild.pid}")
 Path(sys.argv[1], "ready").touch()
-time.sleep(120)
+time.sleep(1000)
 """
 PARENT = """
 import subprocess, sys, time
@@ -49,7 +49,7 @@ def test_a_child_ends_with_its_killed_parent_and_takes_its_own_children_along(tm
     command = [sys.executable, "-c", PARENT, str(tmp_path / "child.py"), str(tmp_path)]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     child = int(parent.stdout.readline())
-    assert within(60, (tmp_path / "ready").exists)
+    assert within(300, (tmp_path / "ready").exists)
     grandchild = int((tmp_path / "pids").read_text())
 
     assert runs(child)
@@ -57,4 +57,4 @@ def test_a_child_ends_with_its_killed_parent_and_takes_its_own_children_along(tm
     parent.send_signal(signal.SIGKILL)
     parent.communicate()
 
-    assert within(30, lambda: not runs(child) and not runs(grandchild))
+    assert within(300, lambda: not runs(child) and not runs(grandchild))

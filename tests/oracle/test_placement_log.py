@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.oracle.observation import LoggedNode
-from simplace.oracle.placement_log import Executed, Placed, parse, read_line
+from simplace.oracle.placement_log import Executed, PlacementLine, parse, read_line
+from simplace.program.observation import LoggedNode
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 NEW = "I0000 00:00:1795191363.877728    5112 placer.cc:162] "
@@ -70,7 +70,7 @@ def test_both_streams_count_once() -> None:
 def test_what_is_printed_is_read_back(name: str, op: str, task: int, kind: str, number: int, thread: int) -> None:
     device = f"/job:worker/replica:0/task:{task}/device:{kind}:{number}"
     line = f"I0000 00:00:1795191363.877728 {thread:7} placer.cc:162] {name}: ({op}): {device}"
-    assert read_line(line) == Placed(LoggedNode(name, op, device), thread)
+    assert read_line(line) == PlacementLine(LoggedNode(name, op, device), thread)
     assert parse(f"{name}: ({op}): {device}") == (LoggedNode(name, op, device),)
 
 

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from simplace.oracle.machine import Machine
-from simplace.oracle.messages import FORKED_FROM, Options
-from simplace.oracle.oracle import observe
-from simplace.oracle.starting import Forks, start_process, starting_by
+from simplace.machine.machine import Machine
+from simplace.oracle.launch import start_process, starting_by
+from simplace.oracle.observe import observe
+from simplace.oracle.protocol import FORKED_FROM, Options
 
 SCRIPT = """
 import os
@@ -29,12 +29,6 @@ threading.Timer(0.5, print, ["from a thread after the last line"]).start()
 """
 
 pytestmark = pytest.mark.tf
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as start:
-        yield start
 
 
 @pytest.fixture
@@ -81,5 +75,5 @@ def test_a_fork_that_crashes_says_so(folder, forks):
 
 def test_a_fork_is_ended_after_its_time(folder, forks):
     with open(os.devnull, "w") as nowhere:
-        ended = observe(folder / "sleeper.py", (), Machine(), Options(time_limit=2.0), nowhere.fileno(), forks).failure
+        ended = observe(folder / "sleeper.py", (), Machine(), Options(timeout=2.0), nowhere.fileno(), forks).failure
     assert (ended.how, ended.text) == ("timed out", "the program ran longer than 2 s and was ended")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from simplace.devices import local_devices
-from simplace.importers.graph_def import parse_text
-from simplace.importers.program import Program
-from simplace.partition.partition import copies, partition
+from simplace.devices.device_set import local_devices
+from simplace.graph.graph_def import parse_text
+from simplace.partition.copies import copies
+from simplace.partition.graph_partition import partition
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.simulation import simulate
+from simplace.program.program import Program
 from tests.worlds import constant, node, shipped
 
 C0, C1, G0 = "/device:CPU:0", "/device:CPU:1", "/device:GPU:0"
@@ -15,12 +16,15 @@ C0, C1, G0 = "/device:CPU:0", "/device:CPU:1", "/device:GPU:0"
 
 def placed(*nodes: str) -> Placement:
     graph = parse_text("\n".join(nodes))
-    return simulate(Program("world", "graph", graph), local_devices([("CPU", 2), ("GPU", 1)]), shipped())
+    return place_program(Program("world", "graph", graph), local_devices([("CPU", 2), ("GPU", 1)]), shipped())
 
 
 def shown(placement: Placement) -> list[str]:
     names = placement.graph.names
-    return [f"{c.tensor} {c.source[-5:]} {c.target[-5:]} {[names[i] for i in c.consumers]}" for c in copies(placement)]
+    return [
+        f"{c.tensor} {c.source[-5:]} {c.target[-5:]} {[names[i] for i in c.consumers]}"
+        for c in copies(placement.placed)
+    ]
 
 
 def test_two_cpus_that_read_a_small_constant_get_one_each() -> None:
@@ -30,7 +34,7 @@ def test_two_cpus_that_read_a_small_constant_get_one_each() -> None:
         node("B", "Neg", "x", device=C1),
     )
     assert shown(placement) == []
-    assert "  B = Neg(x/replicate/_1)\n  x/replicate/_1 = Const(^_SOURCE)\n" in str(partition(placement))
+    assert "  B = Neg(x/replicate/_1)\n  x/replicate/_1 = Const(^_SOURCE)\n" in str(partition(placement.placed))
 
 
 def test_a_gpu_reads_the_constant_of_the_first_cpu() -> None:

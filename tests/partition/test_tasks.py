@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from simplace.devices import seen_from_the_first
-from simplace.partition.partition import copies, partition
+from simplace.devices.device_set import seen_from_the_first
+from simplace.partition.copies import copies
+from simplace.partition.graph_partition import partition
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.simulation import simulate
 from tests.lowering.worlds import TABLE, session_program
 
 NAMES = ("ps/0/CPU:0", "worker/0/CPU:0", "worker/0/GPU:0", "worker/0/GPU:1")
@@ -23,13 +24,13 @@ def placed(text: str) -> Placement:
     """Place a session's graph; @p is the parameter server, @c, @g0 and @g1 are the worker's devices."""
     for short, name in zip(("@p", "@c", "@g0", "@g1"), NAMES, strict=True):
         text = text.replace(short, f"@{full(name)}")
-    placement = simulate(session_program(text), CLUSTER, TABLE)
+    placement = place_program(session_program(text), CLUSTER, TABLE)
     assert placement.refusal is None, placement.refusal
     return placement
 
 
 def cut(text: str) -> str:
-    shown = str(partition(placed(text)))
+    shown = str(partition(placed(text).placed))
     for short in NAMES:
         shown = shown.replace(full(short), short)
     return shown
@@ -114,7 +115,7 @@ def test_copies_are_told_in_the_terms_of_the_placed_graph() -> None:
         B = Neg(x) @g0
     """)
     names = placement.graph.names
-    found = [(c.tensor, c.source, c.target, [names[i] for i in c.consumers], c.size) for c in copies(placement)]
+    found = [(c.tensor, c.source, c.target, [names[i] for i in c.consumers], c.size) for c in copies(placement.placed)]
     assert found == [
         ("x:0", full("ps/0/CPU:0"), full("worker/0/GPU:1"), ["A"], 8),
         ("x:0", full("worker/0/GPU:1"), full("worker/0/GPU:0"), ["B"], 8),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplace.devices import local_devices
+from simplace.devices.device_set import local_devices
 from tests.placement.worlds import World, function, op_table
 
 TABLE = op_table(

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.devices import DeviceName, DeviceSet, device
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet, device
 from simplace.placement.candidates import CandidateFinder, Candidates, Fallback, order
 from simplace.placement.kernel_support import Types
 

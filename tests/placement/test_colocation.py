@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from simplace.explain.conflict import conflict
 from simplace.placement.candidates import Fallback
-from simplace.placement.colocation import JoinKind, Notice, class_groups, intersect
-from simplace.placement.conflict import conflict
+from simplace.placement.colocation_graph import JoinKind, Notice, class_groups, intersect
 from simplace.placement.kernel_support import Types
 from simplace.placement.placement import Placement
 from tests.placement.real import CPU0, GPU1, WORLD

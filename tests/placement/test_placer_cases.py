@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from simplace.refusal import Refusal
+from simplace.program.status import Refusal
 from tests.placement.fakes import ONE, TEN, world
 from tests.placement.worlds import World, answer, answers
 

@@ -1,10 +1,10 @@
 """Full types on their way through a graph: passed on, merged, or stopped where they do not go together."""
 
-from simplace.graph.model import freeze
+from simplace.graph.graph import freeze
 from simplace.graph.text import build
 from simplace.kernels.full_type import FullType, is_host
-from simplace.kernels.table import KernelTable
-from simplace.lowering.signatures import Signatures
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.op_signatures import Signatures
 from simplace.placement.type_inference import infer_types, is_subtype
 
 TABLE = KernelTable.shipped()

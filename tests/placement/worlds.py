@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from simplace.devices import Device, DeviceSet, device
+from simplace.devices.device_set import Device, DeviceSet, device
 from simplace.graph import dtypes
-from simplace.graph.model import Graph, freeze
+from simplace.graph.graph import Graph, freeze
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef
 from simplace.graph.text import build, parse_lines
 from simplace.graph.verify import verify
-from simplace.importers.program import Program
 from simplace.kernels.extra import parse_extra
-from simplace.kernels.table import KernelTable
-from simplace.lowering.isolation import isolate_calls
-from simplace.lowering.signatures import Signatures
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
+from simplace.lowering.op_signatures import Signatures
+from simplace.placement.called_bodies import Bodies
 from simplace.placement.placement import Placement
 from simplace.placement.placer import place
-from simplace.simulation import Bodies
+from simplace.program.program import Program
 
 _OP = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\)(?: -> (?P<outputs>.*?))?(?: \| (?P<attrs>.*?))?(?: on (?P<on>.*))?")
 _FUNCTION = re.compile(r"(?P<name>\w+)\((?P<inputs>[^)]*)\) -> (?P<outputs>.*)")

@@ -67,7 +67,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]
         file.write_text(page(result), encoding="utf-8", newline="\n")
         browser.get_log("browser")
         browser.get(file.as_uri())
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while page_open.value("document.documentElement.dataset.ready") != "yes":
             assert time.monotonic() < deadline, f"the page did not get ready: {page_open.complaints()}"
             time.sleep(0.05)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from simplace.explain import Explainer, explain
+from simplace.analysis.schedule import schedule
+from simplace.explain.explanation import Explainer, explain
 from simplace.result import Result
-from simplace.scheduling import schedule
 from tests.report import worlds
 from tests.report.conftest import Opened
 from tests.views import graphs
@@ -59,7 +59,7 @@ def test_a_click_explains_a_node(opened: Open) -> None:
     page.find("[aria-label^='tower_1/dense_0/MatMul,']").click()
     assert page.find("#details h2").text == "tower_1/dense_0/MatMul"
     said = [line.text for line in page.all("#reasons li")]
-    assert said == list(explain(placement, "tower_1/dense_0/MatMul").sentences)
+    assert said == list(map(str, explain(placement, "tower_1/dense_0/MatMul").sentences))
     facts = dict(zip([t.text for t in page.all("#details dt")], [d.text for d in page.all("#details dd")], strict=True))
     assert facts["Runs on"] == "G1 GPU:1"
     assert facts["Kernels"] == "GPU, CPU"
@@ -75,10 +75,8 @@ def test_every_node_has_the_sentences_of_explain(opened: Open, world: Callable[[
     placement = result.programs[0].placement
     page = opened(result)
     explainer = Explainer(placement)
-    unmarked = str.maketrans("", "", "\x01\x02")
     for i in range(2, len(placement.graph)):
-        expected = [line.translate(unmarked) for line in explainer.explain(i).sentences]
-        assert [line.translate(unmarked) for line in page.value(SENTENCES, i - 2)] == expected
+        assert page.value(SENTENCES, i - 2) == list(map(str, explainer.explain(i).sentences))
 
 
 def test_scopes_open_and_close_by_click(opened: Open) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simplace.placement import reasons as why
+from simplace.explain import reasons as why
+from simplace.explain.copy_causes import causes, root
 from simplace.placement.placement import Placement
-from simplace.report.causes import causes, root
 from simplace.result import Placed
 from tests.worlds import constant, node, place
 

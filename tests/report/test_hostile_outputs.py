@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from simplace.changes import compare_results
-from simplace.comparison import compare
-from simplace.oracle.observation import LoggedNode
+from simplace.api import Diff
+from simplace.changes.what_if import read_pin, suppose
+from simplace.checks.verdicts import DIFFERS
+from simplace.compare.compare_placements import compare
+from simplace.program.observation import LoggedNode
 from simplace.result import Placed, Result
-from simplace.verdicts import DIFFERS
-from simplace.what_if import read_pin, suppose
 from tests.exports import every_output, readers
 from tests.exports.hostile import NAMES
 from tests.report import worlds
@@ -32,7 +32,7 @@ def outputs(names: tuple[str, ...]) -> dict[str, bytes]:
     (one,) = worlds.hostile(names).programs
     log = [LoggedNode(node.name, node.op, GPU1) for node in one.placement.nodes]
     result: Result = replace(worlds.hostile(names), programs=(Placed(one.placement, compare(one.placement, log)),))
-    return every_output.outputs(result, compare_results(result, suppose(result, [read_pin("*=GPU:1")])))
+    return every_output.outputs(result, Diff(result, suppose(result, [read_pin("*=GPU:1")])))
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from simplace.analysis.schedule import schedule
 from simplace.cli import main
 from simplace.report.graph_data import graph_data
 from simplace.report.page import page
 from simplace.report.schedule_data import schedule_data
-from simplace.scheduling import schedule
 from tests.report import worlds
 from tests.views import graphs
 from tests.worlds import constant, node

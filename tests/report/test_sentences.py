@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from simplace.importers.program import NodeNotes
-from simplace.report.sentences import Sentences
+from simplace.program.program import NodeNotes
+from simplace.report.packed_sentences import PackedSentences
 from tests.views import graphs
 from tests.worlds import constant, node, place
 
 
 def test_alike_nodes_share_their_templates() -> None:
     placement = graphs.chain(100)
-    sentences = Sentences(placement)
+    sentences = PackedSentences(placement)
     explained = [sentences.explanation(i) for i in range(3, len(placement.graph))]
     columns = sentences.columns()
     assert columns["templates"] == [
-        "The device /gpu:0 was requested.",
-        "Relu with T=float32 has a kernel for GPU and CPU.",
-        "The devices left to choose from, best first: GPU:0.",
-        "It asked for /gpu:0 and got GPU:0.",
+        ("The device /gpu:0 was requested.",),
+        ("Relu with T=float32 has a kernel for GPU and CPU.",),
+        ("The devices left to choose from, best first: GPU:0.",),
+        ("It asked for /gpu:0 and got GPU:0.",),
     ]
     assert all(one == explained[0] for one in explained)
 
@@ -28,17 +28,17 @@ def test_a_sentence_names_nodes_by_number() -> None:
         node("v/read", "ReadVariableOp", "v"),
         notes={"v": NodeNotes(variable="weights")},
     )
-    sentences = Sentences(placement)
+    sentences = PackedSentences(placement)
     numbers = sentences.explanation(placement.graph.ids["v/read"])
     columns = sentences.columns()
     said = [columns["sentences"][i] for i in numbers]
     spelled = [(columns["templates"][template], nodes) for template, *nodes in said]
-    assert ("They are tied because \x01n uses the resource that comes from \x01v.", [1, 0]) in spelled
+    assert (("They are tied because ", 1, " uses the resource that comes from ", 2, "."), [1, 0]) in spelled
 
 
 def test_marks_in_a_program_name_no_node() -> None:
     placement = place(constant("a", (2,)), node("x\\001n99\\002y", "Relu", "a"), name="marks")
-    sentences = Sentences(placement)
+    sentences = PackedSentences(placement)
     for i in range(2, len(placement.graph)):
         sentences.explanation(i)
     nodes = [n for _, *nodes in sentences.columns()["sentences"] for n in nodes]

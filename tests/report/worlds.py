@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simplace.comparison import compare
-from simplace.importers.program import NodeNotes
-from simplace.oracle.observation import LoggedNode
+from simplace.compare.compare_placements import compare
 from simplace.placement.placement import Placement
+from simplace.program.observation import LoggedNode
+from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
 from tests.views import graphs
 from tests.worlds import CPU, constant, node, place, shipped

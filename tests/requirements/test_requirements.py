@@ -2,9 +2,9 @@
 
 import pytest
 
-from simplace.devices import local_devices
+from simplace.checks.requirements import parse, violations
+from simplace.devices.device_set import local_devices
 from simplace.errors import RequirementError
-from simplace.requirements import parse, violations
 from simplace.result import Placed, Result
 from tests.worlds import constant, node, place
 

@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 import simplace
-from simplace.views.summary import agreement_line, summary
-from simplace.what_if import suppose
+from simplace.changes.what_if import suppose
+from simplace.views.text.summary import agreement_line, summary
 from tests.exports import every_output, readers
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
 SHOWN_ON, FEWER = "cpu:1,gpu:2", "cpu:1,gpu:1"  # the machines whose placements have all outputs, and are compared
 OTHERS = [("cpu:1", None), ("cpu:1,gpu:8", None), ("cpu:1", False), (SHOWN_ON, False)]  # the table of agreement has all
-KINDS = (*every_output.KINDS, "png", "pdf")
-LOOKS = ("class", "fill", "stroke", "stroke-dasharray", "aria-label")  # of an element of a drawing
 OF_ALL_NODES = ("export.pb", "export.pbtxt", "export.graphml")  # of the program that is drawn
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
@@ -43,17 +41,17 @@ def test_a_sample_agrees_with_tensorflow(sample, machine, soft):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=name)
-def test_every_output_of_a_sample_is_made_and_read(sample, golden, request):
+def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request):
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
-    made = every_output.outputs(result, simplace.diff(result, fewer), KINDS)
-    rewrite = request.config.getoption("--rewrite-golden")
-    check_expected(sample, result, rewrite)
-    golden(f"{sample.stem}.dot", made["placement.dot"].decode())
-    check_drawing(Path(__file__).parent / "golden" / f"{sample.stem}.svg", made["placement.svg"], rewrite)
+    made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["placement"])
     check_read(result, made)
     if every_output.largest(result).placement.refusal is not None:  # and has none of the outputs of what runs
         soft = suppose(result, soft_placement=True)
         check_read(soft, every_output.outputs(soft, simplace.diff(result, soft)))
+    request.getfixturevalue("shown_version")
+    kept(sample.with_suffix(".txt"), shown(sample, result))
+    golden(f"{sample.stem}.dot", made["placement.dot"].decode())
+    golden(f"{sample.stem}.svg", made["placement.svg"].decode())
 
 
 def check_read(result, made):
@@ -69,29 +67,12 @@ def check_read(result, made):
     assert len(explained) == sum(len(placed.placement.graph) - 2 for placed in result)
 
 
-def check_expected(sample, result, rewrite):
-    """Compare with the summary beside the sample; a path in it is that from the repository's root."""
+def shown(sample, result):
+    """Write the command and what it shows; a path in it is that from the repository's root."""
     text = (
         f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{summary(result)}\n\n{agreement_line(result)}\n"
     )
-    text = text.replace(f"{sample.parent}/", "samples/")
-    expected = sample.with_suffix(".txt")
-    if rewrite:
-        expected.write_text(text, encoding="utf-8")
-    assert text == expected.read_text(encoding="utf-8"), f"if the new text is right: pytest --rewrite-golden {__file__}"
-
-
-def check_drawing(file, drawn, rewrite):
-    """Compare what is drawn; where it stands depends on the version of Graphviz."""
-    if rewrite and not (file.exists() and marks(file.read_bytes()) == marks(drawn)):
-        file.write_bytes(drawn)
-    assert marks(drawn) == marks(file.read_bytes()), f"if the new drawing is right: pytest --rewrite-golden {__file__}"
-
-
-def marks(svg):
-    """List the elements of a drawing with their words and colours."""
-    said = [(each.tag, each.text or "", *map(each.get, LOOKS)) for each in readers.read("drawn.svg", svg).iter()]
-    return sorted(said, key=repr)
+    return text.replace(f"{sample.parent}/", "samples/")
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=name)

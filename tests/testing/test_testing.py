@@ -65,6 +65,7 @@ def test_a_live_function_and_its_variables():
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_a_script(tmp_path):
     script = tmp_path / "model.py"
     script.write_text(

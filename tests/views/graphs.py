@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from simplace.devices import local_devices
+from simplace.devices.device_set import local_devices
 from simplace.graph.node_def import GraphDef
-from simplace.importers.program import Program
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.simulation import simulate
+from simplace.program.program import Program
 from tests.worlds import constant, node, place, shipped
 
 
 def empty() -> Placement:
     """Place a graph without nodes."""
-    return simulate(Program("nothing", "graph", GraphDef((), {})), local_devices([("CPU", 1), ("GPU", 1)]), shipped())
+    return place_program(
+        Program("nothing", "graph", GraphDef((), {})), local_devices([("CPU", 1), ("GPU", 1)]), shipped()
+    )
 
 
 def towers(gpus: int, layers: int = 2) -> Placement:

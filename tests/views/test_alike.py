@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simplace.result import Placed
-from simplace.views.alike import figure_boxes
-from simplace.views.placement_figure import placement_figure
+from simplace.views.figures.alike_devices import figure_boxes
+from simplace.views.figures.placement_figure import placement_figure
 from tests.views import graphs
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 
 from simplace.placement.placement import Placement
-from simplace.views.boxes import boxes, tidy_path
+from simplace.views.figures.boxes import boxes, tidy_path
 from tests.views import graphs
 from tests.worlds import constant, node, place
 
@@ -86,12 +85,9 @@ def test_pass_through_chain_is_drawn_with_its_source() -> None:
     assert len(box_of) == 100
 
 
-def test_twenty_thousand_nodes_take_seconds() -> None:
-    placement = graphs.chain(20_000)
-    started = time.process_time()
-    boxes(placement, 40)
-    boxes(graphs.chain(5_000, "Identity"), 40)
-    assert time.process_time() - started < 5
+def test_twenty_thousand_nodes_fit_in_forty_boxes() -> None:
+    assert len(boxes(graphs.chain(20_000), 40)[0]) <= 40
+    assert len(boxes(graphs.chain(5_000, "Identity"), 40)[0]) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simplace.changes import ProgramChanges, compare_programs
+from simplace.changes.placement_changes import ProgramChanges, compare_programs
 from simplace.result import Placed
-from simplace.views.change_figure import change_figure, side_by_side
+from simplace.views.figures.change_figure import change_figure, side_by_side
 from tests.views import graphs
 from tests.worlds import constant, node, place
 from viz import to_dot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simplace.result import Placed
-from simplace.views.colocation_figure import colocation_figure
+from simplace.views.figures.colocation_figure import colocation_figure
 from tests.worlds import constant, node, place
 from viz import to_dot
 

@@ -1,7 +1,8 @@
 """The doctor's report in text, as a person reads it."""
 
-from simplace.doctor.findings import IdleGpu, LateLogFlag, NoSuchDevice
-from simplace.views.doctor_report import doctor_report
+from simplace.doctor.findings import LateLogFlag
+from simplace.explain.findings import IdleGpu, NoSuchDevice
+from simplace.views.text.doctor_report import doctor_report
 from tests.exports.hostile import NAMES
 
 LATE = LateLogFlag("model.py:3", "", ())
@@ -37,7 +38,7 @@ def test_it_fits_the_terminal():
 
 def test_names_cannot_steer_the_terminal():
     for name in (*NAMES, "\x1b[31mred"):
-        text = doctor_report([NoSuchDevice("a.py:1", name, (name,), "/GPU:7", "GPU:0", "GPU:0")], "x")
+        text = doctor_report([NoSuchDevice("a.py:1", name, (name,), "/GPU:7", "GPU:0", "", "", "GPU:0")], "x")
         assert len(text.splitlines()) == 6
         assert "\x01" not in text
         assert "\x1b" not in text

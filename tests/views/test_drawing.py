@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from simplace.analysis.schedule import schedule
 from simplace.commands.figures import STYLES as WORDS
 from simplace.errors import DrawingError
 from simplace.result import Placed
-from simplace.scheduling import schedule
-from simplace.views.drawing import Picture, chosen, drawn
-from simplace.views.placed_figures import CHARTS, FIGURES
+from simplace.views.figures.drawing import Picture, chosen, drawn
+from simplace.views.figures.placed_figures import CHARTS, FIGURES
 from tests.views import graphs
 from viz.style import STYLES
 

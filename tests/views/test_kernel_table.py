@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from simplace.graph.dtypes import DataType
+from simplace.kernels.registry import Kernel, KernelTable, OpDef
 from simplace.kernels.summary import kernel_rows
-from simplace.kernels.table import Kernel, KernelTable, OpDef
-from simplace.views.kernel_table import kernel_table, lacking_notes, xla_note
+from simplace.views.text.kernel_table import kernel_table, lacking_notes, xla_note
 
 COMPILED = """
 import tensorflow as tf

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simplace.scheduling import schedule
-from simplace.views.memory_chart import memory_chart
+from simplace.analysis.schedule import schedule
+from simplace.views.figures.memory_chart import memory_chart
 from tests.worlds import constant, node, place
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from simplace.result import Placed
-from simplace.views.partition_figure import partition_figure
+from simplace.views.figures.partition_figure import partition_figure
 from tests.views import graphs
 from tests.worlds import GPU0, constant, node, place
 from viz import to_dot

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from simplace.devices import seen_from_the_first
-from simplace.importers.graph_def import parse_text
-from simplace.importers.program import Program
+from simplace.devices.device_set import seen_from_the_first
+from simplace.graph.graph_def import parse_text
+from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
+from simplace.program.program import Program
 from simplace.result import Placed
-from simplace.simulation import simulate
-from simplace.views.placement_figure import device_group, placement_figure
+from simplace.views.figures.placement_figure import device_group, placement_figure
 from tests.views import graphs
 from tests.worlds import GPU0, constant, node, place, shipped
 from viz import Figure, to_dot
@@ -116,7 +116,7 @@ def on_a_cluster(*nodes: str) -> Placement:
     names = [f"/job:{task}/device:{d}" for task in ("ps/replica:0/task:0", "worker/replica:0/task:3")
              for d in ("CPU:0", "GPU:0", "GPU:1")]  # fmt: skip
     program = Program("world", "graph", parse_text("\n".join(nodes)), soft_placement=True)
-    return simulate(program, seen_from_the_first(names), shipped())
+    return place_program(program, seen_from_the_first(names), shipped())
 
 
 def test_devices_of_a_task_are_in_its_box() -> None:

@@ -1,7 +1,7 @@
 """What `simplace schedule` prints of a small world, whole."""
 
-from simplace.views.schedule_tables import inter_op_table, summary
-from simplace.views.timeline import timeline
+from simplace.views.figures.timeline import timeline
+from simplace.views.text.schedule_tables import inter_op_table, summary
 from tests.executor.worlds import Costs, run
 from viz import to_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.views.scopes import OTHERS, open_scopes, steps
+from simplace.views.figures.scopes import OTHERS, open_scopes, steps
 
 PATHS = st.lists(st.lists(st.sampled_from(["a", "a_1", "a_2", "b", "conv2d_7"]), min_size=1, max_size=4), max_size=30)
 

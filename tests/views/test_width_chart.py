@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from simplace.executor.widths import Width
+from simplace.analysis.parallelism import Width
+from simplace.analysis.schedule import schedule
 from simplace.placement.placement import Placement
-from simplace.scheduling import schedule
-from simplace.views.width_chart import KEY, width_chart
+from simplace.views.figures.parallelism_chart import KEY, width_chart
 from tests.worlds import CPU, GPU0, constant, node, place
 
 MS = 1_000_000

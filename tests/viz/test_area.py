@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 
 import pytest
@@ -37,7 +36,6 @@ def test_wrong_points_of_a_layer_are_refused(which: str) -> None:
         AreaChart(areas=(Area(GPU, (), **{which: ((0.0, -1.0),)}),))  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(shutil.which("dot") is not None, reason="another Graphviz than the bundled one writes another SVG")
 def test_svg_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
     golden("area.svg", render(to_dot(CHART)).decode())
 

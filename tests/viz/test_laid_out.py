@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from itertools import combinations
 
@@ -11,12 +10,11 @@ import pytest
 from device_figures import FIGURES, every_mark
 
 from viz import draw, to_dot
+from viz.engine import run_graphviz
 from viz.laid_out import finished
-from viz.layout import _graphviz
 from viz.style import SCREEN, STYLES
 
 
-@pytest.mark.skipif(shutil.which("dot") is not None, reason="another Graphviz than the bundled one lays out otherwise")
 @pytest.mark.parametrize("style", ["paper", "dark"])
 def test_svg_is_the_golden_text(style: str, golden: Callable[[str, str], None]) -> None:
     golden(f"every_mark_{style}.svg", draw(every_mark(), style=STYLES[style]).decode())
@@ -24,7 +22,7 @@ def test_svg_is_the_golden_text(style: str, golden: Callable[[str, str], None]) 
 
 def test_each_device_has_its_title_above_the_lines() -> None:
     figure = every_mark()
-    text = finished(_graphviz(to_dot(figure), "dot", 72, 60).decode(), SCREEN)
+    text = finished(run_graphviz(to_dot(figure), "dot", 72, 60).decode(), SCREEN)
     last_line = text.rindex("->")
     for group in figure.groups:
         assert text.rindex(f"<b>{group.title}</b>") > last_line
@@ -32,7 +30,7 @@ def test_each_device_has_its_title_above_the_lines() -> None:
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_no_two_nodes_or_labels_overlap(name: str) -> None:
-    laid = _graphviz(to_dot(FIGURES[name]()), "dot", 72, 60).decode()
+    laid = run_graphviz(to_dot(FIGURES[name]()), "dot", 72, 60).decode()
     boxes = [box for found in _NODE.finditer(laid) if (box := _box(found[1]))]
     assert boxes
     for one, other in combinations(boxes, 2):

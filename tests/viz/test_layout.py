@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ from device_figures import FIGURES, every_mark, two_gpu_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import viz
 from viz import Edge, Figure, Group, LayoutError, Node, draw, render, to_dot
+from viz.engine import run_graphviz
 from viz.names import visible
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -42,19 +45,63 @@ def test_text_survives_a_machine_without_fonts(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
-def test_prefers_the_dot_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a `dot` on PATH that draws its own arguments."""
     program = tmp_path / "dot"
     program.write_text("#!/bin/sh\necho \"<svg xmlns='http://www.w3.org/2000/svg'><g id='$1$2'/></svg>\"\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("GRAPHVIZ_DOT", raising=False)
+    return program
+
+
+def test_the_wheel_draws_beside_a_dot_on_path(dot: Path) -> None:
+    assert b"-Tsvg" not in render("digraph {}")
+
+
+def test_the_dot_asked_for_draws(dot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHVIZ_DOT", str(dot))
+    assert b"-Tsvg-Gdpi=72" in render("digraph {}")
+
+
+def test_the_dot_on_path_draws_without_the_wheel(dot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("viz.engine.find_spec", lambda _: None)
     assert b"-Tsvg-Gdpi=72" in render("digraph {}")
 
 
 def test_says_what_to_install_without_any_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("viz.layout.find_spec", lambda _: None)
+    monkeypatch.setattr("viz.engine.find_spec", lambda _: None)
     with pytest.raises(LayoutError, match="pip install pygraphviz"):
         render("digraph {}")
+
+
+def test_a_dot_asked_for_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHVIZ_DOT", "/nowhere/dot")
+    with pytest.raises(LayoutError, match="GRAPHVIZ_DOT='/nowhere/dot' is no program; unset it"):
+        render("digraph {}")
+
+
+def test_nothing_of_the_machine_changes_a_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw(every_mark())
+    for name in ("HOME", "GVBINDIR", "DOTFONTPATH", "FONTCONFIG_SYSROOT"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("LC_ALL", "LANG", "PANGO_LANGUAGE", "FC_LANG"):
+        monkeypatch.setenv(name, "ja_JP.UTF-8")
+    assert draw(every_mark()) == drawn
+
+
+@pytest.mark.parametrize(("file_format", "only_ours"), [("dot", True), ("svg", True), ("png", False)])
+def test_text_is_measured_with_our_fonts_alone(
+    file_format: str, only_ours: bool, dot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (dot.parent / ".fonts").mkdir()
+    dot.write_text('#!/bin/sh\n/bin/cat "$FONTCONFIG_FILE"\n')
+    monkeypatch.setenv("GRAPHVIZ_DOT", str(dot))
+    monkeypatch.setenv("HOME", str(dot.parent))
+    config = run_graphviz("digraph {}", file_format, 72, 60).decode()
+    assert (re.findall("<dir>(.*?)</dir>", config) == [str(Path(viz.__file__).with_name("fonts"))]) is only_ours
 
 
 def test_refuses_unknown_format() -> None:

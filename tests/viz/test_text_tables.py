@@ -40,6 +40,16 @@ def test_never_wider_than_asked(rows: list[tuple[str, ...]], width: int, footer:
     assert all(cell_len(line) <= width for line in to_text(table, width).split("\n"))
 
 
+@given(
+    rows=st.lists(st.tuples(st.text(max_size=9), st.text(max_size=9), st.text(max_size=9)), max_size=4),
+    title=st.text(max_size=9),
+)
+def test_room_for_everything_is_as_good_as_no_limit(rows: list[tuple[str, ...]], title: str) -> None:
+    columns = (Column("op"), Column("行", "right"), Column("kind", "center"))
+    table = Table(columns, tuple(rows), title, footer=title)
+    assert to_text(table) == to_text(table, 1000)
+
+
 def test_file_gets_whole_names_and_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     file = io.StringIO()

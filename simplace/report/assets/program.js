@@ -43,8 +43,9 @@ class Program {
 
   sentence(number) {
     const [template, ...nodes] = this.raw.sentences[number];
-    const parts = this.raw.templates[template].split(/\x01([fnv])/);
-    return parts.map((part, i) => (i % 2 ? this.#mention(part, nodes[(i - 1) / 2]) : part));
+    const next = nodes.values();
+    return this.raw.templates[template].map((part) =>
+      (typeof part === "string" ? part : this.#mention(part, next.next().value)));
   }
 
   /** List the other members of a node's colocation group. */
@@ -62,10 +63,10 @@ class Program {
     return { out: all.filter((i) => producer[i] === node), into: all.filter((i) => consumers[i].includes(node)) };
   }
 
-  #mention(kind, node) {
+  #mention(form, node) {
     const name = this.name(node);
     const variable = `the variable '${this.column("variable", node)}'`;
-    return { node, text: kind === "f" ? `${name} (${this.op(node)})` : kind === "v" ? variable : name };
+    return { node, text: [`${name} (${this.op(node)})`, name, variable][form] };
   }
 
   #copiesOfEdges() {

@@ -3,10 +3,12 @@
 import contextlib
 
 import tensorflow as tf
+from tensorflow.python.framework import function
 
 v1 = tf.compat.v1
 GPUS = [gpu.name[-5:] for gpu in tf.config.list_logical_devices("GPU")]
 FIRST, LAST = (GPUS[0], GPUS[-1]) if GPUS else ("CPU:0", "CPU:0")
+INLINING = v1.GraphOptions(optimizer_options=v1.OptimizerOptions(do_function_inlining=True))
 SOFT = tf.config.get_soft_device_placement()
 
 
@@ -104,6 +106,23 @@ def calls():
     yield y, v1.gradients(y, v)
 
 
+def defuns():
+    """Calls of the kind that sessions have had from the first: the function is the op, and may call another."""
+
+    @function.Defun(tf.float32, tf.float32)
+    def multiply(a, b):
+        with tf.device(LAST):
+            return tf.matmul(a, b)
+
+    @function.Defun(tf.float32)
+    def square(a):
+        return multiply(a, a) + tf.constant(1.0)
+
+    x = v1.placeholder_with_default(tf.ones([2, 2]), [2, 2])
+    with tf.device(FIRST):
+        yield square(x), multiply(x, square(x))
+
+
 def datasets():
     iterator = v1.data.make_initializable_iterator(tf.data.Dataset.range(6).map(lambda a: a * 2).batch(2))
     yield iterator.initializer
@@ -121,5 +140,6 @@ for build in (
     datasets,
 ):
     session(build)
-for build in (control_flow, calls):
+for build in (control_flow, calls, defuns):
     session(build, control_flow_v2=True)
+    session(build, control_flow_v2=True, graph_options=INLINING)

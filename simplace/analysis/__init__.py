@@ -1,0 +1,1 @@
+"""What follows from a simulated step: times, waits, memory, parallelism."""

@@ -1,0 +1,48 @@
+"""The shortest time that any number of threads could bring a step to."""
+
+from __future__ import annotations
+
+from simplace.costs.estimate import PricedGraph
+from simplace.executor.control_flow import ControlFlow
+from simplace.graph.algorithm import order_by_inputs
+
+
+def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
+    """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
+
+    A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
+    result, and the end of the step, while ops on the same GPU wait for its launch alone; without, a GPU's kernel runs
+    on threads too. Executor overheads do not count.
+    """
+    if flow.frames or flow.branches:
+        return None
+    graph = priced.graph
+    launched = [0] * len(graph)  # the earliest end on the host
+    finished = [0] * len(graph)  # the earliest end of the kernel
+    sender = {receive: send for send, receive in graph.receiver.items()}
+    for node in _order(priced):
+        before = [edge.src for edge in graph.ins[node]]
+        start = max((launched[one] for one in before), default=0)
+        cost = priced.kernels[node]
+        if node in sender:
+            start = max(start, finished[sender[node]] + round(1e9 * priced.copy_seconds[graph.nodes[node].copy]))
+        is_gpu = cost.device_s > 0
+        host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
+        splits = not (is_gpu and has_streams)
+        launched[node] = start + host // (max(1, min(cost.shards, shards)) if splits else 1)
+        done = launched[node] + (round(1e9 * cost.device_s) if has_streams else 0)
+        is_send = graph.nodes[node].role == "send"
+        finished[node] = max([done, *(finished[one] for one in before if is_send)])
+    return max(finished, default=0)
+
+
+def _order(priced: PricedGraph) -> list[int]:
+    graph = priced.graph
+    waiting = [len(into) for into in graph.ins]
+    for receive in graph.receiver.values():
+        waiting[receive] += 1
+
+    def successors(node: int) -> list[int]:
+        return [edge.dst for edge in graph.outs[node]] + ([graph.receiver[node]] if node in graph.receiver else [])
+
+    return order_by_inputs(waiting, successors)

@@ -1,0 +1,139 @@
+"""A simulated step of a placement, and what follows from its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self, TypeVar, Unpack
+
+from simplace.analysis import critical_path, lower_bound, memory, parallelism, utilisation, waits
+from simplace.analysis import unordered_writes as writes
+from simplace.costs.estimate import PricedGraph
+from simplace.executor.control_flow import ControlFlow
+from simplace.executor.execution import Execution, execute
+from simplace.executor.options import StepKeywords, StepOptions, Threads
+from simplace.executor.trace import Trace, Why
+from simplace.pipeline import simulate_step
+from simplace.placement.placement import Placement
+from simplace.program.placed_graph import PlacedGraph
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Record of a simulated step of a placement. Times are in nanoseconds unless a name says seconds.
+
+    What ran is the graph of `priced`, which the partition made of that of the placement:
+    `priced.graph.node_of_program` leads back to a node that the placement explains.
+    """
+
+    placement: Placement
+    execution: Execution
+
+    @classmethod
+    def of(cls, placement: Placement, options: StepOptions) -> Self:
+        """Simulate a step; raise `SimplaceError` for a placement that TensorFlow refuses."""
+        return cls(placement, simulate_step(placement.runnable(), options))
+
+    @property
+    def placed(self) -> PlacedGraph:
+        """Return the placed graph that ran: as the partition rewrote it."""
+        return self.execution.priced.graph.placed
+
+    @property
+    def priced(self) -> PricedGraph:
+        """Return the graph that ran, with its costs."""
+        return self.execution.priced
+
+    @property
+    def flow(self) -> ControlFlow:
+        """Return how often loops ran, and which branches were taken."""
+        return self.execution.flow
+
+    @property
+    def threads(self) -> Threads:
+        """Return the settings of threads and cores."""
+        return self.execution.options
+
+    @property
+    def executor(self) -> str:
+        """Return the name of the executor."""
+        return self.execution.options.executor
+
+    @property
+    def trace(self) -> Trace:
+        """Return what ran when."""
+        return self.execution.trace
+
+    @property
+    def makespan_s(self) -> float:
+        """Return the time until the last step's end, in seconds."""
+        return self.trace.makespan / 1e9
+
+    @cached_property
+    def critical_path(self) -> tuple[int, ...]:
+        """List the spans, by number, that made the last step as long as it was."""
+        return critical_path.critical_path(self.trace)
+
+    @cached_property
+    def longest_chain(self) -> int | None:
+        """Return what no number of threads could go below; None for graphs with loops or branches."""
+        return lower_bound.longest_chain(
+            self.priced, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
+        )
+
+    @cached_property
+    def waits(self) -> tuple[waits.Wait, ...]:
+        """List the waiting of each node, the longest held up first."""
+        return waits.waits(self.trace)
+
+    @cached_property
+    def waiting_by_cause(self) -> dict[Why, int]:
+        """Sum the waiting up by cause."""
+        return waits.by_cause(self.waits)
+
+    @cached_property
+    def busy_lanes(self) -> tuple[utilisation.Busy, ...]:
+        """List how busy each thread, stream and link was."""
+        return utilisation.busy_lanes(self.trace)
+
+    @cached_property
+    def busy_devices(self) -> tuple[utilisation.Busy, ...]:
+        """List how busy each device was."""
+        return utilisation.busy_devices(self.trace, self.priced.graph)
+
+    @cached_property
+    def width(self) -> tuple[tuple[int, int], ...]:
+        """List (time, how many lanes are busy from then on)."""
+        return utilisation.width(self.trace)
+
+    @cached_property
+    def widths(self) -> tuple[parallelism.Width, ...]:
+        """List how many ops of each device run, and how many are ready, over time."""
+        return parallelism.widths(self.trace, self.priced.graph)
+
+    @cached_property
+    def memory(self) -> tuple[memory.MemoryUse, ...]:
+        """List the memory of each device."""
+        return memory.memory_use(self.trace, tuple(d.name for d in self.placement.devices), self.execution.limits)
+
+    @cached_property
+    def unordered_writes(self) -> tuple[writes.UnorderedWrites, ...]:
+        """List pairs of ops that write one variable with no order between them."""
+        return writes.unordered_writes(self.placed)
+
+
+S = TypeVar("S", bound=Schedule)
+
+
+def schedule(placement: Placement, **chosen: Unpack[StepKeywords]) -> Schedule:
+    """Simulate when each op of a placement runs; see `StepOptions`. Raises `SimplaceError`."""
+    return Schedule.of(placement, StepOptions(**chosen))
+
+
+def compare_inter_op(first: S, sizes: Sequence[int]) -> tuple[S, ...]:
+    """Run a schedule's graph once for each size of the inter-op pool."""
+    ran = first.execution
+    return tuple(
+        replace(first, execution=execute(ran.priced, ran.flow, replace(ran.options, inter_op=size))) for size in sizes
+    )

@@ -1,0 +1,38 @@
+"""Simulate a step of two placements, such as those before and after a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simplace.analysis.schedule import Schedule
+from simplace.errors import SimplaceError
+from simplace.executor.options import StepOptions
+from simplace.placement.placement import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Hold the simulated step before and after, in nanoseconds, and the name of the cost model.
+
+    `without` says why there are no times, "" where there are.
+    """
+
+    before: int = 0
+    after: int = 0
+    costs: str = ""
+    without: str = ""
+
+
+UNCHANGED = StepTimes(without="both placements are the same")
+
+
+def step_times(before: Placement, after: Placement, options: StepOptions) -> StepTimes:
+    """Run both placements on the same executor at the same costs.
+
+    A placement that cannot run, such as a refused one, leaves both without times.
+    """
+    try:
+        first, second = (Schedule.of(one, options) for one in (before, after))
+    except SimplaceError as error:
+        return StepTimes(without=str(error))
+    return StepTimes(first.trace.makespan, second.trace.makespan, second.priced.model.name)

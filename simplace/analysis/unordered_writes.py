@@ -1,0 +1,109 @@
+"""Pairs of ops that write one variable with no order between them: their result depends on chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from simplace.graph.algorithm import order_by_inputs
+from simplace.graph.builder import CONTROL
+from simplace.graph.op_kinds import ENTERS, IDENTITIES, MERGES, SWITCHES, is_merge, is_next_iteration, is_switch
+from simplace.program.placed_graph import PlacedGraph
+
+_LOOKED_AT = 64  # writers of one variable; more are cut off
+_AT_ONCE = 64  # variables whose writers are followed through the graph in one go
+_PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")
+_HANDS_ON = IDENTITIES | ENTERS | SWITCHES | MERGES
+_NOT_WRITES = ("ScatterNd", "AssignVariableXlaConcatND")
+
+
+@dataclass(frozen=True, slots=True)
+class UnorderedWrites:
+    """Name two ops that write `variable`, as ids of the placed graph."""
+
+    variable: int
+    first: int
+    second: int
+
+
+def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
+    """List the pairs, by variable and ids. Ops on different branches of one condition are left out."""
+    graph = placed.graph
+    writers: dict[int, list[int]] = {}
+    for node in graph.op_ids:
+        if graph.ops[node].startswith(_PREFIXES) and graph.ops[node] not in _NOT_WRITES:
+            variable = _variable(placed, node)
+            if variable >= 0:
+                writers.setdefault(variable, []).append(node)
+    several = [(variable, nodes[:_LOOKED_AT]) for variable, nodes in sorted(writers.items()) if len(nodes) > 1]
+    found = []
+    for at in range(0, len(several), _AT_ONCE):
+        some = several[at : at + _AT_ONCE]
+        after, bit = _reached(placed, [node for _, nodes in some for node in nodes])
+        found += [
+            UnorderedWrites(variable, a, b)
+            for variable, nodes in some
+            for a, b in combinations(nodes, 2)
+            if not (after[a] & bit[b] or after[b] & bit[a] or _exclude_each_other(placed, a, b))
+        ]
+    return tuple(found)
+
+
+def _variable(placed: PlacedGraph, node: int) -> int:
+    """Follow the first input back to where the variable comes from, -1 if it has none."""
+    graph, seen = placed.graph, set()
+    while node not in seen:
+        seen.add(node)
+        source = next((e for e in graph.in_edges[node] if graph.edge_dst_slot[e] == 0), None)
+        if source is None:
+            return -1
+        node = graph.edge_src[source]
+        if graph.ops[node] not in _HANDS_ON:
+            return node
+    return -1
+
+
+def _reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
+    """Return a set of bits for each node of the graph, and the bit of each of `nodes`: those that it leads to."""
+    graph = placed.graph
+    bit = {node: 1 << i for i, node in enumerate(nodes)}
+    after = [bit.get(node, 0) for node in range(len(graph))]
+    for node in reversed(_order(placed)):
+        if not is_next_iteration(graph.ops[node]):
+            for edge in graph.out_edges[node]:
+                after[node] |= after[graph.edge_dst[edge]]
+    return after, bit
+
+
+def _order(placed: PlacedGraph) -> list[int]:
+    """Put each node before those that wait for it; the way back of a loop counts for nothing."""
+    graph = placed.graph
+    is_back = [is_next_iteration(op) for op in graph.ops]
+    waiting = [sum(not is_back[graph.edge_src[e]] for e in graph.in_edges[i]) for i in range(len(graph))]
+    return order_by_inputs(
+        waiting, lambda node: [] if is_back[node] else [graph.edge_dst[edge] for edge in graph.out_edges[node]]
+    )
+
+
+def _exclude_each_other(placed: PlacedGraph, one: int, other: int) -> bool:
+    """Say whether two ops hang on different outputs of switches of one predicate."""
+    mine, theirs = _conditions(placed, one), _conditions(placed, other)
+    return any(predicate in theirs and theirs[predicate] != slot for predicate, slot in mine.items())
+
+
+def _conditions(placed: PlacedGraph, node: int) -> dict[int, int]:
+    """Map predicates to the output of their switch that leads to a node."""
+    graph, found, seen, work = placed.graph, dict[int, int](), {node}, [node]
+    while work:
+        at = work.pop()
+        if is_merge(graph.ops[at]):
+            continue
+        for edge in graph.in_edges[at]:
+            before = graph.edge_src[edge]
+            if is_switch(graph.ops[before]) and graph.edge_src_slot[edge] != CONTROL:
+                predicate = next(graph.edge_src[e] for e in graph.in_edges[before] if graph.edge_dst_slot[e] == 1)
+                found[predicate] = graph.edge_src_slot[edge]
+            if before > 1 and before not in seen:
+                seen.add(before)
+                work.append(before)
+    return found

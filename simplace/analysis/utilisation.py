@@ -1,0 +1,61 @@
+"""How busy threads, streams, links and devices were, and how much ran at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from simplace.analysis.intervals import Steps, counted, covered
+from simplace.executor.trace import Span, Trace
+from simplace.partition.graph_partition import PartitionedGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Hold the busy time of a lane or device in nanoseconds and its share of the whole run."""
+
+    name: str
+    busy: int
+    share: float
+    spans: int
+
+
+def busy_lanes(trace: Trace) -> tuple[Busy, ...]:
+    """List each lane's busy time, in the order of the lanes."""
+    return tuple(
+        _busy(lane.name, [trace.spans[i] for i in own], trace.makespan)
+        for lane, own in zip(trace.lanes, trace.by_lane, strict=True)
+    )
+
+
+def busy_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
+    """List for each device how long at least one kernel of it ran; for a GPU, launches do not count."""
+    kinds: dict[str, list[Span]] = {device: [] for device in graph.devices}
+    launched = {span.node for span in trace.spans if span.kind == "launch"}
+    for span in trace.spans:
+        if span.kind in ("kernel", "op", "shard") and graph.nodes[span.node].role == "op":
+            is_host_part = span.kind == "op" and (span.node in launched or _is_launcher(trace, graph, span))
+            if not is_host_part:
+                kinds[graph.nodes[span.node].device].append(span)
+    devices = graph.placed.devices.by_name
+    return tuple(_busy(devices[device].short, spans, trace.makespan) for device, spans in kinds.items())
+
+
+def width(trace: Trace) -> Steps:
+    """List (time in nanoseconds, how many lanes are busy from then on), without repeats."""
+    return counted(_times(trace.spans))
+
+
+def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
+    """Say whether a span is a thread working for a GPU: such threads belong to a process."""
+    device = graph.placed.devices.by_name[graph.nodes[span.node].device]
+    return device.type != "CPU" and trace.lanes[span.lane].owner != device.name
+
+
+def _busy(name: str, spans: list[Span], whole: int) -> Busy:
+    time = covered(_times(spans))
+    return Busy(name, time, time / whole if whole else 0.0, sum(span.duration > 0 for span in spans))
+
+
+def _times(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+    return ((span.start, span.end) for span in spans)

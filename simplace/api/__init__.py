@@ -1,0 +1,217 @@
+"""The one door: what the library and the command line call, and the results that print, draw and export themselves.
+
+Its functions and methods import what they need when they are called: a command that prints a summary waits for no
+drawing, and for no simulation. `Simulated` and `Diff` are imported when they are first named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from simplace import targets
+from simplace.machine.machine_file import machine
+from simplace.progress import Stage
+from simplace.result import Placed, Result
+from simplace.targets import Settings
+
+if TYPE_CHECKING:
+    from simplace.api.differences import Diff
+    from simplace.api.simulated import Simulated
+    from simplace.executor.options import StepKeywords, StepOptions
+    from simplace.placement.placement import Placement
+    from simplace.program.program import Pin, Program
+    from simplace.views.figures.drawing import Picture
+
+
+__all__ = [
+    "Diff", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "place", "place_program",
+    "schedule", "settings",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name == "Simulated":
+        from simplace.api.simulated import Simulated
+
+        return Simulated
+    if name == "Diff":
+        from simplace.api.differences import Diff
+
+        return Diff
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class PlaceKeywords(TypedDict, total=False):
+    """Type what the functions of the library take besides the target; see `simplace.place`."""
+
+    arguments: Sequence[str]
+    visible: str | None
+    calls: int
+    timeout: float | None
+    kernels: str
+    tensorflow: str
+
+
+class SettingKeywords(TypedDict, total=False):
+    """Type the fields of `Settings` that are not the machine's."""
+
+    soft_placement: bool | None
+    arguments: Sequence[str]
+    calls: int
+    timeout: float | None
+    kernels: str
+    tensorflow: str
+    stdout: int | None
+    stage: Stage
+
+
+def settings(devices: str | None = None, visible: str | None = None, **chosen: Unpack[SettingKeywords]) -> Settings:
+    """Return the settings of one call, on the machine that the user describes or that this computer is."""
+    found, note = machine(devices, visible, os.environ)
+    return Settings(found, note, **chosen)
+
+
+def place(target: str, settings: Settings) -> Placements:
+    """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
+
+    Raises a `SimplaceError` for whatever the user can mend.
+    """
+    return targets.place(target, settings, Placements)
+
+
+def check(target: str, settings: Settings) -> Placements:
+    """Place every program of a target and let TensorFlow place it too, files included."""
+    return targets.check(target, settings, Placements)
+
+
+def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
+    """Place a program that was read from somewhere else; `unchecked` says why TensorFlow is not asked."""
+    return targets.place_programs(program.name, [program], settings, Placements, unchecked)
+
+
+def schedule(placement: Placement, options: StepOptions) -> Simulated:
+    """Simulate when each op of a placement runs."""
+    from simplace.api.simulated import Simulated
+
+    return Simulated.of(placement, options)
+
+
+def diff(
+    before: Placements,
+    after: Placements | None = None,
+    pins: Sequence[Pin] = (),
+    soft_placement: bool | None = None,
+    tensorflow: str = "",
+) -> Diff:
+    """Compare two results, or one with what it would be under suppositions; see `simplace.diff`."""
+    from simplace.api.differences import Diff
+
+    other = before if after is None else after
+    if pins or soft_placement is not None or tensorflow:
+        from simplace.changes.what_if import suppose
+
+        other = suppose(other, pins, soft_placement, tensorflow)
+    return Diff(before, other)
+
+
+class Placements(Result):
+    """Record of a target's placements that print, draw and export themselves; a notebook shows them as a page."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data (schema simplace/placement/1)."""
+        from simplace.exports import json_report
+
+        return json_report.report(self)
+
+    def figure(
+        self,
+        figure: str = "placement",
+        *,
+        style: str = "screen",
+        program: str | None = None,
+        nodes: int | None = None,
+        **options: Unpack[StepKeywords],
+    ) -> Picture:
+        """Return a figure of one program (the largest by default) as a picture, which a notebook shows.
+
+        `figure` is "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated run
+        "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen", "paper",
+        "slide" or "dark". Raises `simplace.errors.DrawingError`.
+        """
+        from simplace.views.figures.drawing import Picture, chosen, style_of
+        from simplace.views.figures.placed_figures import CHARTS, FIGURES
+
+        name = chosen(figure, (*FIGURES, *CHARTS))
+        limit = style_of(style).boxes if nodes is None else nodes
+        placed = self._one(program)
+        if name in CHARTS:
+            from simplace.api.simulated import Simulated
+            from simplace.executor.options import StepOptions
+
+            return Simulated.of(placed.placement, StepOptions(**options)).figure(name, style=style)
+        return Picture(FIGURES[name](placed, limit), style)
+
+    def draw(
+        self,
+        file: str | Path,
+        figure: str = "placement",
+        *,
+        style: str = "screen",
+        program: str | None = None,
+        nodes: int | None = None,
+        **options: Unpack[StepKeywords],
+    ) -> None:
+        """Draw what `figure` returns to an .svg, .png, .pdf or .dot file. Raises `simplace.errors.DrawingError`."""
+        self.figure(figure, style=style, program=program, nodes=nodes, **options).save(file)
+
+    def schedule(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Simulated:
+        """Simulate when each op of one program (the largest by default) runs; see `simplace.schedule`."""
+        from simplace.api.simulated import Simulated
+        from simplace.executor.options import StepOptions
+
+        return Simulated.of(self._one(program).placement, StepOptions(**options))
+
+    def report(
+        self,
+        file: str | Path,
+        *,
+        program: str | None = None,
+        schedule: bool = True,
+        gpu: str = "a100",
+        cores: int = 2,
+        batch: int = 32,
+    ) -> None:
+        """Write what `simplace report` does: one HTML page to look around in, which needs no network.
+
+        It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
+        `gpu`, `cores` and `batch` say what it is simulated on. Raises `simplace.errors.SimplaceError`.
+        """
+        from simplace.executor.options import StepOptions
+        from simplace.report import page_file
+
+        simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None
+        page_file.check(file, simulation)
+        page_file.write(self.only(program) if program else self, file, simulation)
+
+    def __str__(self) -> str:
+        from simplace.views.text import summary
+
+        return f"{summary.summary(self)}\n\n{summary.agreement_line(self)}"
+
+    def __repr__(self) -> str:
+        from simplace.views.text.quantities import plural
+        from viz.names import visible
+
+        count = f"{plural(len(self.programs), 'program')}, {len(self.nodes):,} nodes"
+        return visible(f"<{self.target} on {self.devices}: {count}>")
+
+    def _one(self, program: str | None) -> Placed:
+        return self.program(program) if program else self.largest()
+
+    def _repr_html_(self) -> str:
+        from simplace.views import notebook
+
+        return notebook.html(self)

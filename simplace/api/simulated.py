@@ -1,0 +1,47 @@
+"""A simulated step that prints, draws and exports itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simplace.analysis.schedule import Schedule
+
+if TYPE_CHECKING:
+    from simplace.views.figures.drawing import Picture
+
+
+class Simulated(Schedule):
+    """Record of a simulated step of one program that prints and exports itself, in a notebook with its timeline."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data (schema simplace/schedule/1)."""
+        from simplace.exports import schedule_report
+
+        return schedule_report.report(self)
+
+    def figure(self, figure: str = "timeline", *, style: str = "screen") -> Picture:
+        """Return "timeline", "width" or "memory" as a picture, which a notebook shows."""
+        from simplace.views.figures.drawing import Picture, chosen
+        from simplace.views.figures.placed_figures import CHARTS
+
+        return Picture(CHARTS[chosen(figure, CHARTS)](self), style)
+
+    def draw(self, file: str | Path, figure: str = "timeline", *, style: str = "screen") -> None:
+        """Draw such a figure to an .svg, .png, .pdf or .dot file; raise `simplace.errors.DrawingError`."""
+        self.figure(figure, style=style).save(file)
+
+    def __str__(self) -> str:
+        from simplace.views.text import schedule_tables
+
+        return schedule_tables.summary(self)
+
+    def __repr__(self) -> str:
+        from simplace.views.text import schedule_tables
+
+        return f"<{schedule_tables.headline(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        from simplace.views import notebook
+
+        return notebook.schedule_html(self)

@@ -1,0 +1,1 @@
+"""What a user demands of a result, and whether it holds."""

@@ -1,0 +1,144 @@
+"""A result judged: the questions asked of it, and for each the problems found.
+
+Verdicts are what machines read of a run (JUnit, SARIF, exit status); a verdict without problems is one that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from simplace.checks.requirements import Requirement, Violation
+from simplace.compare.compare_placements import Difference
+from simplace.compare.compare_transfers import CopyDifference
+from simplace.explain.findings import Level
+from simplace.result import Placed, Result
+
+AGREES = "agrees with TensorFlow"
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemKind:
+    """Describe a kind of problem: `id` is stable, `title` a phrase, `help` says what to do about it."""
+
+    id: str
+    title: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Say what is wrong with which node of which program; `source` is the user's "file:line".
+
+    `program`, `node` and `source` are "" where there is none or none is known.
+    """
+
+    rule: ProblemKind
+    level: Level
+    message: str
+    program: str = ""
+    node: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold a question that was asked of a program ("" for the whole target) and the problems that answer it."""
+
+    program: str
+    question: str
+    problems: tuple[Problem, ...]
+
+
+DIFFERS = ProblemKind(
+    "differs-from-tensorflow",
+    "simplace and TensorFlow place a node differently",
+    "One of simplace's rules is not TensorFlow's: please report the program. Custom ops need --kernels FILE.",
+)
+COPY_DIFFERS = ProblemKind(
+    "copy-differs-from-tensorflow",
+    "simplace and TensorFlow copy a tensor between devices differently",
+    "One of simplace's rules is not TensorFlow's: please report the program.",
+)
+UNMET = ProblemKind(
+    "requirement-not-met",
+    "A node is not where it is required to be",
+    "Request the device with tf.device, choose a data type that has a kernel there, or change the requirement.",
+)
+FAILS = ProblemKind(
+    "program-ends-early",
+    "The program ended before its end",
+    "Mend what the message says; what simplace saw until then is placed and judged all the same.",
+)
+
+
+def of_failure(result: Result) -> tuple[Verdict, ...]:
+    """Ask whether the program ran to its end."""
+    problems = () if result.failure is None else (Problem(FAILS, "error", str(result.failure)),)
+    return (Verdict("", "runs to its end", problems),)
+
+
+def of_agreement(result: Result) -> tuple[Verdict, ...]:
+    """Ask of each program that TensorFlow placed too whether it did the same."""
+    return tuple(
+        Verdict(placed.name, AGREES, tuple(_disagreements(placed)))
+        for placed in result.programs
+        if placed.agreement is not None
+    )
+
+
+def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violation]) -> tuple[Verdict, ...]:
+    """Ask of each requirement whether it is met, given the violations of all."""
+    found: dict[Requirement, list[Problem]] = {requirement: [] for requirement in requirements}
+    for violation in unmet:
+        found[violation.requirement].append(_unmet(violation))
+    return tuple(Verdict("", requirement.text, tuple(problems)) for requirement, problems in found.items())
+
+
+def _disagreements(placed: Placed) -> list[Problem]:
+    agreement = placed.agreement
+    assert agreement is not None, "asked only of compared placements"
+    problems = [_difference(placed, difference) for difference in agreement.differences]
+    ours, theirs = agreement.refusals
+    if ours != theirs:
+        message = f"{placed.name}: simplace {_outcome(ours)}, TensorFlow {_outcome(theirs)}"
+        problems.append(Problem(DIFFERS, "error", message, placed.name))
+    copies = placed.copy_agreement.differences if placed.copy_agreement else ()
+    return problems + [_copy_difference(placed, difference) for difference in copies]
+
+
+def _difference(placed: Placed, found: Difference) -> Problem:
+    ids = placed.placement.graph.ids
+    source = placed.placement.notes(ids[found.node]).at if found.node in ids else ""
+    ours, theirs = (_device(placed, name) for name in (found.ours, found.theirs))
+    message = f"{found.node} ({found.op}): simplace puts it on {ours}, TensorFlow on {theirs}"
+    return Problem(DIFFERS, "error", message, placed.name, found.node, source)
+
+
+def _copy_difference(placed: Placed, found: CopyDifference) -> Problem:
+    one = found.transfer
+    source, target = (_device(placed, name) for name in (one.source, one.target))
+    ours, theirs = (transfer or "none" for transfer in (found.ours, found.theirs))
+    message = f"the copy of {one.tensor} from {source} to {target}: simplace {ours}, TensorFlow {theirs}"
+    return Problem(COPY_DIFFERS, "error", message, placed.name)
+
+
+def _device(placed: Placed, name: str) -> str:
+    found = placed.placement.devices.find(name)
+    return found.short if found is not None else name or "no device, since it has no such node"
+
+
+def _outcome(code: str) -> str:
+    return f"refuses it with {code}" if code else "places it"
+
+
+def _unmet(found: Violation) -> Problem:
+    return Problem(UNMET, "error", unmet_text(found), found.program, found.node, found.source)
+
+
+def unmet_text(found: Violation) -> str:
+    """Say in one line what does not meet a requirement."""
+    if not found.node:
+        return f"{found.requirement.text}: {found.because}"
+    where = f"is on {found.device}" if found.device else "has no device"
+    return f"{found.requirement.text}: {found.node} ({found.op}) {where}. {found.because}"

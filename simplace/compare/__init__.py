@@ -1,0 +1,1 @@
+"""How far our results and TensorFlow's own are the same."""

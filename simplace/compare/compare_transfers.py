@@ -1,0 +1,240 @@
+"""Compare the sends and receives of a placed graph with those in the subgraphs that TensorFlow cut it into."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from simplace.graph import dtypes
+from simplace.graph.builder import CONTROL
+from simplace.graph.node_def import GraphDef, NodeDef
+from simplace.graph.op_kinds import RECVS, SENDS
+from simplace.partition.control_loops import CONTROL_LOOP
+from simplace.partition.graph_partition import PartitionedGraph, PartNode, partition
+from simplace.partition.replicate_constants_pass import REPLICA
+from simplace.partition.rewrite_graph import before_pruning
+from simplace.partition.session_subgraph import prune
+from simplace.placement.placement import Placement
+from simplace.program.observation import Cut
+
+_NUMBER = re.compile(rf"(?<={re.escape(REPLICA)})\d+")
+_Ends = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Transfer:
+    """Describe a send with its receive, in terms that do not depend on generated names.
+
+    `tensor` is "node:output", or "^node" for a control edge, also where a task sends on what it received from another
+    one; `source` and `target` are full device names. `consumers` are the nodes of the graph behind the receive, `after`
+    what it waits for besides its send; the nodes of TensorFlow's control loops are all called "_cloop" there.
+    """
+
+    tensor: str
+    source: str
+    target: str
+    dtype: str
+    sent_by: str
+    received_by: str
+    consumers: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def __str__(self) -> str:
+        after = f" after {', '.join(self.after)}" if self.after else ""
+        return f"{self.sent_by} and {self.received_by} of {self.dtype} for {', '.join(self.consumers)}{after}"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyDifference:
+    """Show one transfer that differs; None stands for one that TensorFlow or simplace does not have."""
+
+    ours: Transfer | None
+    theirs: Transfer | None
+
+    @property
+    def transfer(self) -> Transfer:
+        """Return either of the two: tensor and devices are the same in both."""
+        known = self.ours or self.theirs
+        assert known is not None, "one of the two has a transfer"
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAgreement:
+    """Count the copies that both make alike, out of all that either makes, over all cuts of a graph."""
+
+    same: int
+    total: int
+    differences: tuple[CopyDifference, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Say whether there is no difference at all."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        return f"{self.same}/{self.total} copies"
+
+
+def check_cuts(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | None:
+    """Cut a placement as each of TensorFlow's cuts was made, and compare; None where TensorFlow made none."""
+    if placement.refusal is not None:
+        return None
+    same = total = 0
+    differences: list[CopyDifference] = []
+    cuts = tuple(cuts)
+    for cut in cuts:
+        ours, theirs = Counter(_own_transfers(placement, cut)), Counter(transfers_in(cut.subgraphs))
+        found = list(_differences(ours - theirs, theirs - ours))
+        both = (ours & theirs).total()
+        same, total = same + both, total + both + len(found)
+        differences += found
+    return CopyAgreement(same, total, tuple(differences)) if cuts else None
+
+
+def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
+    """List the transfers of our own cut."""
+    found = []
+    for send, receive in graph.receiver.items():
+        copy = graph.copies[graph.nodes[send].copy]
+        ends = (graph.nodes[edge.dst] for edge in graph.outs[receive])
+        consumers = {_canonical(node.name) for node in ends if node.origin >= 0}
+        after = {
+            _our_name(graph, graph.nodes[edge.src])
+            for edge in graph.ins[receive]
+            if edge.dst_slot == CONTROL and graph.nodes[edge.src].role != "source"
+        }
+        found.append(
+            Transfer(
+                _canonical(copy.tensor), copy.source, copy.target, copy.dtype.removesuffix("_ref"),
+                graph.nodes[send].op, graph.nodes[receive].op, tuple(sorted(consumers)), tuple(sorted(after)),
+            )
+        )  # fmt: skip
+    return found
+
+
+def transfers_in(subgraphs: Iterable[GraphDef]) -> list[Transfer]:
+    """List the transfers in the subgraphs of one cut by TensorFlow."""
+    return list(_SubgraphReader(subgraphs).transfers())
+
+
+def _own_transfers(placement: Placement, cut: Cut) -> list[Transfer]:
+    """List our transfers; a run that names a node which only TensorFlow has can have none."""
+    names = () if cut.run is None else (*cut.run.feeds, *cut.run.fetches, *cut.run.targets)
+    if any(_node_of(name) not in placement.graph.ids for name in names):
+        return []
+    placed = placement.placed
+    return transfers_of(partition(placed if cut.run is None else prune(before_pruning(placed), cut.run).placed))
+
+
+def _our_name(graph: PartitionedGraph, node: PartNode) -> str:
+    return _canonical(graph.copies[node.copy].tensor if node.copy >= 0 else node.name)
+
+
+def _canonical(name: str) -> str:
+    if name.startswith(CONTROL_LOOP):
+        return CONTROL_LOOP
+    return _NUMBER.sub("", name)
+
+
+def _differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Iterator[CopyDifference]:
+    """Pair what differs by tensor and devices."""
+    by_ends: dict[tuple[str, str, str], tuple[list[Transfer], list[Transfer]]] = {}
+    for side, transfers in enumerate((ours, theirs)):
+        for one in sorted(transfers.elements()):
+            by_ends.setdefault((one.tensor, one.source, one.target), ([], []))[side].append(one)
+    for mine, other in by_ends.values():
+        yield from (CopyDifference(a, b) for a, b in zip_longest(mine, other))
+
+
+class _SubgraphReader:
+    """Read TensorFlow's sends and receives, which know each other by their devices and their `tensor_name`."""
+
+    def __init__(self, subgraphs: Iterable[GraphDef]) -> None:
+        self._nodes: dict[str, NodeDef] = {}
+        self._readers: dict[str, list[NodeDef]] = {}
+        self._sends: dict[_Ends, NodeDef] = {}
+        self._receives: dict[_Ends, NodeDef] = {}
+        for node in (node for graph in subgraphs for node in graph.nodes):
+            self._nodes[node.name] = node
+            if _is_cut(node, SENDS):
+                self._sends[_ends(node)] = node
+            elif _is_cut(node, RECVS):
+                self._receives[_ends(node)] = node
+            for name in node.inputs:
+                self._readers.setdefault(_node_of(name), []).append(node)
+        self._orders = {send.inputs[0] for send in self._sends.values() if self._is_order(send)}
+
+    def transfers(self) -> Iterator[Transfer]:
+        """Yield them in the order of the sends."""
+        for ends, send in self._sends.items():
+            receive = self._receives[ends]
+            after = {self._name(name[1:]) for name in receive.inputs if name.startswith("^") and name[1:] != send.name}
+            yield Transfer(
+                self._tensor(send),
+                _text(send.attrs, "send_device"),
+                _text(send.attrs, "recv_device"),
+                dtypes.name(dtypes.base(receive.attrs["tensor_type"])),
+                send.op,
+                receive.op,
+                tuple(sorted({_canonical(node.name) for node in self._consumers(receive)})),
+                tuple(sorted(after)),
+            )
+
+    def _is_order(self, send: NodeDef) -> bool:
+        """Say whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
+        source = _text(send.attrs, "_src")
+        return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
+
+    def _tensor(self, send: NodeDef) -> str:
+        """Name what is sent; what was received before by what that was."""
+        if self._is_order(send):
+            return f"^{_node_of(self._name(_text(send.attrs, '_src')))}"
+        name = send.inputs[0]
+        received = self._received(_node_of(name))
+        return received or _canonical(name if ":" in name else f"{name}:0")
+
+    def _consumers(self, receive: NodeDef) -> Iterator[NodeDef]:
+        """Yield the nodes of the graph behind a receive; those of a control edge are behind an Identity (`AddRecv`)."""
+        for node in self._readers.get(receive.name, ()):
+            if node.op == "Identity" and self._tensor(self._sends[_ends(receive)]).startswith("^"):
+                yield from filter(self._is_of_graph, self._readers.get(node.name, ()))
+            elif self._is_of_graph(node):
+                yield node
+
+    def _is_of_graph(self, node: NodeDef) -> bool:
+        return node.name not in self._orders and not _is_cut(node, SENDS | RECVS)
+
+    def _name(self, name: str) -> str:
+        """Name a node that a receive waits for; another receive by what it receives."""
+        return self._received(name) or _canonical(name)
+
+    def _received(self, name: str) -> str:
+        """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
+        node = self._nodes[name]
+        if node.op == "Identity" and node.inputs and _is_cut(self._nodes[_node_of(node.inputs[0])], RECVS):
+            tensor = self._received(_node_of(node.inputs[0]))
+            return tensor if tensor.startswith("^") else ""
+        return self._tensor(self._sends[_ends(node)]) if _is_cut(node, RECVS) else ""
+
+
+def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:
+    """Say whether a node is a send or receive that the cut made: those of a master's feeds and fetches name no edge."""
+    return node.op in ops and "_src" in node.attrs
+
+
+def _ends(node: NodeDef) -> _Ends:
+    return _text(node.attrs, "tensor_name"), _text(node.attrs, "send_device"), _text(node.attrs, "recv_device")
+
+
+def _node_of(name: str) -> str:
+    return name.removeprefix("^").partition(":")[0]
+
+
+def _text(attrs: Mapping[str, object], key: str) -> str:
+    value = attrs[key]
+    assert isinstance(value, bytes), f"TensorFlow writes {key} as a string"
+    return value.decode()

@@ -1,0 +1,29 @@
+"""Make the cost model that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from simplace.costs.cost_model import CostModel
+from simplace.costs.flat_costs import FlatCosts
+from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
+from simplace.costs.roofline import analytic
+
+
+def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0) -> CostModel:
+    """Return the cost model of a name; any name but "analytic" and "flat" is that of a file of recorded costs."""
+    if name == "flat":
+        return FlatCosts()
+    model = analytic(gpu, gpu_memory_fraction)
+    return model if name == "analytic" else recorded_costs(name, model)
+
+
+def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -> CostModel:
+    """Return a cost model as it is, or the one of a name."""
+    return cost_model(costs, gpu, gpu_memory_fraction) if isinstance(costs, str) else costs
+
+
+def check_belongs(model: CostModel, nodes: Iterable[str]) -> None:
+    """Raise `SimplaceError` for recorded costs of another graph than that with the nodes of these names."""
+    if isinstance(model, RecordedCosts):
+        model.check_belongs_to(nodes)

@@ -1,0 +1,151 @@
+"""Price every node and every copy of a partitioned graph with a cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import prod
+
+from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Tensor
+from simplace.costs.op_work import tensor
+from simplace.costs.shape_rules import infer
+from simplace.errors import SimplaceError
+from simplace.graph import dtypes
+from simplace.graph.builder import CONTROL
+from simplace.graph.op_kinds import is_loop_cond
+from simplace.partition.graph_partition import PartitionedGraph
+from simplace.partition.shapes import TensorSizes
+
+_FREE = KernelCost(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Record what had to be assumed: `kind` is "batch", "dimension", "rank" or "formula".
+
+    `count` says of how many tensors (of ops for "formula"), `example` names one, `value` is what was taken.
+    """
+
+    kind: str
+    count: int
+    example: str
+    value: int
+
+
+@dataclass(frozen=True)
+class PricedGraph:
+    """Hold a partitioned graph with costs.
+
+    `kernels` are by node, `outputs` the tensors each node puts out, `copy_seconds` and `copy_bytes` by copy.
+    """
+
+    graph: PartitionedGraph
+    model: CostModel
+    kernels: tuple[KernelCost, ...]
+    outputs: tuple[tuple[Tensor, ...], ...]
+    copy_seconds: tuple[float, ...]
+    copy_bytes: tuple[int, ...]
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def total_s(self) -> float:
+        """Sum the times of all kernels and copies run once, one after the other."""
+        return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
+
+
+def price(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> PricedGraph:
+    """Price a graph; `batch` stands for a first dimension that is unknown, 1 for any other."""
+    if batch < 1:
+        raise SimplaceError(f"a batch of {batch} is not possible; it is a whole number above 0")
+    return _Pricer(graph, model, batch).priced()
+
+
+class _Pricer:
+    def __init__(self, graph: PartitionedGraph, model: CostModel, batch: int) -> None:
+        self.graph = graph
+        self.model = model
+        self.batch = batch
+        self.placed = graph.placed
+        self.sizes = TensorSizes(graph.placed)
+        self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.assumed: dict[str, list[str]] = {}
+
+    def priced(self) -> PricedGraph:
+        outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
+        kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
+        copy_bytes = tuple(0 if c.is_control else self._tensor(c.producer, c.slot).size for c in self.graph.copies)
+        seconds = tuple(self._copy(i, size) for i, size in enumerate(copy_bytes))
+        values = {"batch": self.batch, "dimension": 1, "rank": 0, "formula": 0}
+        assumptions = tuple(
+            Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
+        )
+        return PricedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
+
+    def _outputs(self, node: int) -> tuple[Tensor, ...]:
+        if node < 0:
+            return ()
+        return tuple(self._tensor(node, slot) for slot in range(len(self.placed.graph.out_types[node])))
+
+    def _tensor(self, node: int, slot: int) -> Tensor:
+        dtype = self.placed.graph.out_types[node][slot]
+        return tensor(dtypes.name(dtype), self._shape(node, slot), dtypes.size(dtype))
+
+    def _shape(self, node: int, slot: int) -> tuple[int, ...]:
+        """Return a shape after those it follows from, depth first; a loop may be longer than Python calls itself."""
+        asked = [] if (node, slot) in self.shapes else [((node, slot), self._assumed_shape(node, slot))]
+        while asked:
+            key, shape = asked[-1]
+            try:
+                wanted = next(shape)
+            except StopIteration as found:
+                self.shapes[key] = found.value
+                asked.pop()
+                continue
+            if wanted not in self.shapes:
+                asked.append((wanted, self._assumed_shape(*wanted)))
+        return self.shapes[node, slot]
+
+    def _assumed_shape(self, node: int, slot: int) -> Generator[tuple[int, int], None, tuple[int, ...]]:
+        """Yield the outputs whose shapes must be known first; return the shape."""
+        graph = self.placed.graph
+        shape, name = self.sizes.shape(node, slot), f"{graph.names[node]}:{slot}"
+        has_bytes = dtypes.size(graph.out_types[node][slot]) is not None
+        if shape is None:
+            if is_loop_cond(graph.ops[node]):
+                return ()
+            self.shapes[node, slot] = ()  # for a loop that leads back here
+            sources = [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
+            yield from sources
+            inputs = [self.shapes[source] for source in sources]
+            inferred = infer(graph.ops[node], graph.attrs[node], inputs) if slot == 0 else None
+            if has_bytes and inferred is None:
+                self.assumed.setdefault("rank", []).append(name)
+            return max(inputs, key=prod, default=()) if inferred is None else inferred
+        for place, dim in enumerate(shape):
+            if dim < 0 and has_bytes:
+                self.assumed.setdefault("dimension" if place else "batch", []).append(name)
+        return tuple(dim if dim >= 0 else self.batch if place == 0 else 1 for place, dim in enumerate(shape))
+
+    def _kernel(self, i: int, outputs: tuple[tuple[Tensor, ...], ...]) -> KernelCost:
+        node = self.graph.nodes[i]
+        if node.origin < 0:
+            return _FREE
+        placed = self.placed.graph
+        inputs = tuple(
+            self._tensor(placed.edge_src[e], placed.edge_src_slot[e]) for e in placed.data_in_edges(node.origin)
+        )
+        device = self.placed.devices.by_name[node.device].type
+        cost = self.model.kernel(OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i]))
+        if cost.is_guess:
+            self.assumed.setdefault("formula", []).append(f"{node.name} ({node.op})")
+        return cost
+
+    def _copy(self, i: int, size: int) -> float:
+        copy = self.graph.copies[i]
+        devices = self.placed.devices.by_name
+        source, target = devices[copy.source], devices[copy.target]
+        if not source.spec.same_address_space(target.spec):
+            return self.model.copy(size, "CPU", "remote")
+        ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
+                for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
+        return 0.0 if copy.slot == CONTROL and ends == ["CPU", "CPU"] else self.model.copy(size, *ends)

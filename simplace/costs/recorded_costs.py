@@ -1,0 +1,168 @@
+"""Costs recorded in a file: seconds of a node's CPU kernel on one thread, another model for the rest.
+
+The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.0011, ...}}`, in seconds. With
+`"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
+`"includes_overheads": true` they hold the executor's bookkeeping; what is added is `"overheads"`, the fields of
+`Overheads` in seconds, else `"gap"`, the seconds between two nodes on one thread, and hand-offs between threads.
+`"averages"` are the seconds of kernels alone, which tell the executor what is expensive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Overheads
+from simplace.costs.roofline import shards
+from simplace.errors import MalformedError, SimplaceError, UnreadableError, choices
+from simplace.graph.builder import SOURCE
+from simplace.input_file import read_json
+
+SCHEMA = "simplace/costs/1"
+_TABLES = {"after_s": 2, "parked_s": 3}  # fields of `Overheads` that are tables, with the width of a row
+_STRANGE = 0.1  # of the nodes of a file may be missing in a graph
+
+
+@dataclass(frozen=True)
+class RecordedCosts:
+    """Take recorded times of nodes on the CPU, and `rest` for everything else.
+
+    `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
+    the times of a node's first run, of its second and so on, where these are known each.
+    """
+
+    file: str
+    seconds: Mapping[str, float]
+    rest: CostModel
+    intra_op: int = 1
+    includes_overheads: bool = False
+    gap_s: float = 0.0
+    fixed: Overheads | None = None
+    averages: Mapping[str, float] | None = None
+    runs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        return f"recorded in {self.file}; for other nodes {self.rest.name}"
+
+    @property
+    def overheads(self) -> Overheads:
+        """Return the executor's fixed times."""
+        if self.fixed is not None:
+            return self.fixed
+        found = self.rest.overheads
+        own = Overheads(self.gap_s, hand_off_s=found.hand_off_s, dead_s=self.gap_s)
+        return own if self.includes_overheads else found
+
+    @property
+    def clock(self) -> float:
+        """Return the clock of a CPU core."""
+        return self.rest.clock
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        """Price one execution."""
+        if call.device_type != "CPU" or call.name not in self.seconds:
+            return self.rest.kernel(call)
+        seconds = self.seconds[call.name]
+        average = self.averages.get(call.name) if self.averages is not None else None
+        parts = shards(seconds * self.clock) if self.intra_op == 1 else 1
+        return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())))
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        """Price a copy."""
+        return self.rest.copy(size, source, target)
+
+    def memory(self, device_type: str) -> int:
+        """Return the bytes that a device has."""
+        return self.rest.memory(device_type)
+
+    def check_belongs_to(self, nodes: Iterable[str]) -> None:
+        """Raise `SimplaceError` where many nodes that the file names are not in a graph.
+
+        A few may be missing: a step that runs alone has constants that stand for what its caller hands over.
+        """
+        strange = sorted(set(self.seconds) - set(nodes) - {SOURCE})
+        if len(strange) > _STRANGE * len(self.seconds):
+            raise SimplaceError(
+                f"{self.file}: these costs are of another graph: {len(strange)} of {len(self.seconds)} nodes are not "
+                f"in this one, such as {choices(strange, 3)}"
+            )
+
+
+def cost_file(
+    seconds: Mapping[str, float],
+    *,
+    intra_op: int,
+    fixed: Overheads,
+    tensorflow: str,
+    averages: Mapping[str, float] | None = None,
+) -> dict[str, object]:
+    """Return the content of a cost file of times that include the executor's bookkeeping.
+
+    >>> cost_file({"a": 0.5}, intra_op=1, fixed=Overheads(), tensorflow="2.21.0")["nodes"]
+    {'a': 0.5}
+    """
+    return {
+        "schema": SCHEMA,
+        "tensorflow": tensorflow,
+        "intra_op": intra_op,
+        "includes_overheads": True,
+        "overheads": asdict(fixed),
+        "averages": dict(averages or {}),
+        "nodes": dict(seconds),
+    }
+
+
+def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
+    """Read a cost file; raise `SimplaceError` for what is not one."""
+    try:
+        values = read_json(file)
+    except MalformedError as error:
+        raise SimplaceError(f"{file}: not a JSON file of costs: {error}") from None
+    except UnreadableError as error:
+        raise SimplaceError(
+            f"{file}: cannot read the costs: {error}; costs are analytic, flat, or a cost file"
+        ) from None
+    nodes = values.get("nodes") if isinstance(values, dict) and values.get("schema") == SCHEMA else None
+    if not isinstance(nodes, dict):
+        raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
+    for name, seconds in (*nodes.items(), ("gap", values.get("gap", 0.0))):
+        if not _is_seconds(seconds):
+            raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
+    times = {name: float(seconds) for name, seconds in nodes.items()}
+    intra_op = values.get("intra_op", 1)
+    if not isinstance(intra_op, int) or intra_op < 1:
+        raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it is a whole number above 0")
+    is_whole = values.get("includes_overheads") is True
+    fixed = _overheads(file, values["overheads"]) if "overheads" in values else None
+    averages = values.get("averages")
+    if averages is not None and not isinstance(averages, dict):
+        raise SimplaceError(f'{file}: "averages" maps nodes to seconds')
+    return RecordedCosts(file, times, rest, intra_op, is_whole, float(values.get("gap", 0.0)), fixed, averages)
+
+
+def _overheads(file: str, values: object) -> Overheads:
+    known = {one.name for one in fields(Overheads)}
+    if not isinstance(values, dict) or not set(values) <= known:
+        raise SimplaceError(f'{file}: "overheads" has the fields {choices(known)}, in seconds')
+    times = {name: _time(file, name, value) for name, value in values.items()}
+    return Overheads(**times)  # type: ignore[arg-type]
+
+
+def _time(file: str, name: str, value: object) -> float | tuple[tuple[float, ...], ...]:
+    """Check one field of `Overheads`: seconds, or rows of a table of seconds."""
+    width = _TABLES.get(name)
+    if width is None:
+        if not _is_seconds(value):
+            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it is seconds, from 0 on')
+        return float(value)  # type: ignore[arg-type]
+    rows: Sequence[Any] = value if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_seconds, row)) for row in rows):
+        raise SimplaceError(f'{file}: {name} of "overheads" is a list of rows of {width} times in seconds')
+    return tuple(tuple(float(one) for one in row) for row in rows)
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e6

@@ -1,0 +1,1 @@
+"""Devices: their names, and the sets of them that a program sees."""

@@ -1,0 +1,147 @@
+"""The devices that a placer may use, in TensorFlow's order.
+
+Mirrors tensorflow/core/common_runtime/device_set.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from simplace.devices.device_name import LOCAL_TASK, DeviceName
+from simplace.errors import DeviceSpecError
+
+# DeviceFactory::DevicePriority: which device type TensorFlow prefers, highest first. The wheel for Linux is a CUDA
+# build, where CPU devices have 70 rather than 60; no other type lies between the two.
+FACTORY_PRIORITY = {"GPU": 210, "CPU": 70}
+
+_OTHER_FACTORY_PRIORITY = 50
+
+COMPOSITE = "COMPOSITE"  # composite_device.h: one name for a device on each of several tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Hold one device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown)."""
+
+    name: str
+    spec: DeviceName
+    is_local: bool = True
+    memory: int = 0
+
+    @property
+    def type(self) -> str:
+        """Return the device type, such as "GPU"."""
+        assert self.spec.type is not None, f"{self.name} is a full device name"
+        return self.spec.type
+
+    @property
+    def short(self) -> str:
+        """Return the name without the part that every local device shares, such as "GPU:0"."""
+        short = f"{self.type}:{self.spec.id}"
+        if self.name.startswith(LOCAL_TASK + "/"):
+            return short
+        return f"{self.spec.job}/{self.spec.task}/{short}"
+
+    def counts_as(self, device_type: str) -> bool:
+        """Say whether kernels of a device type can run here; a composite device takes those of any type."""
+        return self.type in (device_type, COMPOSITE)
+
+
+def device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
+    """Make a device from its full name; raise `DeviceSpecError` if a field is missing."""
+    spec = DeviceName.parse(name)
+    if spec is None or None in spec:
+        raise DeviceSpecError(f"{name!r} is not a full device name; one looks like {LOCAL_TASK}/device:GPU:0")
+    return Device(str(spec), spec, is_local, memory)
+
+
+class DeviceSet:
+    """Hold the devices that a placer may use, in TensorFlow's order.
+
+    `priorities` are the factory priorities by device type, by default those of TensorFlow's wheel.
+    """
+
+    def __init__(self, devices: Iterable[Device], priorities: Mapping[str, int] = FACTORY_PRIORITY) -> None:
+        self.devices: tuple[Device, ...] = tuple(devices)
+        self._priorities = priorities
+        self._matching: dict[DeviceName, tuple[Device, ...]] = {}
+        twice = [d.name for d in self.devices if sum(e.name == d.name for e in self.devices) > 1]
+        if twice:
+            raise DeviceSpecError(f"device {twice[0]} is listed twice; each device needs a name of its own")
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self.devices)
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def __str__(self) -> str:
+        return ", ".join(d.short for d in self.devices)
+
+    @cached_property
+    def by_name(self) -> dict[str, Device]:
+        """Map full names to devices."""
+        return {d.name: d for d in self.devices}
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """List the distinct device types by factory priority, highest first, then by name."""
+        return tuple(sorted({d.type for d in self.devices}, key=self.type_order))
+
+    def type_order(self, device_type: str) -> tuple[int, str]:
+        """Return the sort key of a device type: factory priority, highest first, then the name."""
+        return type_order(device_type, self._priorities)
+
+    @property
+    def host(self) -> Device:
+        """Return the first CPU, where TensorFlow keeps what must be in host memory."""
+        return next(d for d in self.devices if d.type == "CPU")
+
+    @property
+    def home(self) -> DeviceName:
+        """Return the task of the first device: the one that places, whose devices are the local ones."""
+        return DeviceName(*self.devices[0].spec[:3]) if self.devices else DeviceName()
+
+    def find(self, name: str) -> Device | None:
+        """Look a device up by any spelling of its full name."""
+        found = self.by_name.get(name)
+        if found is not None or not name:
+            return found
+        spec = DeviceName.parse(name)
+        return None if spec is None else self.by_name.get(str(spec))
+
+    def matching(self, spec: DeviceName) -> tuple[Device, ...]:
+        """List the devices that fit `spec`, in the set's order (DeviceSet::FindMatchingDevices)."""
+        found = self._matching.get(spec)
+        if found is None:
+            found = tuple(d for d in self.devices if spec.matches(d.spec))
+            self._matching[spec] = found
+        return found
+
+
+def type_order(device_type: str, priorities: Mapping[str, int] = FACTORY_PRIORITY) -> tuple[int, str]:
+    """Return the sort key of a device type: factory priority, highest first, then the name."""
+    return (-priorities.get(device_type, _OTHER_FACTORY_PRIORITY), device_type)
+
+
+def local_devices(counts: Sequence[tuple[str, int]]) -> DeviceSet:
+    """Make the devices of one machine, in TensorFlow's order: the CPUs, then the rest by priority.
+
+    >>> str(local_devices([("GPU", 2), ("CPU", 1)]))
+    'CPU:0, GPU:0, GPU:1'
+    """
+    ordered = sorted(counts, key=lambda item: (item[0] != "CPU", type_order(item[0])))
+    return DeviceSet(device(f"{LOCAL_TASK}/device:{kind}:{i}") for kind, count in ordered for i in range(count))
+
+
+def seen_from_the_first(names: Iterable[str]) -> DeviceSet:
+    """Make the devices of a cluster as the first one's task sees them: those of other tasks are not local to it.
+
+    >>> task = "/job:worker/replica:0/task:"
+    >>> [d.is_local for d in seen_from_the_first([f"{task}1/device:CPU:0", f"{task}0/device:CPU:0"])]
+    [True, False]
+    """
+    made = [device(name) for name in names]
+    return DeviceSet(replace(d, is_local=d.spec[:3] == made[0].spec[:3]) for d in made)

@@ -1,0 +1,208 @@
+"""Turn findings into what happened, why, and what to write instead: the doctor's only words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from simplace.doctor import findings as found
+from simplace.explain import findings as about
+from simplace.explain.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Say a finding: what happened, why TensorFlow does so, and what to write instead."""
+
+    what: str
+    why: str
+    instead: str
+
+
+TITLES: dict[type[Finding], str] = {
+    found.ProgramRefused: "TensorFlow refuses to place the program",
+    found.LateLogFlag: "The placement log was asked for too late",
+    found.HiddenLog: "The log level hides the placement log",
+    found.BakedDevice: "A saved graph asks for a device that is not there",
+    about.NoSuchDevice: "A request names a device that is not there",
+    about.NoKernel: "A request was not met for want of a kernel",
+    about.RequestOverruled: "A request gave way to another node's",
+    found.UnknownColocation: "A node is colocated with one that does not exist",
+    found.LostScope: "Python dropped a tf.device scope",
+    found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
+    found.DatasetScope: "A tf.device scope does not reach a dataset's function",
+    about.DetourOverCpu: "Ops between GPU ops run on the CPU",
+    about.HostMemory: "Results of GPU ops live in host memory",
+    about.IdleGpu: "A GPU has nothing to do",
+}
+
+
+def advice(finding: Finding) -> Advice:
+    """Say one finding."""
+    return _SENTENCES[type(finding)](finding)
+
+
+def _late_log_flag(_: found.LateLogFlag) -> Advice:
+    return Advice(
+        "tf.debugging.set_log_device_placement(True) comes after TensorFlow has started, so functions log nothing.",
+        "The first op, and tf.config.list_logical_devices too, make TensorFlow's context, which reads the flag once.",
+        "Make it the first line after `import tensorflow as tf`; tf.config.list_physical_devices may come before it.",
+    )
+
+
+def _hidden_log(finding: found.HiddenLog) -> Advice:
+    where = "The environment sets" if finding.inherited else "The program sets"
+    return Advice(
+        f"{where} TF_CPP_MIN_LOG_LEVEL={finding.log_level}, so no line of the placement log reaches stderr.",
+        "The log is of level 0 (INFO); 1 and above hide it, and only a function's first copy on stdout is left.",
+        "Unset TF_CPP_MIN_LOG_LEVEL, or set it to 0, while you look at placements.",
+    )
+
+
+def _baked_device(finding: found.BakedDevice) -> Advice:
+    effect = "TensorFlow refuses the graph" if finding.is_refused else "soft placement puts them elsewhere"
+    return Advice(
+        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} in the saved file; there are only "
+        f"{finding.there}, and {effect}.",
+        "tf.device scopes around the code that was saved are written into the nodes of the graph.",
+        "Save it without device scopes, or load it with clear_devices=True (tf.compat.v1.train.import_meta_graph), or "
+        "turn soft placement on.",
+    )
+
+
+def _no_such_device(finding: about.NoSuchDevice) -> Advice:
+    instead = f"and run{_s(finding.nodes)} on {finding.got}" if finding.got else "and what is in it runs elsewhere"
+    who = f"{_count(finding.nodes)} ask{_s(finding.nodes)}" if finding.nodes else "A tf.device scope asks"
+    return Advice(
+        f"{who} for {finding.request}, which does not exist, {instead}; there are {finding.there}.",
+        "Soft placement, on by default, takes another device without a warning, whatever the index or type.",
+        "Correct the name, loop over tf.config.list_logical_devices('GPU'), or call "
+        "tf.config.set_soft_device_placement(False) to be told.",
+    )
+
+
+def _no_kernel(finding: about.NoKernel) -> Advice:
+    other = f"Use {finding.instead}, for which there is a kernel, or" if finding.instead else "Use another op, or"
+    return Advice(
+        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} and run{_s(finding.nodes)} on "
+        f"{finding.got}.",
+        f"{finding.op} has no kernel there for its data types, and soft placement moves it without a warning.",
+        f"{other} take it out of the scope, so that the copies show in the code; "
+        f"`simplace kernels {finding.op}` lists what there is.",
+    )
+
+
+def _request_overruled(finding: about.RequestOverruled) -> Advice:
+    return Advice(
+        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} and run{_s(finding.nodes)} on "
+        f"{finding.got}.",
+        finding.because,
+        "Create the variable under the scope that its ops shall run in, or read it once (tf.identity) in the scope.",
+    )
+
+
+def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
+    return Advice(
+        f"{_count(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with {finding.wanted!r}, "
+        "and there is no node of that name.",
+        "A name in loc:@ is only a label: nodes that share it are colocated, and nobody checks that it is a node's.",
+        "Correct the name, or give the op itself to colocate_with; after an import, the name needs the scope's prefix.",
+    )
+
+
+def _lost_scope(finding: found.LostScope) -> Advice:
+    return Advice(
+        f"{_count(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, but "
+        f"{finding.got} is what the graph asks for.",
+        f"colocate_with (which assigning to a reference variable does too) gives an op the device of "
+        f"{finding.leader or 'its leader'!r}, and drops the tf.device scope before anything is placed.",
+        "Leave colocate_with out, or use resource variables (use_resource=True), whose reads can be placed.",
+    )
+
+
+def _layer_outside_scope(finding: found.LayerOutsideScope) -> Advice:
+    called = f" at {finding.called_at}" if finding.called_at else ""
+    return Advice(
+        f"The layer {finding.layer!r} was built under {finding.request}, and is called{called} outside of that scope: "
+        "its variables are there, its computation is not.",
+        "A tf.device scope holds for the ops made inside it: building a layer makes variables, calling it makes the "
+        "matrix products. A functional model calls its layers anew, outside of the scope.",
+        "Call the layer, or the whole model, under the scope; in a functional model, put tf.device into the layer's "
+        "call().",
+    )
+
+
+def _dataset_scope(finding: found.DatasetScope) -> Advice:
+    return Advice(
+        f"The function given to {finding.transformation} ({finding.ops}) does not run on {finding.request}, though it "
+        "is given inside that scope.",
+        "tf.data calls functions on the CPU; a scope around the transformation is that of the dataset op, not of the "
+        "ops in the function.",
+        "Write `with tf.device(...)` inside the function, or do the work after the dataset, in the training step.",
+    )
+
+
+def _detour(finding: about.DetourOverCpu) -> Advice:
+    return Advice(
+        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
+        finding.because,
+        "Choose a data type or an op that has a GPU kernel, or move the op before or after the GPU part.",
+    )
+
+
+def _host_memory(finding: about.HostMemory) -> Advice:
+    return Advice(
+        f"{finding.ops} on a GPU keep{_s(finding.nodes)} int32 results in host memory.",
+        "The GPU's kernels for int32 work in host memory, because such values mostly steer the program (shapes, sizes, "
+        "counters): the device says GPU, the bytes are in the host's memory.",
+        "Nothing, if these are shapes or counters; for data, use int64 or a float type, which live in GPU memory.",
+    )
+
+
+def _idle_gpu(finding: about.IdleGpu) -> Advice:
+    if finding.requests:
+        return Advice(
+            f"{finding.device} has nothing to do, though {finding.requests} ops asked for it.",
+            "Each of them was moved, or colocated with a node elsewhere.",
+            "See the findings above, or `simplace explain TARGET NODE` for one of them.",
+        )
+    return Advice(
+        f"{finding.device} has nothing to do: no op asks for it.",
+        "TensorFlow takes the first GPU for all that asks for none; it does not spread work over devices by itself.",
+        "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.",
+    )
+
+
+def _refused(finding: found.ProgramRefused) -> Advice:
+    return Advice(
+        f"TensorFlow refuses to place {finding.program}: {finding.message}",
+        finding.because or "With soft placement off a request that cannot be met is an error.",
+        "Change one of the requests, or turn soft placement on.",
+    )
+
+
+def _count(nodes: tuple[str, ...]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes[:3])}{', …' * (len(nodes) > 3)})"
+
+
+def _s(nodes: tuple[str, ...]) -> str:
+    return "" if len(nodes) > 1 else "s"
+
+
+_SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
+    found.ProgramRefused: _refused,
+    found.LateLogFlag: _late_log_flag,
+    found.HiddenLog: _hidden_log,
+    found.BakedDevice: _baked_device,
+    about.NoSuchDevice: _no_such_device,
+    about.NoKernel: _no_kernel,
+    about.RequestOverruled: _request_overruled,
+    found.UnknownColocation: _unknown_colocation,
+    found.LostScope: _lost_scope,
+    found.LayerOutsideScope: _layer_outside_scope,
+    found.DatasetScope: _dataset_scope,
+    about.DetourOverCpu: _detour,
+    about.HostMemory: _host_memory,
+    about.IdleGpu: _idle_gpu,
+}

@@ -1,0 +1,199 @@
+"""The doctor's examinations: each looks at a result for one thing that fails without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from simplace.devices.device_name import DeviceName
+from simplace.doctor import findings as found
+from simplace.explain.findings import (
+    Finding,
+    NoSuchDevice,
+    detours_over_cpu,
+    host_memory,
+    idle_gpus,
+    ungranted_requests,
+)
+from simplace.explain.sentences import short_request, tell_conflict
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import NodeDef
+from simplace.placement.default_device import call_device
+from simplace.program.observation import PythonFact
+from simplace.program.program import Program
+from simplace.result import Result
+
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+_LABEL = b"loc:@"
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """Hold what is examined: a result, whether it is of a saved file, and the environment the program ran in."""
+
+    result: Result
+    is_saved: bool
+    environment: Mapping[str, str]
+
+    def facts(self, kind: str) -> list[PythonFact]:
+        """List the facts of one kind that the running program showed."""
+        return [fact for fact in self.result.python if fact.kind == kind]
+
+
+def diagnose(result: Result, *, is_saved: bool, environment: Mapping[str, str]) -> tuple[Finding, ...]:
+    """List the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is said once.
+
+    `is_saved` says that the target is a file, whose requests were written down on another machine. `environment` is
+    that of the program (this process's own).
+    """
+    patient = Patient(result, is_saved, environment)
+    every = [finding for look in _LOOKS for finding in look(patient)]
+    once: dict[Finding, Finding] = {}
+    for finding in every:
+        once.setdefault(replace(finding, program="", nodes=()), finding)
+    order = {kind: i for i, kind in enumerate(found.ALL_FINDINGS)}
+    return tuple(sorted(once.values(), key=lambda finding: order[type(finding)]))
+
+
+def _refused(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        refusal = placed.placement.refusal
+        if refusal is None:
+            continue
+        graph = placed.placement.graph
+        nodes = (graph.names[refusal.node],) if refusal.node >= 0 else ()
+        at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
+        message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
+        yield found.ProgramRefused(at, placed.name, nodes, message, " ".join(map(str, tell_conflict(placed.placement))))
+
+
+def _late_log_flag(patient: Patient) -> Iterator[Finding]:
+    flags = patient.facts("log flag")
+    if flags and all(fact.values["late"] for fact in flags):
+        yield found.LateLogFlag(flags[0].at, "", ())
+
+
+def _hidden_log(patient: Patient) -> Iterator[Finding]:
+    if not patient.facts("log flag"):
+        return
+    own = patient.facts("log level")
+    level = own[-1].values["level"] if own else patient.environment.get(_LOG_LEVEL, "")
+    if level.strip().isdecimal() and int(level) > 0:
+        yield found.HiddenLog(own[-1].at if own else "", "", (), level, inherited=not own)
+
+
+def _baked_devices(patient: Patient) -> Iterator[Finding]:
+    if not patient.is_saved:
+        return
+    for placed in patient.result:
+        devices = placed.placement.devices
+        asking: dict[str, list[str]] = {}
+        for node in _all_nodes(placed.placement.program):
+            spec = DeviceName.parse(node.device)
+            if spec is not None and not devices.matching(spec):
+                asking.setdefault(node.device, []).append(node.name)
+        refused = placed.placement.refusal is not None
+        for request, names in asking.items():
+            yield found.BakedDevice("", placed.name, tuple(names), short_request(request), str(devices), refused)
+
+
+def _requests(patient: Patient) -> Iterator[Finding]:
+    """Look at the requests that were not granted; a baked device is a finding of its own."""
+    for placed in patient.result:
+        for finding in ungranted_requests(placed.placement):
+            if not (patient.is_saved and isinstance(finding, NoSuchDevice)):
+                yield finding
+
+
+def _scopes_without_device(patient: Patient) -> Iterator[Finding]:
+    for fact in patient.facts("scope without device"):
+        request = short_request(fact.values["requested"])
+        yield NoSuchDevice(fact.at, "", (), request, "", "", "", str(patient.result.devices))
+
+
+def _unknown_colocation(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        program = placed.placement.program
+        known = {node.name for node in _all_nodes(program)}
+        known |= {arg.name for function in program.graph.library.values() for arg in function.inputs}
+        lost: dict[str, list[NodeDef]] = {}
+        for node in _own_nodes(program):
+            for wanted in _labels(node):
+                if wanted not in known:
+                    lost.setdefault(wanted, []).append(node)
+        notes = program.notes.get(program.function or "", {})
+        for wanted, nodes in lost.items():
+            at = notes[nodes[0].name].at if nodes[0].name in notes else ""
+            yield found.UnknownColocation(at, placed.name, tuple(node.name for node in nodes), wanted)
+
+
+def _labels(node: NodeDef) -> list[str]:
+    values = node.attrs.get("_class", ())
+    if not isinstance(values, tuple):
+        return []
+    strings = (value for value in values if isinstance(value, bytes))
+    return [value[len(_LABEL) :].decode(errors="replace") for value in strings if value.startswith(_LABEL)]
+
+
+def _lost_scopes(patient: Patient) -> Iterator[Finding]:
+    lost: dict[tuple[str, str, str, str], list[str]] = {}
+    for fact in patient.facts("scope lost"):
+        values = fact.values
+        key = (fact.at, values["requested"], values["got"], values["leader"])
+        lost.setdefault(key, []).append(values["node"])
+    for (at, request, got, leader), nodes in lost.items():
+        yield found.LostScope(at, "", tuple(nodes), short_request(request), short_request(got), leader)
+
+
+def _layers(patient: Patient) -> Iterator[Finding]:
+    home = call_device("", patient.result.devices, True)
+    for fact in patient.facts("layer scope"):
+        values = fact.values
+        built, called = DeviceName.parse(values["requested"]), DeviceName.parse(values["called"])
+        if built is None or called is None:
+            continue
+        if built.matches(called.filled_from(home.spec) if called.type is None else called):
+            continue  # the computation comes to be there all the same
+        yield found.LayerOutsideScope(
+            fact.at, "", (), values["layer"], short_request(values["requested"]), values["called_at"]
+        )
+
+
+def _datasets(patient: Patient) -> Iterator[Finding]:
+    for fact in patient.facts("dataset scope"):
+        values = fact.values
+        request = short_request(values["requested"])
+        yield found.DatasetScope(fact.at, "", (), request, values["transformation"], values["ops"])
+
+
+def _detours(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        yield from detours_over_cpu(placed.placement)
+
+
+def _host_memory(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        yield from host_memory(placed.placement, [DataType.DT_INT32])  # a truth value is where the host needs it
+
+
+def _idle_gpus(patient: Patient) -> Iterator[Finding]:
+    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices)
+
+
+def _all_nodes(program: Program) -> Iterator[NodeDef]:
+    yield from program.graph.nodes
+    for function in program.graph.library.values():
+        yield from function.nodes
+
+
+def _own_nodes(program: Program) -> Iterable[NodeDef]:
+    """List the nodes of the graph itself, or of the function called: others may carry labels of their caller."""
+    if program.function is None:
+        return program.graph.nodes
+    return program.graph.library[program.function].nodes
+
+
+_LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+    _refused, _late_log_flag, _hidden_log, _baked_devices, _requests, _scopes_without_device, _unknown_colocation,
+    _lost_scopes, _layers, _datasets, _detours, _host_memory, _idle_gpus,
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Which ops the executor takes to be expensive, so that they may go to another thread.
+
+Mirrors the overrides of `IsExpensive` in tensorflow/core/kernels and `KernelStats` in
+tensorflow/core/common_runtime/executor.cc. Kernels on a GPU are never expensive: they only launch.
+"""
+
+from __future__ import annotations
+
+from simplace.graph.op_kinds import (
+    ARGS,
+    CONSTANTS,
+    CONTROL_FLOW,
+    IDENTITIES,
+    LOOP_COND,
+    METADATA,
+    RETVALS,
+    VARIABLE_HANDLE,
+)
+
+INITIAL_CYCLES = 1e8
+EXPENSIVE_CYCLES = 8000.0
+_KEPT = 9  # of ten parts of the moving average
+_SAMPLED = 16  # one run in 16 of an op that has become cheap is still measured
+
+_NEVER = frozenset(
+    "_HostConst ImmutableConst GuaranteeConst NoOp ControlTrigger IdentityN StopGradient PreventGradient "
+    "PlaceholderWithDefault Reshape ShapeN Squeeze ExpandDims EnsureShape RefSelect _ReadVariablesOp "
+    "VarIsInitializedOp BroadcastGradientArgs BroadcastArgs ConcatOffset ConsumeMutexLock".split()
+).union(CONSTANTS, IDENTITIES, METADATA, CONTROL_FLOW, [LOOP_COND], ARGS, RETVALS)
+
+# Kernels whose output is known before the step (OpKernel::const_tensor): the executor takes it without running them,
+# so they are never measured and stay as expensive as they began. Const is one too, but never expensive.
+_NEVER_MEASURED = frozenset({VARIABLE_HANDLE})
+
+
+def can_be_expensive(op: str, device_type: str) -> bool:
+    """Say whether an op's kernel counts as expensive until measured otherwise.
+
+    >>> can_be_expensive("MatMul", "CPU"), can_be_expensive("MatMul", "GPU"), can_be_expensive("Reshape", "CPU")
+    (True, False, False)
+    """
+    return device_type == "CPU" and op not in _NEVER
+
+
+def settled_cycles(op: str, cycles: float) -> float:
+    """Return where the moving average of an op ends whose kernel takes some cycles.
+
+    >>> settled_cycles("MatMul", 5e6), settled_cycles("VarHandleOp", 100.0)
+    (5000000.0, 100000000.0)
+    """
+    return INITIAL_CYCLES if op in _NEVER_MEASURED else cycles
+
+
+class CostAverages:
+    """Keep the moving average of each node's cost in cycles, over steps."""
+
+    def __init__(self, ops: list[str], cycles: list[float], can_be: list[bool], *, is_warm: bool) -> None:
+        self._cycles = [settled_cycles(op, cost) for op, cost in zip(ops, cycles, strict=True)]
+        self._can_be = can_be
+        self._average = list(self._cycles) if is_warm else [INITIAL_CYCLES] * len(cycles)
+        self._runs = [0] * len(cycles)
+
+    def is_expensive(self, node: int) -> bool:
+        """Say whether a node goes to another thread now."""
+        return self._can_be[node] and self._average[node] > EXPENSIVE_CYCLES
+
+    def ran(self, node: int) -> None:
+        """Take note of one run of a node."""
+        if not self._can_be[node]:
+            return
+        self._runs[node] += 1
+        if not self.is_expensive(node) and self._runs[node] % _SAMPLED:
+            return
+        self._average[node] = (_KEPT * self._average[node] + self._cycles[node]) / (_KEPT + 1)

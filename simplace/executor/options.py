@@ -1,0 +1,101 @@
+"""What the user may set of a simulated step: threads and cores, and what things cost, loop and hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict, get_args
+
+from simplace.costs.cost_model import CostModel
+from simplace.errors import SimplaceError
+
+GpuThreadMode = Literal["global", "gpu_private", "gpu_shared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Hold thread settings under TensorFlow's names.
+
+    `inter_op` and `intra_op` 0 stand for the number of cores, `inter_op` -1 for the caller's thread. `cores` is how
+    many threads of a process really run at once. `gpu_thread_mode` and `gpu_thread_count` are TF_GPU_THREAD_MODE and
+    TF_GPU_THREAD_COUNT. `warm`: the moving average of each op's cost has settled, as after some hundred steps.
+    `seed` picks the victims of stealing.
+
+    Raises `SimplaceError` for what TensorFlow would not accept.
+    """
+
+    inter_op: int = 0
+    intra_op: int = 0
+    cores: int = 2
+    gpu_thread_mode: GpuThreadMode = "global"
+    gpu_thread_count: int = 2
+    warm: bool = True
+    steps: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.inter_op < -1:
+            raise SimplaceError(
+                f"{self.inter_op} inter-op threads are not possible; 0 takes one a core, -1 the caller's thread alone"
+            )
+        if self.intra_op < 0:
+            raise SimplaceError(f"{self.intra_op} intra-op threads are not possible; 0 takes one a core")
+        for name, value in (("cores", self.cores), ("steps", self.steps), ("GPU threads", self.gpu_thread_count)):
+            if value < 1:
+                raise SimplaceError(f"{value} {name} are not possible; give a whole number above 0")
+        if max(self.inter_op, self.intra_op, self.cores, self.gpu_thread_count) > 4096:
+            raise SimplaceError("more than 4,096 threads or cores are not simulated")
+        if self.gpu_thread_mode not in get_args(GpuThreadMode):
+            modes = ", ".join(sorted(get_args(GpuThreadMode)))
+            raise SimplaceError(f"{self.gpu_thread_mode!r} is not a TF_GPU_THREAD_MODE; there are: {modes}")
+
+    @property
+    def inter_op_size(self) -> int:
+        """Return the size of the inter-op pool."""
+        return self.inter_op or self.cores
+
+    @property
+    def intra_op_size(self) -> int:
+        """Return the size of the intra-op pool."""
+        return self.intra_op or self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions(Threads):
+    """Record of all that a simulated step depends on besides the placed graph.
+
+    `costs` is "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a `CostModel`. `batch`
+    stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see `control_flow`). `limits`
+    maps full device names to bytes; without it a GPU has what TensorFlow takes of the hardware's memory, all but a
+    reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it.
+    """
+
+    executor: str = "tensorflow"
+    costs: CostModel | str = "analytic"
+    gpu: str = "a100"
+    gpu_memory_fraction: float = 0.0
+    batch: int = 32
+    trips: Mapping[str, int] = field(default_factory=dict)
+    branches: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+
+class StepKeywords(TypedDict, total=False):
+    """Type the fields of `StepOptions` for functions that take them as keyword arguments."""
+
+    inter_op: int
+    intra_op: int
+    cores: int
+    gpu_thread_mode: GpuThreadMode
+    gpu_thread_count: int
+    warm: bool
+    steps: int
+    seed: int
+    executor: str
+    costs: CostModel | str
+    gpu: str
+    gpu_memory_fraction: float
+    batch: int
+    trips: Mapping[str, int]
+    branches: Mapping[str, int]
+    limits: Mapping[str, int]

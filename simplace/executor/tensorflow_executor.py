@@ -1,0 +1,482 @@
+"""Replay one step, or several, as TensorFlow's executor runs it.
+
+Mirrors ExecutorState of tensorflow/core/common_runtime/executor.cc: cheap nodes run on the thread that made them
+ready, in FIFO order; of the expensive ones all but the last are dispatched; asynchronous ones hold no thread.
+One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches.
+
+Ties: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from simplace.costs.cost_model import Overheads
+from simplace.costs.estimate import PricedGraph
+from simplace.devices.device_set import Device
+from simplace.executor.control_flow import ControlFlow
+from simplace.executor.cores import Cores
+from simplace.executor.events import Events
+from simplace.executor.gpu_streams import Stream, Streams, start_on
+from simplace.executor.kernel_stats import CostAverages, can_be_expensive
+from simplace.executor.options import Threads
+from simplace.executor.propagator_state import Activation, Iteration, Propagator
+from simplace.executor.thread_pool import Helpers, Pool, PoolTimes, Worker
+from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
+from simplace.executor.trace_recorder import Buffer, TraceRecorder
+
+
+@dataclass(slots=True, eq=False)
+class _Process:
+    """Hold what the devices of one process share."""
+
+    name: str
+    cores: Cores
+    helpers: Helpers
+    pool: Pool
+    last: Worker | None = None  # who ended a node last
+
+
+@dataclass(slots=True, eq=False)
+class _Meeting:
+    """Hold a send or a receive that waits for the other: the rendezvous' entry of one tensor."""
+
+    receive: Activation | None = None
+    sent_by: int = -1
+    payload: object = None
+    is_dead: bool = False
+
+
+def run(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+    """Run the steps; return the trace and how many events it took."""
+    simulation = _TensorFlowSimulation(priced, flow, threads)
+    simulation.run_steps()
+    return simulation.recorder.trace(simulation.step_ends), simulation.events.count
+
+
+class _TensorFlowSimulation:
+    def __init__(self, priced: PricedGraph, flow: ControlFlow, threads: Threads) -> None:
+        self.priced = priced
+        self.graph = priced.graph
+        self.flow = flow
+        self.threads = threads
+        self.events = Events()
+        self.random = Random(threads.seed)
+        self.recorder = TraceRecorder(priced)
+        self.streams = Streams(self.recorder)
+        self.step = 0
+        self.step_ends: list[int] = []
+        devices = self.graph.placed.devices.by_name
+        self.device = [devices[node.device] for node in self.graph.nodes]
+        overheads = priced.model.overheads
+        self.op_ns, self.first_ns, self.dead_ns = _ns(overheads.op_s), _ns(overheads.first_s), _ns(overheads.dead_s)
+        self.shared_ns = _ns(overheads.shared_s)
+        self.fork_ns, self.poll_ns, self.step_ns = _ns(overheads.fork_s), _ns(overheads.poll_s), _ns(overheads.step_s)
+        self.pool_times = _pool_times(overheads)
+        self.host_ns = [[_ns(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
+        self.device_ns = [_ns(cost.device_s) for cost in priced.kernels]
+        self.after_ns = [_ns(overheads.after(cost.host_s)) for cost in priced.kernels]
+        can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
+        cycles = [
+            (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
+        ]
+        self.is_receive = [node.role == "recv" for node in self.graph.nodes]
+        self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
+        self.processes = self._make_processes()
+        self.pools = self._make_pools()
+        self.process_of = [self.processes[_process_name(d)] for d in self.device]
+        self.pool_of = [self.pools.get(d.name, p.pool) for d, p in zip(self.device, self.process_of, strict=True)]
+        self.in_caller = threads.inter_op == -1 and len(self.graph.devices) == 1
+        self.propagator = self._new_propagator()
+        self.meetings: dict[tuple[int, Iteration], _Meeting] = {}
+        self.ran = [0] * len(self.graph)  # times, in this step
+        self.sender = {receive: send for send, receive in self.graph.receiver.items()}
+        self.is_over = False
+
+    # set-up
+
+    def _make_processes(self) -> dict[str, _Process]:
+        threads, made = self.threads, {}
+        names = sorted({_process_name(device) for device in self.device}, key=_natural)
+        for name in names:
+            where = f"{name} " if len(names) > 1 else ""
+            size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
+            title = "caller" if threads.inter_op == -1 and size == 1 else "inter-op"
+            workers = [
+                self.recorder.lane(f"{where}{title} {i}" if title != "caller" else f"{where}caller", "worker", name)
+                for i in range(size or threads.cores)
+            ]
+            helpers = [
+                self.recorder.lane(f"{where}intra-op {i}", "intra", name)
+                for i in range(threads.intra_op_size if threads.intra_op_size > 1 else 0)
+            ]
+            pool = Pool(self.events, self.random, workers, self.pool_times, self.work_on)
+            made[name] = _Process(name, Cores(self.events, threads.cores), Helpers(helpers), pool)
+        return made
+
+    def _make_pools(self) -> dict[str, Pool]:
+        """Make the pools of GPUs that TF_GPU_THREAD_MODE asks for, by device."""
+        mode, found = self.threads.gpu_thread_mode, {}
+        gpus = [d for d in self.graph.placed.devices if d.type == "GPU" and d.name in self.graph.devices]
+        if mode == "global":
+            return {}
+        shared: dict[str, Pool] = {}
+        for gpu in gpus:
+            process = _process_name(gpu)
+            if mode == "gpu_shared" and process in shared:
+                found[gpu.name] = shared[process]
+                continue
+            title = f"{gpu.short} launch" if mode == "gpu_private" else "GPU launch"
+            lanes = [
+                self.recorder.lane(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
+            ]
+            found[gpu.name] = Pool(self.events, self.random, lanes, self.pool_times, self.work_on)
+            shared[process] = found[gpu.name]
+        return found
+
+    def _new_propagator(self) -> Propagator:
+        keep, drop = self.recorder.keep, self.recorder.release
+        return Propagator(self.graph, self.flow, keep, lambda payload: drop(payload, self.events.now, -1))
+
+    # steps
+
+    def run_steps(self) -> None:
+        self._start_step()
+        self.events.run()
+        assert len(self.step_ends) == self.threads.steps, "every node that can run does run"
+
+    def _start_step(self) -> None:
+        self.propagator = self._new_propagator()
+        self.meetings = {}
+        self.ran = [0] * len(self.graph)
+        self.is_over = False
+        for activation in self.propagator.start():
+            activation.ready_at = self.events.now
+            self.pool_of[activation.node].schedule(activation, None)
+        self._end_step_if_done()  # a graph without nodes is done at once
+
+    def _end_step_if_done(self) -> None:
+        if self.is_over or not self.propagator.is_done:
+            return
+        self.is_over = True
+        end = max(self.events.now, self.streams.last_end)  # the step ends by waiting for the GPUs
+        self.step_ends.append(end)
+        self.step += 1
+        if self.step < self.threads.steps:
+            self.events.at(end + self.step_ns, self._start_step)
+
+    # the loop of a worker
+
+    def work_on(self, worker: Worker) -> None:
+        """Let a worker run until it has to wait for the end of an op, or has nothing to do."""
+        while True:
+            if self._pays(worker):
+                return
+            if not worker.inline:
+                found = worker.pool.take(worker)
+                if found is None:
+                    return
+                worker.inline.append(found)
+                if self._pays(worker):
+                    return
+            activation = worker.inline.popleft()
+            if self._begin(worker, activation):
+                return
+
+    def _pays(self, worker: Worker) -> bool:
+        """Let a worker do the bookkeeping that it owes; say whether there was any."""
+        if not worker.owed:
+            return False
+        work, worker.owed = worker.owed, 0
+        process = self.processes[self.recorder.lanes[worker.lane].owner]
+        process.cores.run(work, lambda: self.work_on(worker))
+        return True
+
+    def _begin(self, worker: Worker, activation: Activation) -> bool:
+        """Start a node on a worker; say whether it takes time."""
+        node, now = activation.node, self.events.now
+        runs = not activation.is_dead
+        work = self._bookkeeping(node) if runs else self.dead_ns
+        helpers: list[int] = []
+        if runs:
+            helpers = self._helpers(node)
+            times = self.host_ns[node]
+            share = times[min(self.ran[node], len(times) - 1)] // (len(helpers) + 1)
+            self.ran[node] += 1
+            work += share + (self.fork_ns if helpers else 0)
+            self.averages.ran(node)
+        span = self._worker_span(worker, activation, self._span_kind(node, runs))
+        outputs = self.recorder.outputs(node, activation.payloads, now, span) if runs else []
+        if work == 0 and not helpers:
+            self._finish(worker, activation, outputs, span)
+            return False
+        left = [1 + len(helpers)]
+
+        def part_done() -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                self._finish(worker, activation, outputs, span)
+                self.work_on(worker)
+
+        cores = self.process_of[node].cores
+        cores.run(work, part_done)
+        for lane in helpers:
+            self._run_shard(lane, activation, share, span, part_done)
+        return True
+
+    def _bookkeeping(self, node: int) -> int:
+        if self.graph.nodes[node].role == "source":
+            return 0
+        return self.op_ns if self.ran[node] else self.op_ns + self.first_ns
+
+    def _helpers(self, node: int) -> list[int]:
+        """Take free threads of the intra-op pool for a kernel that can be split."""
+        shards = min(self.priced.kernels[node].shards, self.threads.intra_op_size)
+        if shards < 2 or self.device[node].type != "CPU":
+            return []
+        return self.process_of[node].helpers.take(shards - 1)
+
+    def _run_shard(self, lane: int, activation: Activation, work: int, op: int, then: object) -> None:
+        process, now = self.process_of[activation.node], self.events.now
+        span = self.recorder.add(
+            Span(activation.node, lane, "shard", now, now, now, op, "dependency", self.step, str(activation.iteration))
+        )
+
+        def done() -> None:
+            self.recorder.ends_at(span, self.events.now)
+            process.helpers.give_back(lane)
+            assert callable(then), "a shard reports to its op"
+            then()
+
+        process.cores.run(work, done)
+
+    def _span_kind(self, node: int, runs: bool) -> SpanKind:
+        if not runs:
+            return "dead"
+        return "launch" if self.device_ns[node] else "op"
+
+    def _worker_span(self, worker: Worker, activation: Activation, kind: SpanKind) -> int:
+        now, ready = self.events.now, activation.ready_at
+        why: Why = "start" if activation.released_by < 0 else "dependency"
+        cause = activation.released_by
+        if now > ready:
+            why = "thread"
+            cause = worker.last_span if worker.last_time == now else cause
+        return self.recorder.add(
+            Span(activation.node, worker.lane, kind, now, now, ready, cause, why, self.step, str(activation.iteration))
+        )
+
+    def _finish(self, worker: Worker, activation: Activation, outputs: list[object], span: int) -> None:
+        """End a node on its worker: what it enqueues, what it sends, what it makes ready."""
+        now, node = self.events.now, activation.node
+        self.recorder.ends_at(span, now)
+        worker.last_span, worker.last_time = span, now
+        if not activation.is_dead:
+            worker.owed += self.after_ns[node] + self._sharing(worker, node)
+        if self.is_receive[node]:
+            self._post_receive(activation, worker, span)
+            return
+        if self.graph.nodes[node].role == "send":
+            self._send(activation, worker, span)
+        elif self.device_ns[node] and not activation.is_dead:
+            self._enqueue_kernel(activation, span)
+        self._node_done(activation, outputs, worker, span)
+
+    def _sharing(self, worker: Worker, node: int) -> int:
+        """Return what it costs that another thread was the last one to touch what they share."""
+        process = self.process_of[node]
+        is_shared = process.last is not None and process.last is not worker
+        process.last = worker
+        return self.shared_ns if is_shared else 0
+
+    def _node_done(self, activation: Activation, outputs: list[object], worker: Worker | None, span: int) -> None:
+        now = self.events.now
+        for slot in self.propagator.delivers(activation):
+            payload = outputs[slot] if slot < len(outputs) else None
+            if isinstance(payload, Buffer):
+                payload.uses += 1
+        ready = self.propagator.done(activation, outputs)
+        is_send = self.graph.nodes[activation.node].role == "send"
+        for payload in (*outputs, *(() if is_send else activation.payloads)):
+            self.recorder.release(payload, now, span)
+        for one in ready:
+            one.ready_at, one.released_by = now, span
+        self._schedule_ready(ready, worker)
+        self._end_step_if_done()
+
+    def _schedule_ready(self, ready: list[Activation], worker: Worker | None) -> None:
+        """Keep cheap nodes here, dispatch expensive ones but the last; without a worker dispatch all."""
+        if worker is None:
+            for one in ready:
+                self.pool_of[one.node].schedule(one, None)
+            return
+        dispatched: list[Activation] = []
+        last: Activation | None = None
+        for one in ready:
+            elsewhere = self.pool_of[one.node] is not worker.pool
+            if elsewhere:
+                dispatched.append(one)
+            elif self.in_caller or one.is_dead or not self._is_expensive(one.node):
+                worker.inline.append(one)
+            else:
+                if last is not None:
+                    dispatched.append(last)
+                last = one
+        if last is not None:
+            (dispatched if worker.inline else worker.inline).append(last)
+        for one in dispatched:
+            self.pool_of[one.node].schedule(one, worker)
+
+    def _is_expensive(self, node: int) -> bool:
+        if self.is_receive[node]:  # asynchronous kernels are never measured
+            return self.device[node].type == "CPU"
+        return self.averages.is_expensive(node)
+
+    # GPUs
+
+    def _compute_stream(self, device: Device) -> Stream:
+        return self.streams.of(device.name, "compute", f"{device.short} compute")
+
+    def _enqueue_kernel(self, activation: Activation, launch: int) -> None:
+        stream = self._compute_stream(self.device[activation.node])
+        self._enqueue(stream, activation.node, "kernel", self.device_ns[activation.node], launch, (), activation)
+
+    def _enqueue(
+        self,
+        stream: Stream,
+        node: int,
+        kind: SpanKind,
+        duration: int,
+        released_by: int,
+        waits_for: tuple[Stream, ...],
+        activation: Activation,
+    ) -> int:
+        now = self.events.now
+        start = start_on(stream, now, released_by, waits_for, "stream" if kind == "kernel" else "link")
+        end = start.time + duration
+        stream.free_at = end
+        stream.last_span = self.recorder.add(
+            Span(
+                node,
+                stream.lane,
+                kind,
+                start.time,
+                end,
+                now,
+                start.cause,
+                start.why,
+                self.step,
+                str(activation.iteration),
+            )
+        )
+        return stream.last_span
+
+    # sends and receives
+
+    def _send(self, activation: Activation, worker: Worker, span: int) -> None:
+        receive = self.graph.receiver[activation.node]
+        meeting = self._meeting(receive, activation.iteration)
+        meeting.sent_by, meeting.is_dead = span, activation.is_dead
+        meeting.payload = activation.payloads[0] if activation.payloads else None
+        if meeting.receive is None and not self._is_posted_by_source(receive):
+            meeting.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)
+            activation.iteration.running += 1
+        if meeting.receive is not None:
+            self._transfer(activation.node, meeting, worker, span)
+
+    def _post_receive(self, activation: Activation, worker: Worker, span: int) -> None:
+        meeting = self._meeting(activation.node, activation.iteration)
+        meeting.receive = activation
+        if meeting.sent_by >= 0:
+            self._transfer(self.sender[activation.node], meeting, worker, span)
+
+    def _meeting(self, receive: int, iteration: Iteration) -> _Meeting:
+        return self.meetings.setdefault((receive, iteration), _Meeting())
+
+    def _is_posted_by_source(self, receive: int) -> bool:
+        return bool(self.graph.ins[receive])
+
+    def _transfer(self, send: int, meeting: _Meeting, worker: Worker, last: int) -> None:
+        """Both ends are there, `last` came later: copy, or share the buffer where both are host memory."""
+        receive = meeting.receive
+        assert receive is not None, "a transfer needs both ends"
+        receive.is_dead = meeting.is_dead
+        number = self.graph.nodes[send].copy
+        duration = _ns(self.priced.copy_seconds[number])
+        stream, waits_for = self._way(send, number)
+        if stream is None or meeting.is_dead:
+            outputs = [meeting.payload]
+            self._received(receive, outputs, worker, last)
+            return
+        span = self._enqueue(stream, send, "copy", duration, last, waits_for, receive)
+        copy = self.graph.copies[number]
+        target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
+        start = self.recorder.spans[span].start
+        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, start, span)
+
+        def arrived() -> None:
+            self.recorder.release(meeting.payload, self.events.now, span)
+            self._received(receive, [made], None, span)
+
+        self.events.at(self.recorder.spans[span].end + self.poll_ns, arrived)
+
+    def _received(self, receive: Activation, outputs: list[object], worker: Worker | None, span: int) -> None:
+        """End a receive: whoever completes it dispatches all that it made ready."""
+        now = self.events.now
+        for _ in self.propagator.delivers(receive):
+            if isinstance(outputs[0], Buffer):
+                outputs[0].uses += 1
+        ready = self.propagator.done(receive, outputs)
+        self.recorder.release(outputs[0], now, span)
+        for one in ready:
+            one.ready_at, one.released_by = now, span
+            self.pool_of[one.node].schedule(one, worker)
+        self._end_step_if_done()
+
+    def _way(self, send: int, number: int) -> tuple[Stream | None, tuple[Stream, ...]]:
+        """Return the stream or link that a copy takes, with the compute streams it waits for."""
+        copy = self.graph.copies[number]
+        devices = self.graph.placed.devices.by_name
+        source, target = devices[copy.source], devices[copy.target]
+        from_gpu = source.type != "CPU" and copy.source_memory == "device"
+        to_gpu = target.type != "CPU" and copy.target_memory == "device"
+        waits = [self._compute_stream(d) for d, is_gpu in ((source, from_gpu), (target, to_gpu)) if is_gpu]
+        if _process_name(source) != _process_name(target):
+            ends = f"{_process_name(source)} → {_process_name(target)}"
+            return self.streams.of(ends, "link", f"network {ends}"), tuple(waits)
+        if not from_gpu and not to_gpu:
+            return None, ()
+        kinds: dict[tuple[bool, bool], tuple[Device, LaneKind, str]] = {
+            (True, False): (source, "d2h", "to host"),
+            (False, True): (target, "h2d", "from host"),
+            (True, True): (source, "d2d", "to GPUs"),
+        }
+        device, kind, title = kinds[from_gpu, to_gpu]
+        return self.streams.of(device.name, kind, f"{device.short} {title}"), tuple(waits)
+
+
+def _pool_times(overheads: Overheads) -> PoolTimes:
+    return PoolTimes(
+        _ns(overheads.hand_off_s),
+        _ns(overheads.dispatch_s),
+        _ns(overheads.wake_s),
+        _ns(overheads.queue_s),
+        _ns(overheads.spin_s),
+        _ns(overheads.spin_hand_off_s),
+        tuple((_ns(idle), _ns(hand_off), _ns(wake)) for idle, hand_off, wake in overheads.parked_s),
+    )
+
+
+def _ns(seconds: float) -> int:
+    return round(1e9 * seconds)
+
+
+def _process_name(device: Device) -> str:
+    spec = device.spec
+    return f"/job:{spec.job}/replica:{spec.replica}/task:{spec.task}"
+
+
+def _natural(name: str) -> tuple[str, int]:
+    head, _, number = name.rpartition(":")
+    return head, int(number) if number.isdecimal() else 0

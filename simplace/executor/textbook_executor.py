@@ -1,0 +1,267 @@
+"""Run a step as tutorials tell it: a pool of threads a device, ops queued when their counter reaches zero.
+
+Each device has an inter-op pool, which runs whole ops in the order in which they became ready, and an intra-op pool,
+over which a multi-threaded kernel is split; the thread of the op waits for the parts. A GPU is a pool like any other.
+Copies have a link an ordered pair of devices, one at a time. This is not how TensorFlow works: see
+`tensorflow_model`. Ops that take no time need no thread. Ties: ops that become ready together queue in the order of
+the edges; the free thread with the lowest number is taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from simplace.costs.estimate import PricedGraph
+from simplace.executor.control_flow import ControlFlow
+from simplace.executor.events import Events
+from simplace.executor.options import Threads
+from simplace.executor.propagator_state import Activation, Propagator
+from simplace.executor.trace import Span, SpanKind, Trace, Why
+from simplace.executor.trace_recorder import Buffer, TraceRecorder
+
+_Start = Callable[[int, int], None]  # called with a free lane and the last span on it
+
+
+def run(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+    """Run the steps; return the trace and how many events it took."""
+    simulation = _TextbookSimulation(priced, flow, threads)
+    simulation.start_step()
+    simulation.events.run()
+    assert len(simulation.step_ends) == threads.steps, "every node that can run does run"
+    return simulation.recorder.trace(simulation.step_ends), simulation.events.count
+
+
+class _Queue:
+    """Serve requests for a lane, first in, first out."""
+
+    def __init__(self, lanes: list[int]) -> None:
+        self._free = list(lanes)
+        self._waiting: deque[_Start] = deque()
+        self._last_span = dict.fromkeys(lanes, -1)
+
+    def ask(self, start: _Start) -> None:
+        self._waiting.append(start)
+        self._serve()
+
+    def give_back(self, lane: int, span: int) -> None:
+        self._last_span[lane] = span
+        self._free.append(lane)
+        self._free.sort()
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting and self._free:
+            lane = self._free.pop(0)
+            self._waiting.popleft()(lane, self._last_span[lane])
+
+
+class _TextbookSimulation:
+    def __init__(self, priced: PricedGraph, flow: ControlFlow, threads: Threads) -> None:
+        self.priced = priced
+        self.graph = priced.graph
+        self.flow = flow
+        self.threads = threads
+        self.events = Events()
+        self.recorder = TraceRecorder(priced)
+        self.step_ends: list[int] = []
+        self.is_over = False
+        self.inter = {name: self._pool(name, "inter-op", threads.inter_op_size) for name in self.graph.devices}
+        size = threads.intra_op_size
+        self.intra = {name: self._pool(name, "intra-op", size if size > 1 else 0) for name in self.graph.devices}
+        self.links: dict[tuple[str, str], _Queue] = {}
+        self.propagator = self._new_propagator()
+
+    def _pool(self, device: str, title: str, size: int) -> _Queue:
+        short, kind = self._short(device), "intra" if title == "intra-op" else "worker"
+        lanes = [
+            self.recorder.lane(f"{short} {title} {i}", "intra" if kind == "intra" else "worker", device)
+            for i in range(max(size, 0 if kind == "intra" else 1))
+        ]
+        return _Queue(lanes)
+
+    def _short(self, device: str) -> str:
+        return self.graph.placed.devices.by_name[device].short
+
+    def _new_propagator(self) -> Propagator:
+        keep, drop = self.recorder.keep, self.recorder.release
+        return Propagator(self.graph, self.flow, keep, lambda payload: drop(payload, self.events.now, -1))
+
+    # steps
+
+    def start_step(self) -> None:
+        self.propagator = self._new_propagator()
+        self.is_over = False
+        for activation in self.propagator.start():
+            self._arrive(activation)
+        self._end_step_if_done()  # with no op at all
+
+    def _end_step_if_done(self) -> None:
+        if self.is_over or not self.propagator.is_done:
+            return
+        self.is_over = True
+        self.step_ends.append(self.events.now)
+        if len(self.step_ends) < self.threads.steps:
+            self.events.at(self.events.now, self.start_step)
+
+    # ops
+
+    def _arrive(self, activation: Activation) -> None:
+        """Queue an op whose counter reached zero; what takes no time is done in the same moment."""
+        activation.ready_at = self.events.now
+        node = self.graph.nodes[activation.node]
+        if node.role == "recv":
+            return  # ends with its copy
+        duration = 0 if activation.is_dead else self._duration(activation.node)
+        if duration:
+            self.inter[node.device].ask(lambda lane, last: self._start_op(activation, duration, lane, last))
+            return
+        self.events.at(self.events.now, lambda: self._pass(activation))
+
+    def _duration(self, node: int) -> int:
+        cost = self.priced.kernels[node]
+        return round(1e9 * (cost.device_s or cost.host_s))
+
+    def _pass(self, activation: Activation) -> None:
+        span = activation.released_by
+        if self.graph.nodes[activation.node].role == "send":
+            self._send(activation)
+            return
+        outputs = [] if activation.is_dead else self._outputs(activation, span)
+        self._done(activation, outputs, activation.payloads, span)
+
+    def _outputs(self, activation: Activation, span: int) -> list[object]:
+        return self.recorder.outputs(activation.node, activation.payloads, self.events.now, span)
+
+    def _start_op(self, activation: Activation, duration: int, lane: int, last: int) -> None:
+        device = self.graph.nodes[activation.node].device
+        span = self._span(activation, lane, "op", last, "thread")
+        outputs = self._outputs(activation, span)
+
+        def end() -> None:
+            self.recorder.ends_at(span, self.events.now)
+            self.inter[device].give_back(lane, span)
+            self._done(activation, outputs, activation.payloads, span)
+
+        parts = min(self.priced.kernels[activation.node].shards, self.threads.intra_op_size)
+        if parts < 2:
+            self.events.at(self.events.now + duration, end)
+            return
+        self._split(activation, duration, parts, span, end)
+
+    def _split(self, activation: Activation, duration: int, parts: int, op: int, then: Callable[[], None]) -> None:
+        """Queue the parts of a kernel on its device's intra-op pool."""
+        pool = self.intra[self.graph.nodes[activation.node].device]
+        left = [parts]
+
+        def start_part(part: int, lane: int, last: int) -> None:
+            share = duration // parts + (part < duration % parts)
+            now, asked = self.events.now, self.recorder.spans[op].start
+            why: Why = "thread" if now > asked else "dependency"
+            span = self.recorder.add(
+                Span(
+                    activation.node,
+                    lane,
+                    "shard",
+                    now,
+                    now + share,
+                    asked,
+                    last if now > asked else op,
+                    why,
+                    len(self.step_ends),
+                    str(activation.iteration),
+                )
+            )
+            self.events.at(now + share, lambda: end_part(lane, span))
+
+        def end_part(lane: int, span: int) -> None:
+            pool.give_back(lane, span)
+            left[0] -= 1
+            if left[0] == 0:
+                then()
+
+        for part in range(parts):
+            pool.ask(lambda lane, last, part=part: start_part(part, lane, last))  # type: ignore[misc]
+
+    def _span(self, activation: Activation, lane: int, kind: SpanKind, last: int, waited_for: Why) -> int:
+        now, ready = self.events.now, activation.ready_at
+        why: Why = "start" if activation.released_by < 0 else "dependency"
+        cause = activation.released_by
+        if now > ready:
+            why, cause = waited_for, last
+        return self.recorder.add(
+            Span(
+                activation.node, lane, kind, now, now, ready, cause, why, len(self.step_ends), str(activation.iteration)
+            )
+        )
+
+    def _done(self, activation: Activation, outputs: list[object], used: list[object], span: int) -> None:
+        for slot in self.propagator.delivers(activation):
+            payload = outputs[slot] if slot < len(outputs) else None
+            if isinstance(payload, Buffer):
+                payload.uses += 1
+        ready = self.propagator.done(activation, outputs)
+        for payload in (*outputs, *used):
+            self.recorder.release(payload, self.events.now, span)
+        for one in ready:
+            one.released_by = span
+            self._arrive(one)
+        self._end_step_if_done()
+
+    # copies
+
+    def _send(self, activation: Activation) -> None:
+        """Hand a tensor to the link between two devices; the send itself is done at once."""
+        number = self.graph.nodes[activation.node].copy
+        copy = self.graph.copies[number]
+        receive = Activation(
+            self.graph.receiver[activation.node], activation.iteration, activation.is_dead, [],
+            self.events.now, activation.released_by,
+        )  # fmt: skip
+        if not self.graph.ins[receive.node]:  # in a loop nothing posts it beforehand
+            activation.iteration.running += 1
+        payload = activation.payloads[0] if activation.payloads else None
+        duration = 0 if activation.is_dead else round(1e9 * self.priced.copy_seconds[number])
+        self._done(activation, [], [], activation.released_by)
+        if duration == 0:
+            self._done(receive, [payload], [], receive.released_by)
+            return
+        link = self._link(copy.source, copy.target)
+        send = activation.node
+        link.ask(lambda lane, last: self._start_copy(link, send, receive, payload, duration, lane, last))
+
+    def _start_copy(
+        self, link: _Queue, send: int, receive: Activation, payload: object, duration: int, lane: int, last: int
+    ) -> None:
+        number = self.graph.nodes[send].copy
+        copy = self.graph.copies[number]
+        now = self.events.now
+        why: Why = "link" if now > receive.ready_at else "dependency"
+        span = self.recorder.add(
+            Span(
+                send,
+                lane,
+                "copy",
+                now,
+                now + duration,
+                receive.ready_at,
+                last if why == "link" else receive.released_by,
+                why,
+                len(self.step_ends),
+                str(receive.iteration),
+            )
+        )
+        target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
+        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, now, span)
+
+        def end() -> None:
+            link.give_back(lane, span)
+            self._done(receive, [made], [payload], span)
+
+        self.events.at(now + duration, end)
+
+    def _link(self, source: str, target: str) -> _Queue:
+        if (source, target) not in self.links:
+            name = f"{self._short(source)} → {self._short(target)}"
+            self.links[source, target] = _Queue([self.recorder.lane(name, "link", f"{source} → {target}")])
+        return self.links[source, target]

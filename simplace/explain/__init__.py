@@ -1,0 +1,1 @@
+"""Why each node is where it is."""

@@ -1,0 +1,38 @@
+"""Walk the colocation edges from a node: who is tied to it, and by which chain of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from simplace.placement.colocation_graph import Join
+
+JoinsAt = Callable[[int], Iterable[Join]]  # the colocation edges of a node
+
+
+def walk(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, Join | None]]:
+    """Yield each node that hangs together with `start`, the nearest first, with the node and edge that led to it."""
+    queue: list[tuple[int, int, Join | None]] = [(start, start, None)]
+    seen = {start}
+    for step in queue:  # grows while it is walked
+        yield step
+        node = step[0]
+        for join in joins_at(node):
+            other = join.second if join.first == node else join.first
+            if other not in seen:
+                seen.add(other)
+                queue.append((other, node, join))
+
+
+def shortest_path(joins_at: JoinsAt, start: int, goal: int) -> tuple[Join, ...]:
+    """Return the shortest chain of colocation edges that ties two nodes, () where none does."""
+    came: dict[int, tuple[int, Join]] = {}
+    for node, before, join in walk(joins_at, start):
+        if join is not None:
+            came[node] = before, join
+        if node == goal:
+            break
+    chain: list[Join] = []
+    while goal != start and goal in came:
+        goal, join = came[goal]
+        chain.append(join)
+    return tuple(reversed(chain))

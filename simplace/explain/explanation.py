@@ -1,0 +1,192 @@
+"""Explain one node of a placement: each fact and each reason behind its device, in numbered sentences."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from simplace.errors import NodeNotFoundError, alternatives, choices
+from simplace.explain import reasons as why
+from simplace.explain.sentence import Part, Sentence, listing, sentence
+from simplace.explain.sentences import Words
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType
+from simplace.kernels.kernel_lookup import NearestDtype
+from simplace.placement.colocation_graph import Join
+from simplace.placement.placement import Placement
+from viz.names import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Hold the answer to "why is this node there": a headline and numbered sentences, in the order of the facts."""
+
+    node: str
+    headline: Sentence
+    sentences: tuple[Sentence, ...]
+
+    def __str__(self) -> str:
+        lines = [str(self.headline), *(f"{i:3}. {line}" for i, line in enumerate(self.sentences, start=1))]
+        return "\n".join(map(visible, lines))
+
+
+def explain(placement: Placement, name: str) -> Explanation:
+    """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
+    return Explainer(placement).explain(find(placement, name))
+
+
+class Explainer:
+    """Explain many nodes of one placement: what all of them need is looked up once."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._words = Words(placement)
+
+    def explain(self, node: int) -> Explanation:
+        """Explain the device of a node by id, or why it has none."""
+        teller = _Teller(self._words)
+        return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
+
+    def reason(self, reason: why.Reason) -> Sentence:
+        """Say one reason in one sentence."""
+        return self._words.reason(reason)
+
+
+def find(placement: Placement, name: str) -> int:
+    """Return the id of the node called `name`, also where only the end of the name is given and is unique."""
+    graph = placement.graph
+    if name in graph.ids and graph.ids[name] > 1:
+        return graph.ids[name]
+    ends = [i for i in graph.op_ids if graph.names[i].endswith("/" + name)]
+    if len(ends) == 1:
+        return ends[0]
+    if ends:
+        raise NodeNotFoundError(
+            f"{name!r} is the end of {len(ends)} node names in {placement.program.name}; "
+            f"say which: {choices(graph.names[i] for i in ends)}"
+        )
+    close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
+    hint = f"did you mean {alternatives(close)}?" if close else "simplace show --table lists every node"
+    raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.name}; {hint}")
+
+
+class _Teller:
+    """Collect the numbered sentences about one node."""
+
+    def __init__(self, words: Words) -> None:
+        self._placement = words.placement
+        self._words = words
+        self._lines: list[Sentence] = []
+
+    def tell(self, node: int) -> Explanation:
+        words, placement = self._words, self._placement
+        device = words.device(placement.device(node))
+        reason = why.reason(placement, node)
+        if not placement.graph.assigned[node]:
+            self._say_request(node)
+            self._say_kernels(node)
+            self._say_group(node, reason)
+            self._say_candidates(node)
+        self._say_decision(reason)
+        self._say_memory(node)
+        headline = sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
+        return Explanation(words.graph.names[node], headline, tuple(self._lines))
+
+    def tell_refused(self, node: int) -> Explanation:
+        words, refusal = self._words, self._placement.refusal
+        assert refusal is not None, "only a refused placement leaves nodes out"
+        self._say_request(node)
+        self._say_kernels(node)
+        self._say_ties(node, self._own_joins(node))
+        at: list[Part] = [" at ", words.node(refusal.node)] if refusal.node >= 0 and refusal.node != node else []
+        self._say("TensorFlow refuses the graph", *at, f" ({refusal.code}): {refusal.message.splitlines()[0]}")
+        for line in self._words.conflict:
+            self._say(line)
+        missing = f"{words.at(node)} has no device: TensorFlow refuses to place this graph."
+        headline = sentence(words.full_name(node), missing)
+        return Explanation(words.graph.names[node], headline, tuple(self._lines))
+
+    def _say(self, *parts: Part | Sentence) -> None:
+        self._lines.append(sentence(*parts))
+
+    def _say_request(self, node: int) -> None:
+        graph, notes, origin = self._placement.graph, self._placement.notes(node), self._placement.graph.origins[node]
+        request = graph.requested[node]
+        if not request:
+            made = f"TensorFlow made this node itself ({origin.made_by}); " if origin.made_by else ""
+            self._say(f"{made}{'n' if made else 'N'}o device was requested for it.")
+            return
+        where = f" by the line {notes.device_at}" if notes.device_at else ""
+        via = ""
+        if origin.made_by:
+            via = f", which TensorFlow passed on when it made the node ({origin.made_by})"
+        elif origin.via and not where:
+            via = f", partly or wholly from the call {origin.via}"
+        self._say(f"The device {request} was requested{where}{via}.")
+
+    def _say_kernels(self, node: int) -> None:
+        facts, words = why.kernel_facts(self._placement, node), self._words
+        op = words.graph.ops[node]
+        has = " and ".join(facts.types) or "no device type here"
+        self._say(f"{op}{words.dtypes(node)} has a kernel for {has}.")
+        for kind, nearest in facts.lacking:
+            self._say(f"It has none for {kind}{_nearest(nearest)}.")
+
+    def _say_group(self, node: int, reason: why.Reason) -> None:
+        self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))
+
+    def _say_ties(self, node: int, joins: tuple[Join, ...]) -> None:
+        members = why.group_of(self._placement, node)
+        if len(members) < 2:
+            return
+        words, groups = self._words, self._placement.groups
+        shown = [words.node(i) for i in members if i != node][:4]
+        more = f" and {len(members) - 1 - len(shown)} more" if len(members) - 1 > len(shown) else ""
+        kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
+        group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
+        self._say("It must share a device with ", listing(shown), group)
+        for join in joins[:6]:
+            self._say("They are tied because ", words.join(join), ".")
+
+    def _own_joins(self, node: int) -> tuple[Join, ...]:
+        return tuple(self._placement.joins_at.get(node, ()))[:3]
+
+    def _say_candidates(self, node: int) -> None:
+        candidates = self._placement.decisions[node].candidates
+        assert candidates is not None, "a node that was not assigned before has candidates"
+        default = self._placement.default
+        names = [
+            d.short + (" (the default device)" if default is not None and d.name == default.name else "")
+            for d in candidates.devices
+        ]
+        self._say(f"The devices left to choose from, best first: {', '.join(names)}.")
+
+    def _say_decision(self, reason: why.Reason) -> None:
+        self._say(self._words.reason(reason))
+        for further in list(why.chain(self._placement, reason))[1:]:
+            self._say("As for ", self._words.node(further.node), ": ", self._words.reason(further))
+
+    def _say_memory(self, node: int) -> None:
+        device = self._placement.devices.find(self._placement.device(node))
+        if device is None or device.type == "CPU":
+            return
+        inputs, outputs = self._words.memory.of(node)
+        for what, types, host in (
+            ("input", self._placement.graph.in_types[node], inputs),
+            ("output", self._placement.graph.out_types[node], outputs),
+        ):
+            slots = [k for k, is_host in enumerate(host) if is_host and types[k] != DataType.DT_RESOURCE]
+            if slots:
+                names = ", ".join(f"{k} ({dtypes.name(types[k])})" for k in slots)
+                self._say(
+                    f"The node runs on {device.short}, but its {what}{'s' if len(slots) > 1 else ''} {names} "
+                    f"{'are' if len(slots) > 1 else 'is'} kept in host memory."
+                )
+
+
+def _nearest(nearest: NearestDtype | None) -> str:
+    if nearest is None:
+        return ", whatever the data type"
+    return (
+        f" with {nearest.attr}={dtypes.name(nearest.dtype)}; the nearest data type that has one is "
+        f"{dtypes.name(nearest.instead)}"
+    )

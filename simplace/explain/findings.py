@@ -1,0 +1,290 @@
+"""What a user would not expect of a placement, as records: requests not granted, detours over the CPU, idle devices.
+
+`show` says each in a line (`line_of`), the doctor with advice (`simplace.doctor.advice`), which has findings of its own
+about what Python and the environment did. Devices are spelled as the program wrote them where they are requests, and
+in short ("GPU:0") where they are devices of the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType
+from simplace.graph.op_kinds import (
+    ARGS,
+    CONSTANTS,
+    CONTROL_FLOW,
+    IDENTITIES,
+    LOOP_COND,
+    PARTITIONED_CALLS,
+    PLACEHOLDERS,
+    RETVALS,
+    VARIABLE_HANDLE,
+)
+from simplace.partition.transfers import MemoryTypes
+from simplace.placement.placement import Placement, granted
+
+if TYPE_CHECKING:
+    from simplace.explain.reasons import Reason
+
+Level = Literal["error", "warning", "note"]
+_DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
+    ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Say where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
+
+    `rule` is stable, `title` a phrase for it.
+    """
+
+    rule: ClassVar[str] = ""
+    level: ClassVar[Level] = "warning"
+    title: ClassVar[str] = ""
+    source: str
+    program: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNotGranted(Finding):
+    """A request was not met: the nodes are on `got`, and `because` says why of the first one.
+
+    `ops` counts the op types of the nodes.
+    """
+
+    title: ClassVar[str] = "request not granted"
+    request: str
+    got: str
+    ops: str = field(compare=False)
+    because: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchDevice(RequestNotGranted):
+    """A request names a device that is not there, and soft placement took another without a warning.
+
+    `got` is "" for a scope around eager code, whose ops are placed one by one.
+    """
+
+    rule: ClassVar[str] = "no-such-device"
+    there: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoKernel(RequestNotGranted):
+    """A request could not be met, since an op has no kernel there; `instead` is a data type that has one, or ""."""
+
+    rule: ClassVar[str] = "no-kernel"
+    op: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOverruled(RequestNotGranted):
+    """A request gave way to that of a colocated node or resource: which one tells two findings apart."""
+
+    rule: ClassVar[str] = "request-overruled"
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetourOverCpu(Finding):
+    """Ops between GPU ops run on the CPU; `because` is the reason in a sentence."""
+
+    rule: ClassVar[str] = "detour-over-cpu"
+    title: ClassVar[str] = "CPU between GPUs"
+    ops: str
+    device: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory(Finding):
+    """Ops run on a GPU while their results live in host memory."""
+
+    rule: ClassVar[str] = "host-memory"
+    level: ClassVar[Level] = "note"
+    title: ClassVar[str] = "host memory"
+    ops: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGpu(Finding):
+    """No op runs on a GPU: `requests` counts the ops that asked for it and went elsewhere."""
+
+    rule: ClassVar[str] = "idle-gpu"
+    level: ClassVar[Level] = "note"
+    title: ClassVar[str] = "idle device"
+    device: str
+    requests: int
+
+
+def find_in_placement(placement: Placement) -> list[Finding]:
+    """List the findings of one placement, the most telling kind first, then by first node."""
+    return [
+        *ungranted_requests(placement),
+        *detours_over_cpu(placement),
+        *idle_gpus([placement], placement.devices),
+        *host_memory(placement),
+    ]
+
+
+def line_of(finding: Finding) -> str:
+    """Return a finding in a line, with the user's line."""
+    at = f" ({finding.source})" if finding.source else ""
+    match finding:
+        case RequestNotGranted():
+            return f"{finding.ops}{at}: {finding.because}"
+        case DetourOverCpu():
+            return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
+        case HostMemory():
+            return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
+        case IdleGpu():
+            device = finding.device
+            return f"{device} has nothing to do: no op asks for it, and TensorFlow does not spread work by itself"
+    raise AssertionError(f"{type(finding).__name__} is not about a placement")
+
+
+def ops_of(placement: Placement, nodes: Sequence[int]) -> str:
+    """Count the op types of nodes, the three most frequent by name."""
+    graph = placement.graph
+    if len(nodes) == 1:
+        return f"{graph.names[nodes[0]]} ({graph.ops[nodes[0]]})"
+    ops = Counter(graph.ops[node] for node in nodes)
+    kinds = ", ".join(f"{count} {op}" if count > 1 else op for op, count in ops.most_common(3))
+    return f"{len(nodes)} ops ({kinds}{', …' if len(ops) > 3 else ''})"
+
+
+def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
+    """List the requests that were not met, those of one line and reason together."""
+    graph = placement.graph
+    missed = {node for node in _elsewhere(placement) if not graph.assigned[node] and not graph.origins[node].made_by}
+    found: dict[tuple[object, ...], list[int]] = {}
+    for node in sorted(missed):
+        if placement.decisions[node].follows in missed:
+            continue  # a constant that goes with a missed consumer says nothing new
+        reason = _reason(placement, node)
+        key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
+        found.setdefault(key, []).append(node)
+    return [_ungranted(placement, nodes) for nodes in found.values()]
+
+
+def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
+    """List the ops on a CPU that nobody put there, and whose inputs and outputs are on GPUs."""
+    graph = placement.graph
+    cpu = {d.name for d in placement.devices if d.type == "CPU"}
+    gpu = {d.name for d in placement.devices if d.type == "GPU"}
+    if not gpu:
+        return []
+    found: dict[tuple[str, str], list[int]] = {}
+    devices = placement.node_devices
+    for node in placement.decisions:
+        if devices[node] not in cpu or graph.ops[node] in _DATAFLOW_ONLY or graph.requested[node]:
+            continue
+        before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
+        after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
+        if before & gpu and after & gpu:
+            found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
+    return [_detour(placement, sorted(nodes)) for nodes in found.values()]
+
+
+def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[HostMemory]:
+    """Return, as one finding, the ops on GPUs whose results (of these types, () for any) are kept in host memory."""
+    graph, memory, wanted = placement.graph, MemoryTypes(placement.placed), set(types)
+    gpu = {d.name for d in placement.devices if d.type == "GPU"}
+    devices = placement.node_devices
+    nodes = [
+        node
+        for node, is_special in enumerate(memory.special)
+        if is_special
+        and devices[node] in gpu
+        and graph.ops[node] not in _DATAFLOW_ONLY
+        and any(
+            host and graph.out_types[node][slot] not in (DataType.DT_RESOURCE, DataType.DT_STRING)
+            for slot, host in enumerate(memory.of(node)[1])
+        )
+        and (not wanted or not wanted.isdisjoint(graph.out_types[node]))
+    ]
+    return [HostMemory(*_where(placement, nodes), ops_of(placement, nodes))] if nodes else []
+
+
+def idle_gpus(placements: Sequence[Placement], devices: DeviceSet) -> Iterator[IdleGpu]:
+    """Yield the GPUs on which none of the placements that TensorFlow accepts has an op."""
+    accepted = [placement for placement in placements if placement.refusal is None]
+    if not accepted:
+        return
+    used = {decision.device for placement in accepted for decision in placement.decisions.values()}
+    for device in devices:
+        if device.type == "GPU" and device.name not in used:
+            requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)
+            asked = sum(1 for spec in requests if spec and spec.type == "GPU" and spec.id == device.spec.id)
+            yield IdleGpu("", "", (), device.short, asked)
+
+
+def _elsewhere(placement: Placement) -> list[int]:
+    """List the placed nodes whose own request does not allow the device that they are on."""
+    rows = list(zip(placement.graph.requested, placement.node_devices, strict=True))
+    one_of = {row: node for node, row in enumerate(rows) if row[0] and row[1]}
+    refused = {row for row, node in one_of.items() if not granted(placement, node)}
+    return [node for node, row in enumerate(rows) if row in refused] if refused else []
+
+
+# A graph without findings does without the reasons: the functions that tell one import what they need.
+
+
+def _reason(placement: Placement, node: int) -> Reason:
+    from simplace.explain.reasons import reason
+
+    return reason(placement, node)
+
+
+def _ungranted(placement: Placement, nodes: list[int]) -> RequestNotGranted:
+    from simplace.explain import reasons as why
+    from simplace.explain.sentences import short_request, tell_reason
+
+    first = nodes[0]
+    reason = why.reason(placement, first)
+    where, got, ops = _where(placement, nodes), _device(placement, first), ops_of(placement, nodes)
+    because = str(tell_reason(placement, reason))
+    if not isinstance(reason, why.SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
+        return RequestOverruled(*where, short_request(placement.graph.requested[first]), got, ops, because)
+    request = short_request(reason.request)
+    if not reason.exists:
+        return NoSuchDevice(*where, request, got, ops, because, str(placement.devices))
+    lacking = reason.kernels_missing_at
+    instead = _nearest(placement, lacking, DeviceName.parse(reason.request))
+    return NoKernel(*where, request, got, ops, because, placement.graph.ops[lacking], instead)
+
+
+def _nearest(placement: Placement, node: int, wanted: DeviceName | None) -> str:
+    from simplace.explain.reasons import kernel_facts
+
+    near = {kind: nearest for kind, nearest in kernel_facts(placement, node).lacking if nearest is not None}
+    nearest = near.get(wanted.type) if wanted is not None and wanted.type is not None else None
+    return f"{nearest.attr}={dtypes.name(nearest.instead)}" if nearest is not None else ""
+
+
+def _detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
+    from simplace.explain.sentences import tell_reason
+
+    because = str(tell_reason(placement, _reason(placement, nodes[0])))
+    ops, device = ops_of(placement, nodes), _device(placement, nodes[0])
+    return DetourOverCpu(*_where(placement, nodes), ops, device, because)
+
+
+def _where(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
+    names = tuple(placement.graph.names[node] for node in nodes)
+    return placement.notes(nodes[0]).at, placement.program.name, names
+
+
+def _device(placement: Placement, node: int) -> str:
+    return placement.devices.by_name[placement.device(node)].short

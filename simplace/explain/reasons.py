@@ -1,0 +1,443 @@
+"""Why a node is where it is, as data: one record per rule, made from a placement when somebody asks.
+
+A reason holds nodes (by id) and devices (full names), and declares which node it follows; `explain.sentences` has a
+sentence for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from simplace.devices.device_name import DeviceName
+from simplace.explain.colocation_path import shortest_path
+from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import is_arg, is_identity, is_retval
+from simplace.kernels.kernel_lookup import NearestDtype, nearest_dtype
+from simplace.placement.candidates import Candidates, Fallback
+from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.placement import Decision, Placement
+from simplace.placement.rules import Rule
+
+Via = Literal["", "colocation", "propagation"]
+_KINDS: dict[str, type[Reason]] = {}  # in the order of their definition
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Name the node, the device it got, and (per subclass) what made it so.
+
+    `via` is how the node that it `follows` comes to have a say, `takes_over` whether the device itself comes from that
+    node, so that the reason for it is that node's. `weight` is how little of a choice the decision was.
+    """
+
+    rule: ClassVar[str] = ""
+    via: ClassVar[Via] = ""
+    takes_over: ClassVar[bool] = False
+    weight: ClassVar[int] = 1
+    node: int
+    device: str
+
+    def __init_subclass__(cls) -> None:
+        _KINDS[cls.__name__] = cls  # by name, since a class with slots is made twice
+
+    @property
+    def follows(self) -> int:
+        """Return the node whose device, or whose request, made this one so; -1 for none."""
+        return -1
+
+
+@dataclass(frozen=True, slots=True)
+class Argument(Reason):
+    """An argument stays where the caller's tensor is; `pinned` says why that is the host ("int32", "string", or "")."""
+
+    rule: ClassVar[str] = "argument"
+    pinned: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionResult(Reason):
+    """A result goes to the device that its producer asked for or is fixed to; identities that did neither count for
+    nothing.
+    """
+
+    rule: ClassVar[str] = "result"
+    via: ClassVar[Via] = "propagation"
+    producer: int
+
+    @property
+    def follows(self) -> int:
+        """Return the producer."""
+        return self.producer
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable(Reason):
+    """A loop's node for a variable that was assigned before placement keeps the variable's device."""
+
+    rule: ClassVar[str] = "loop_variable"
+    via: ClassVar[Via] = "propagation"
+    takes_over: ClassVar[bool] = True
+    source: int
+
+    @property
+    def follows(self) -> int:
+        """Return the initial value."""
+        return self.source
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFromEarlierRun(Reason):
+    """A stateful node stays where an earlier run of the session put it."""
+
+    rule: ClassVar[str] = "kept_from_earlier_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(Reason):
+    """The node asked for this device and got it; `request` is its own words."""
+
+    rule: ClassVar[str] = "requested"
+    weight: ClassVar[int] = 2
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoftFallback(Reason):
+    """Nothing fits the request of the node or its group, so soft placement looked elsewhere.
+
+    `request` is what `leader` asked for, the node itself or a member of its group (-1: all of them together).
+    `exists` says whether a device of that name exists (then a kernel is missing), `kernels_missing_at` is the member
+    of the group that lacks a kernel for the requested type (-1: none does), `moved_resource` whether a variable had to
+    move.
+    """
+
+    rule: ClassVar[str] = "soft_fallback"
+    via: ClassVar[Via] = "colocation"
+    weight: ClassVar[int] = 3
+    request: str
+    leader: int
+    exists: bool
+    kernels_missing_at: int
+    moved_resource: bool
+
+    @property
+    def follows(self) -> int:
+        """Return who asked."""
+        return self.leader
+
+
+@dataclass(frozen=True, slots=True)
+class Colocated(Reason):
+    """The node's group decides: `leader` is the member that fixes the device, `path` the joins that lead to it.
+
+    `how` says what the leader brings: "placed" (it was placed first), "request", "resource" (a variable's device),
+    "kernel" (it has a kernel only there), "host" (it holds what only host memory can hold) or "call" (a called function
+    demands it, of the node itself).
+    """
+
+    rule: ClassVar[str] = "colocated"
+    via: ClassVar[Via] = "colocation"
+    takes_over: ClassVar[bool] = True
+    leader: int
+    how: str
+    path: tuple[Join, ...]
+
+    @property
+    def follows(self) -> int:
+        """Return the member that fixes the device."""
+        return self.leader
+
+
+@dataclass(frozen=True, slots=True)
+class Overruled(Reason):
+    """The node asked for a device, but its group's devices merged to another.
+
+    `merged` is what was left of the requests when the group was first placed ("" for nothing), `leader` is a member
+    whose wish does not go with the node's (-1: none found), `how` says why that one counts: "resource", "placed" or
+    "request". `notice` is what TensorFlow logged.
+    """
+
+    rule: ClassVar[str] = "overruled"
+    via: ClassVar[Via] = "colocation"
+    weight: ClassVar[int] = 3
+    request: str
+    merged: str
+    leader: int
+    how: str
+    notice: Notice | None
+
+    @property
+    def follows(self) -> int:
+        """Return the member that is in the way."""
+        return self.leader
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyKernel(Reason):
+    """Nobody asked for a device; the preferred device has no kernel for the node's types."""
+
+    rule: ClassVar[str] = "only_kernel"
+    weight: ClassVar[int] = 3
+    preferred: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOnHost(Reason):
+    """A variant that holds what only host memory can hold keeps the node on the CPU."""
+
+    rule: ClassVar[str] = "held_on_host"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultDevice(Reason):
+    """Nobody asked for a device, so the device of the function's call is taken."""
+
+    rule: ClassVar[str] = "default_device"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred(Reason):
+    """Nobody asked for a device, so the best of the candidates is taken."""
+
+    rule: ClassVar[str] = "preferred_device"
+    weight: ClassVar[int] = 0
+    over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFollowsInput(Reason):
+    """A Shape, Size or Rank stays with the tensor it describes."""
+
+    rule: ClassVar[str] = "metadata_follows_input"
+    via: ClassVar[Via] = "propagation"
+    takes_over: ClassVar[bool] = True
+    input: int
+
+    @property
+    def follows(self) -> int:
+        """Return the input."""
+        return self.input
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityFollowsInput(Reason):
+    """An Identity with one input and one consumer stays with its input."""
+
+    rule: ClassVar[str] = "identity_follows_input"
+    via: ClassVar[Via] = "propagation"
+    takes_over: ClassVar[bool] = True
+    input: int
+
+    @property
+    def follows(self) -> int:
+        """Return the input."""
+        return self.input
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorFollowsConsumers(Reason):
+    """A node without inputs goes where all its consumers are."""
+
+    rule: ClassVar[str] = "generator_follows_consumers"
+    via: ClassVar[Via] = "propagation"
+    takes_over: ClassVar[bool] = True
+    consumers: tuple[int, ...]
+
+    @property
+    def follows(self) -> int:
+        """Return the first consumer."""
+        return self.consumers[0]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """List which device types have a kernel for a node, and the nearest data type where one has none."""
+
+    node: int
+    types: tuple[str, ...]
+    lacking: tuple[tuple[str, NearestDtype | None], ...]
+
+
+ALL_REASONS: tuple[type[Reason], ...] = tuple(_KINDS.values())
+
+
+def reason(placement: Placement, node: int) -> Reason:
+    """Return the reason for a placed node's device."""
+    decision = placement.decisions[node]
+    match decision.rule:
+        case Rule.ASSIGNED:
+            return _assigned(placement, node, decision.device)
+        case Rule.METADATA if _was_free(decision):
+            return MetadataFollowsInput(node, decision.device, decision.follows)
+        case Rule.IDENTITY if _was_free(decision):
+            return IdentityFollowsInput(node, decision.device, decision.follows)
+        case Rule.GENERATOR if _was_free(decision):
+            targets = {placement.graph.edge_dst[edge] for edge in placement.graph.out_edges[node]}
+            return GeneratorFollowsConsumers(node, decision.device, tuple(sorted(targets)))
+    assert decision.candidates is not None, "only nodes assigned before have no candidates"
+    return _best_candidate(placement, node, decision, decision.candidates)
+
+
+def chain(placement: Placement, first: Reason) -> Iterator[Reason]:
+    """Yield a reason, and those of the nodes from which the device was taken over, up to one that decided by itself."""
+    seen: set[int] = set()
+    at: Reason | None = first
+    while at is not None:
+        yield at
+        seen.add(at.node)
+        source = at.follows if at.takes_over else -1
+        is_new = source in placement.decisions and source not in seen
+        at = reason(placement, source) if is_new else None
+
+
+def kernel_facts(placement: Placement, node: int) -> KernelFacts:
+    """Say which device types of the set have a kernel for a node."""
+    graph, support = placement.graph, placement.groups.support
+    have = tuple(kind for kind, _ in placement.groups.own_types[node])
+    lacking = tuple(
+        (kind, nearest_dtype(support.table, graph.ops[node], kind, graph.attrs[node]))
+        for kind in support.device_types
+        if kind not in have
+    )
+    return KernelFacts(node, have, lacking)
+
+
+def group_of(placement: Placement, node: int) -> list[int]:
+    """List the members of a node's colocation group by id."""
+    return placement.members[placement.groups.root(node)]
+
+
+def path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
+    """Return the joins that tie two members of one group, shortest chain first."""
+    return shortest_path(lambda node: placement.joins_at.get(node, ()), start, goal)
+
+
+def _was_free(decision: Decision) -> bool:
+    """Say whether following a neighbour changed anything that a request or a group had not settled already."""
+    return decision.candidates is not None and len(decision.candidates.devices) > 1
+
+
+def _assigned(placement: Placement, node: int, device: str) -> Reason:
+    graph = placement.graph
+    op = graph.ops[node]
+    if is_arg(op):
+        on_host = placement.devices.by_name[device].type == "CPU"
+        pinned = {3: "int32", 7: "string"}.get(graph.out_types[node][0], "") if on_host else ""
+        return Argument(node, device, pinned)
+    sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
+    if is_retval(op):
+        return FunctionResult(node, device, _producer(placement, sources[0]))
+    if graph.origins[node].made_by and sources:
+        return LoopVariable(node, device, sources[0])
+    return KeptFromEarlierRun(node, device)
+
+
+def _producer(placement: Placement, node: int) -> int:
+    graph = placement.graph
+    while is_identity(graph.ops[node]) and not (graph.assigned[node] or graph.requested[node]):
+        node = graph.edge_src[graph.data_in_edges(node)[0]]
+    return node
+
+
+def _best_candidate(placement: Placement, node: int, decision: Decision, candidates: Candidates) -> Reason:
+    graph, group, device = placement.graph, candidates.constraints, decision.device
+    request = graph.requested[node]
+    own = DeviceName.parse(request) or DeviceName()
+    got = placement.devices.by_name[device].spec
+    if candidates.fallback is not Fallback.NONE:
+        return _soft_fallback(placement, node, device, candidates)
+    if own.is_set and own.matches(got):
+        return Requested(node, device, request)
+    if own.is_set:
+        return _overruled(placement, node, device, own)
+    if group.requested.is_set and group.requested.matches(got):
+        return _colocated(placement, node, device)
+    if placement.groups.host_only and node in placement.groups.host_only:
+        return HeldOnHost(node, device)
+    own_types = {kind for kind, _ in placement.groups.own_types[node]}
+    if placement.default is not None:
+        if device == placement.default.name:
+            return DefaultDevice(node, device)
+        if placement.default.type not in own_types:
+            return OnlyKernel(node, device, placement.default.name)
+        return _colocated_by_kernel(placement, node, device, placement.default.type)
+    best = placement.devices.types[0]
+    if got.type != best and best not in own_types:
+        return OnlyKernel(node, device, best)
+    if got.type != best and best not in dict(group.types):
+        return _colocated_by_kernel(placement, node, device, best)
+    return Preferred(node, device, tuple(d.name for d in candidates.devices[1:]))
+
+
+def _soft_fallback(placement: Placement, node: int, device: str, candidates: Candidates) -> Reason:
+    wanted = candidates.constraints.requested
+    exists = bool(placement.devices.matching(wanted))
+    missing = -1
+    if exists and wanted.type is not None:
+        lacking = (i for i in group_of(placement, node) if wanted.type not in dict(placement.groups.own_types[i]))
+        missing = next(iter(sorted(lacking, key=lambda i: (i != node, i))), -1)
+    moved = candidates.fallback is Fallback.RESOURCE_DROPPED
+    requested = placement.graph.requested
+    askers = (i for i in group_of(placement, node) if requested[i] and DeviceName.parse(requested[i]) == wanted)
+    leader = node if requested[node] else next(askers, -1)
+    request = requested[leader] if leader >= 0 else str(wanted)
+    return SoftFallback(node, device, request, leader, exists, missing, moved)
+
+
+def _overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
+    """Find the member whose wish counts for more, or as much: a fixed one, a resource, any other."""
+    graph = placement.graph
+    members = group_of(placement, node)
+    first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
+    merged = str(first.candidates.constraints.requested) if first.candidates is not None else first.device
+    notice = _notice(placement, node)
+    rivals = [i for i in members if not _wish(graph, i).compatible_with(own)]
+    got = placement.devices.by_name[device].spec
+    fixed = [i for i in rivals if graph.assigned[i]]
+    made = [i for i in rivals if not graph.in_types[i] and _wish(graph, i).matches(got)]
+    for leaders, how in ((fixed, "placed"), (made, "resource"), (rivals, "request")):
+        if leaders:
+            return Overruled(node, device, graph.requested[node], merged, leaders[0], how, notice)
+    return Overruled(node, device, graph.requested[node], merged, -1, "request", notice)
+
+
+def _wish(graph: Graph, node: int) -> DeviceName:
+    return DeviceName.parse(graph.assigned[node] or graph.requested[node]) or DeviceName()
+
+
+def _colocated(placement: Placement, node: int, device: str) -> Reason:
+    """Find the member that brought the device: placed before this one, else a resource's device, else a request."""
+    graph, rank = placement.graph, placement.rank
+    got = placement.devices.by_name[device].spec
+    members = [i for i in group_of(placement, node) if i != node]
+    asked = [i for i in members if _asks_for(graph.assigned[i] or graph.requested[i], got)]
+    fixed = [i for i in asked if graph.assigned[i]]
+    made = [i for i in asked if not graph.in_types[i] and not graph.assigned[i]]
+    before = [i for i in members if i in rank and rank[i] < rank[node]]
+    for leaders, how in ((fixed, "placed"), (made, "resource"), (asked, "request"), (before, "placed")):
+        if leaders:
+            leader = min(leaders, key=lambda i: (rank.get(i, len(graph)), i))
+            return Colocated(node, device, leader, how, path(placement, node, leader))
+    return Colocated(node, device, node, "call", ())
+
+
+def _colocated_by_kernel(placement: Placement, node: int, device: str, lacking: str) -> Reason:
+    members = group_of(placement, node)
+    types = placement.groups.own_types
+    leader, how = next((i for i in members if lacking not in dict(types[i])), -1), "kernel"
+    if leader < 0:
+        leader, how = next((i for i in members if i in placement.groups.host_only), -1), "host"
+    if leader < 0:
+        return Colocated(node, device, node, "call", ())
+    return Colocated(node, device, leader, how, path(placement, node, leader))
+
+
+def _asks_for(name: str, got: DeviceName) -> bool:
+    spec = DeviceName.parse(name)
+    return spec is not None and spec.is_set and spec.matches(got)
+
+
+def _notice(placement: Placement, node: int) -> Notice | None:
+    return next((notice for notice in placement.groups.notices if notice.node == node and notice.dropped), None)

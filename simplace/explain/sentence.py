@@ -1,0 +1,68 @@
+"""A sentence as a tuple of parts, text or a node to link, so that a terminal and a page render the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+Form = Literal["full", "name", "variable"]  # "name (op)", "name", "the variable 'name'"
+
+
+class NodeLink(NamedTuple):
+    """Record of a node that a sentence names, and of the words that stand for it there."""
+
+    node: int
+    form: Form
+    text: str
+
+
+Part = str | NodeLink
+
+
+class Sentence(tuple[Part, ...]):
+    """A tuple of texts and node links; no two texts stand side by side. Its `str` is the plain text.
+
+    >>> str(sentence("It stays with ", NodeLink(2, "name", "a"), "."))
+    'It stays with a.'
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "".join([part if isinstance(part, str) else part.text for part in self])
+
+
+def sentence(*parts: Part | Sentence) -> Sentence:
+    """Return a sentence of parts and of parts of sentences.
+
+    >>> sentence("a", "b", sentence("c", NodeLink(2, "name", "d")), "")
+    ('abc', NodeLink(node=2, form='name', text='d'))
+    """
+    return Sentence(_joined(parts))
+
+
+def listing(parts: Sequence[Part]) -> Sentence:
+    """Return parts with commas between them."""
+    return sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
+
+
+def _joined(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
+    text = ""
+    for part in _flat(parts):
+        if isinstance(part, str):
+            text += part
+            continue
+        if text:
+            yield text
+        text = ""
+        yield part
+    if text:
+        yield text
+
+
+def _flat(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, Sentence):
+            yield from part
+        else:
+            yield part

@@ -1,0 +1,60 @@
+"""The kinds of ops that TensorFlow treats by name: Node::IsSwitch() and its siblings, as sets and as predicates.
+
+Mirrors `Node::GetNodeClassForOp` of tensorflow/core/graph/graph.cc (and the predicates of graph.h). Each predicate is
+the look-up in its set itself, so that a loop over a large graph pays for no Python call.
+
+>>> is_switch("RefSwitch"), is_switch("Merge"), is_control_flow("Merge")
+(True, False, True)
+"""
+
+from __future__ import annotations
+
+
+def _with_ref(*ops: str) -> frozenset[str]:
+    """Add to each op its form for reference types (REF_CLASS)."""
+    return frozenset(ops) | {f"Ref{op}" for op in ops}
+
+
+SWITCHES = _with_ref("Switch", "_SwitchN")
+MERGES = _with_ref("Merge") | {"_XlaMerge"}
+ENTERS = _with_ref("Enter")
+EXITS = _with_ref("Exit")
+NEXT_ITERATIONS = _with_ref("NextIteration")
+CONTROL_FLOW = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS
+LOOP_COND = "LoopCond"
+SENDS = frozenset({"_Send", "_HostSend"})
+RECVS = frozenset({"_Recv", "_HostRecv"})
+CONSTANTS = frozenset({"Const", "HostConst"})
+VARIABLES = frozenset({"Variable", "VariableV2"})  # those that hand out references; a resource has a handle
+VARIABLE_HANDLE = "VarHandleOp"
+IDENTITIES = _with_ref("Identity")
+METADATA = frozenset({"Size", "Shape", "Rank"})
+PARTITIONED_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+SYMBOLIC_GRADIENT = "SymbolicGradient"
+IFS = frozenset({"If", "StatelessIf"})
+CASES = frozenset({"Case", "StatelessCase"})
+WHILES = frozenset({"While", "StatelessWhile"})
+ARGS = frozenset({"_Arg", "_DeviceArg"})
+RETVALS = frozenset({"_Retval", "_DeviceRetval"})
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/graph/subgraph.cc
+
+is_switch = SWITCHES.__contains__
+is_merge = MERGES.__contains__
+is_enter = ENTERS.__contains__
+is_exit = EXITS.__contains__
+is_next_iteration = NEXT_ITERATIONS.__contains__
+is_control_flow = CONTROL_FLOW.__contains__
+is_loop_cond = LOOP_COND.__eq__
+is_send = SENDS.__contains__
+is_recv = RECVS.__contains__
+is_constant = CONSTANTS.__contains__
+is_variable = VARIABLES.__contains__
+is_identity = IDENTITIES.__contains__
+is_metadata = METADATA.__contains__
+is_partitioned_call = PARTITIONED_CALLS.__contains__
+is_if = IFS.__contains__
+is_case = CASES.__contains__
+is_while = WHILES.__contains__
+is_arg = ARGS.__contains__
+is_retval = RETVALS.__contains__
+is_placeholder = PLACEHOLDERS.__contains__

@@ -1,0 +1,186 @@
+"""Say whether the body of a function holds together, in TensorFlow's words.
+
+Mirrors `InstantiateFunction` of tensorflow/core/framework/function.cc, and what `ConvertNodeDefsToGraph` checks of its
+result. An import does both for functions that are called, since it infers their shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+from simplace.errors import TargetError
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType, TypeNumber
+from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
+from simplace.kernels.node_def_util import find_node_fault
+from simplace.kernels.registry import ArgSpec, AttrError, OpDef, argument_ranges, types_of, with_defaults
+
+LookUp = Callable[[str], OpDef | None]  # an op, or a function as one
+Types = tuple[int, ...]
+
+
+def op_of(function: FunctionDef) -> OpDef:
+    """Return a function as an op without attributes."""
+    inputs, outputs = (
+        tuple(ArgSpec(arg.name, arg.dtype) for arg in args) for args in (function.inputs, function.outputs)
+    )
+    return OpDef(function.name, inputs, outputs)
+
+
+def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: LookUp) -> str:
+    """Return why a function cannot be instantiated with the attributes of a call, "" if it can."""
+    for name, has_default in function.signature_attrs:
+        if name not in attrs and not has_default:
+            return f"Attr {name} is not found from Op<name={function.name}>"
+    tensors: dict[str, Types] = {}
+    arguments = {arg.name for arg in function.inputs}
+    for arg in function.inputs:
+        if arg.name in tensors:
+            return f"Duplicated arg name: {arg.name} In {arg.name}:{dtypes.name_in_messages(arg.dtype)}"
+        tensors[arg.name] = tensors[f"{arg.name}:0"] = (int(arg.dtype),)
+        base, _, number = arg.name.rpartition("_")
+        if (
+            number.isdigit() and base not in arguments
+        ):  # an element of a list argument, which the importer has taken apart
+            tensors.setdefault(f"{base}:{number}", (int(arg.dtype),))
+            tensors[base] = (*tensors.get(base, ()), int(arg.dtype))
+    fault = next((_find_need_fault(need) for need in function.needs if need[1] and need[0] not in attrs), "")
+    if fault:
+        return fault
+    try:
+        bound = [_bind(node, attrs, look_up) for node in function.nodes]
+        for node in bound:
+            fault = _add_outputs(node, look_up, tensors)
+            if fault:
+                return f"{fault} In {{{{node {node.name}}}}}"
+        names = {key.partition(":")[0] for key in tensors}
+        for node in bound:
+            fault = _find_inputs_fault(node, look_up, tensors, names)
+            if fault:
+                return f"{fault} In {{{{node {node.name}}}}}"
+        return _find_ret_fault(function, tensors) or _find_nodes_fault(bound, look_up)
+    except _FaultError as fault_found:
+        return str(fault_found)
+
+
+def _find_need_fault(need: tuple[str, str, str]) -> str:
+    name, kind, where = need
+    what, _, argument = where.partition(" ")
+    place = f"In function output {argument}" if what == "output" else f"In {argument}"
+    return f"{kind} attr not found: {name} {place}"
+
+
+class _FaultError(Exception):
+    """Carry a reason out of the middle of a computation."""
+
+
+def _op(name: str, look_up: LookUp) -> OpDef:
+    found = look_up(name)
+    if found is None:
+        raise _FaultError(f"Op type not registered '{name}'")
+    return found
+
+
+def _bind(node: NodeDef, attrs: Mapping[str, Any], look_up: LookUp) -> NodeDef:
+    """Fill placeholders from the call, and add defaults."""
+    op_def = _op(node.op, look_up)
+    written = {name: _substituted(value, attrs) for name, value in node.attrs.items()}
+    for name, value in written.items():  # a type is read from a field that another kind of value leaves at 0
+        if op_def.attr_types.get(name) == "type" and not isinstance(value, (DataType, TypeNumber)):
+            written[name] = DataType.DT_INVALID
+    return node._replace(attrs=with_defaults(op_def, written))
+
+
+def _substituted(value: Any, attrs: Mapping[str, Any]) -> Any:
+    if isinstance(value, FuncRef):
+        return FuncRef(value.name, {name: _substituted(one, attrs) for name, one in value.attrs.items()})
+    if value is None:
+        raise _FaultError("Failed to bind all placeholders in <Unknown AttrValue type>")
+    if not isinstance(value, str) or not value:
+        return value
+    if value not in attrs:
+        raise _FaultError(f"Failed to bind all placeholders in ${value}")
+    return attrs[value]
+
+
+def _typed(op_def: OpDef, args: tuple[ArgSpec, ...], node: NodeDef) -> Types:
+    """Return types; an attribute that is missing is told as `ArgNumType` does."""
+    for arg in args:
+        for name in (arg.type_attr, arg.type_list_attr, arg.number_attr):
+            if name and name not in node.attrs:
+                raise _FaultError(f"type attr not found: {name} In {{{{node {node.name}}}}}")
+    try:
+        return types_of(op_def, args, node.attrs)
+    except AttrError as error:
+        raise TargetError(f"node {node.name!r}: {error}") from error
+
+
+def _add_outputs(node: NodeDef, look_up: LookUp, tensors: dict[str, Types]) -> str:
+    op_def = _op(node.op, look_up)
+    types = _typed(op_def, op_def.outputs, node)
+    added = {f"{node.name}:{name}": types[start:stop] for name, start, stop in _ranges(op_def, node)}
+    added = added or {node.name: ()}
+    for name, own in added.items():
+        each = {f"{name}:{k}": (dtype,) for k, dtype in enumerate(own)}
+        for key, value in {name: own, **each}.items():
+            if key in tensors:
+                return f"Duplicated ret name: {key}"
+            tensors[key] = value
+    return ""
+
+
+def _ranges(op_def: OpDef, node: NodeDef) -> tuple[tuple[str, int, int], ...]:
+    return argument_ranges(op_def, op_def.outputs, node.attrs)
+
+
+def _find_inputs_fault(node: NodeDef, look_up: LookUp, tensors: Mapping[str, Types], declared: Set[str]) -> str:
+    op_def, at = _op(node.op, look_up), 0
+    for arg in op_def.inputs:
+        wanted, j = _typed(op_def, (arg,), node), 0
+        while j < len(wanted):
+            if at >= len(node.inputs):
+                return f"Attempt to access beyond input size: {at} >= {len(node.inputs)}"
+            text = node.inputs[at]
+            found = tensors.get(text)
+            if found is None:
+                return f"input {text} is not found: {{{{node {node.name}}}}}"
+            if len(found) > len(wanted) - j:
+                return f"Input {text} too long for {arg.name}"
+            for k, dtype in enumerate(found):
+                if dtype != wanted[j]:
+                    names = dtypes.name_in_messages(wanted[j]), dtypes.name_in_messages(dtype)
+                    return f"input {arg.name}[{j}] expected type {names[0]} != {names[1]}, the type of {text}[{k}]"
+                j += 1
+            at += 1
+    for i, text in enumerate(node.inputs[at:], at):
+        if not text.startswith("^"):
+            return f"Expected input[{i}] == '{text}' to be a control input."
+        if text[1:] not in declared and text[1:] not in tensors:
+            return f"input[{i}] == '{text}', is not found."
+    return ""
+
+
+def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types]) -> str:
+    for arg in function.outputs:
+        name = arg.name if arg.name in function.ret else arg.name.rpartition("_")[0]
+        where = f"In function output {arg.name}:{dtypes.name_in_messages(arg.dtype)}"
+        if name not in function.ret:
+            return f"Return {arg.name} missing. {where}"
+        found = tensors.get(function.ret[name])
+        if found is None:
+            return f"Return {arg.name} -> {function.ret[name]} is not found. {where}"
+        if name == arg.name and found != (int(arg.dtype),):
+            listed = ", ".join(map(dtypes.name_in_messages, found))
+            return f"Invalid ret types {arg.name} : {dtypes.name_in_messages(arg.dtype)} vs. {listed} {where}"
+    return ""
+
+
+def _find_nodes_fault(nodes: list[NodeDef], look_up: LookUp) -> str:
+    for node in nodes:
+        op_def = _op(node.op, look_up)
+        wanted = len(_typed(op_def, op_def.inputs, node))
+        fault = find_node_fault(node.name, op_def, node.attrs, wanted)
+        if fault:
+            return fault
+    return ""

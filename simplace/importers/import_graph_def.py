@@ -1,0 +1,458 @@
+"""Refuse a graph that TensorFlow would not import, for the reason that TensorFlow would give.
+
+Mirrors tensorflow/core/common_runtime/graph_constructor.cc as `tf.graph_util.import_graph_def` calls it: names, inputs,
+the library, then node by node in topological order. What shape inference would find is not looked for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simplace.errors import ImportRefusedError, TargetError
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType, TypeNumber
+from simplace.graph.function_library import different_function
+from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
+from simplace.importers.device_spec import find_device_fault
+from simplace.importers.function_body import find_body_fault, op_of
+from simplace.importers.versions import find_version_fault, with_version_warning
+from simplace.kernels.attr_value_util import find_type_fault
+from simplace.kernels.node_def_util import find_node_fault
+from simplace.kernels.op_def_util import find_deprecation_fault
+from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_types, with_defaults
+from simplace.kernels.summary import hint_at_op
+
+Types = tuple[tuple[int, ...], tuple[int, ...]]
+Slot = tuple[int, int]  # the place of a node in the list, and one of its outputs, -1 for a control edge
+
+_CONTROL = -1
+_DIGITS = 32  # ten to this power is a multiple of two to this power
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9.][A-Za-z0-9_./-]*)*\Z")
+_TENSOR = re.compile(r"(.+):([0-9]+)\Z", re.DOTALL)
+_MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
+_NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+_HAVE_INTERMEDIATES = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
+_COLOCATED = b"loc:@"
+_MESSAGES = {FuncRef: "NameAttrList", ShapeAttr: "TensorShapeProto", TensorInfo: "TensorProto"}
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+def refuse_import(graph: GraphDef, table: KernelTable) -> None:
+    """Raise `ImportRefusedError` for a graph that the TensorFlow of a kernel table would not import."""
+    fault = ""
+    if table.graph_def_version:
+        fault = find_version_fault(graph, table.graph_def_version, table.version)
+    if not fault:
+        fault = _find_fault(graph, table)
+        if table.graph_def_version:
+            fault = with_version_warning(fault, graph.producer, table.graph_def_version)
+    if fault:
+        raise ImportRefusedError(f"TensorFlow would not import this graph: {fault}")
+
+
+def refuse_function(graph: GraphDef, name: str, table: KernelTable) -> None:
+    """Raise `ImportRefusedError` for a function, or one that it refers to, that TensorFlow would not load."""
+
+    def look_up(op: str) -> OpDef | None:
+        return op_of(graph.library[op]) if op in graph.library else table.op(op)
+
+    waiting, seen = [FuncRef(name)], {name}
+    while waiting:
+        called = waiting.pop()
+        function = graph.library[called.name]
+        fault = find_body_fault(function, called.attrs, look_up)
+        if fault:
+            raise ImportRefusedError(f"TensorFlow would not load the function {called.name!r}: {fault}")
+        found = [ref for node in function.nodes for ref in _references(node) if ref.name in graph.library]
+        waiting += [ref for ref in {ref.name: ref for ref in found}.values() if ref.name not in seen]
+        seen |= {ref.name for ref in found}
+
+
+def _references(node: NodeDef) -> Iterator[FuncRef]:
+    yield FuncRef(node.op, node.attrs)
+    for value in node.attrs.values():
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, FuncRef))
+
+
+def _find_fault(graph: GraphDef, table: KernelTable) -> str:
+    places = {node.name: (i, 0) for i, node in enumerate(graph.nodes)}
+    fault = _find_name_fault(graph.nodes, places)
+    if fault:
+        return fault
+    inputs: list[Sequence[Slot]] = []
+    first_output = places.__getitem__
+    for node in graph.nodes:
+        try:
+            inputs.append(tuple(map(first_output, node.inputs)))
+        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
+            missing = next((text for text in node.inputs if parse_tensor_name(text)[0] not in places), None)
+            if missing is not None:
+                return f"Node '{node.name}': Unknown input node '{missing}'"
+            pairs = map(parse_tensor_name, node.inputs)
+            inputs.append([(places[name][0], slot) for name, slot in pairs])
+    return (
+        _find_library_fault(graph, table)
+        or _Importer(graph, table, places, inputs).find_fault()
+        or _find_python_fault(graph)
+    )
+
+
+def _find_python_fault(graph: GraphDef) -> str:
+    """Find what Python refuses of what C++ has imported: groups, devices, the types of functions, their gradients."""
+    for node in graph.nodes:
+        if not node.device and "_class" not in node.attrs:
+            continue
+        fault = _find_group_fault(node) or _find_device_fault(node)
+        if fault:
+            return fault
+    if graph.gradient_fault:
+        return graph.gradient_fault
+    for function in graph.library.values():
+        for arg in function.inputs:
+            number = int(arg.dtype)
+            if number == 0 or dtypes.base(number) not in DataType._value2member_map_:
+                return f"Cannot convert the argument `type_value`: {number} to a TensorFlow DType."
+        values = (value for node in function.nodes for value in node.attrs.values())
+        if any(map(_has_no_type, values)):  # such a tensor is not equal to itself
+            return different_function(function.name)
+    return ""
+
+
+def _has_no_type(value: AttrValue) -> bool:
+    """Say whether a value is, or holds, a tensor without a type."""
+    if isinstance(value, FuncRef):
+        return any(map(_has_no_type, value.attrs.values()))
+    if isinstance(value, tuple):
+        return any(map(_has_no_type, value))
+    return isinstance(value, TensorInfo) and not value.dtype
+
+
+def _find_group_fault(node: NodeDef) -> str:
+    """Find what `_GetColocationNames` of python/framework/importer.py cannot read."""
+    groups = node.attrs.get("_class")
+    if isinstance(groups, str):
+        return f'Unsupported field type in placeholder: "{groups}"'
+    if isinstance(groups, (bool, int, float)):
+        kind = "DType" if isinstance(groups, (DataType, TypeNumber)) else type(groups).__name__
+        return f"'{kind}' object is not iterable"
+    if groups and isinstance(groups, bytes):
+        return f"Expected binary or unicode string, got {groups[0]}"
+    if groups and isinstance(groups, tuple) and not isinstance(groups[0], bytes):
+        return f"Expected binary or unicode string, got {groups[0]!r}"
+    for group in groups if isinstance(groups, tuple) else ():
+        try:
+            _ = group.decode() if isinstance(group, bytes) else ""  # of several kinds, strings come first
+        except UnicodeDecodeError as error:  # Python's own words, in both programs
+            return str(error)
+    kind = _MESSAGES.get(type(groups), "")
+    return kind and f"'{kind}' object is not iterable"
+
+
+def _find_device_fault(node: NodeDef) -> str:
+    """Find what Python refuses of a node's device, which it does not look at where a group gives the device."""
+    groups = node.attrs.get("_class")
+    own = _COLOCATED + node.name.encode()
+    others = [group for group in groups if group != own] if isinstance(groups, tuple) else []
+    is_colocated = any(isinstance(group, bytes) and group.startswith(_COLOCATED) for group in others)
+    return "" if not node.device or is_colocated else find_device_fault(node.device)
+
+
+def _find_name_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> str:
+    """Find what `GraphConstructor::BuildNodeIndex` refuses."""
+    is_well_named = len(places) == len(nodes) and all(map(_NAME.match, places))
+    if is_well_named and all(node.op and not _is_mixed(node.inputs) for node in nodes):
+        return ""
+    seen: set[str] = set()
+    for node in nodes:
+        if not _NAME.match(node.name):
+            return f"Node '{node.name}': Node name contains invalid characters"
+        if node.name in seen:
+            return f"Node '{node.name}' is not unique"
+        seen.add(node.name)
+        if not node.op:
+            return f"Node '{node.name}' does not specify an operation"
+        if _is_mixed(node.inputs):
+            return f"Node '{node.name}': Control dependencies must come after regular dependencies"
+    return ""
+
+
+def _is_mixed(inputs: Sequence[str]) -> bool:
+    """Say whether a data input comes after a control input."""
+    if not inputs or inputs[-1][:1] == "^":
+        is_control = [text.startswith("^") for text in inputs]
+        return is_control != sorted(is_control)
+    return any(text[:1] == "^" for text in inputs)
+
+
+def parse_tensor_name(text: str) -> tuple[str, int]:
+    """Split an input into a node's name and an output, -1 for a control input (`ParseTensorName`, tensor_id.cc).
+
+    >>> parse_tensor_name("a:1"), parse_tensor_name("^a"), parse_tensor_name("a:b"), parse_tensor_name(":1")
+    (('a', 1), ('a', -1), ('a:b', 0), (':1', 0))
+    """
+    found = _TENSOR.match(text)
+    if found is not None:
+        return found[1], int(found[2][-_DIGITS:]) % (1 << 32)  # a uint32, in TensorFlow
+    return (text[1:], _CONTROL) if text.startswith("^") else (text, 0)
+
+
+def _find_library_fault(graph: GraphDef, table: KernelTable) -> str:
+    """Find what `FunctionLibraryDefinition::AddLibrary` of framework/function.cc refuses."""
+    for name in graph.library:
+        if table.op(name) is not None:
+            return f"Cannot add function '{name}' because an op with the same name already exists."
+    return graph.library_fault
+
+
+@dataclass(slots=True)
+class _Importer:
+    """Look at nodes as `GraphConstructor::Convert` does: all in one go, and once more in its order if any is wrong."""
+
+    graph: GraphDef
+    table: KernelTable
+    places: Mapping[str, Slot]
+    inputs: Sequence[Sequence[Slot]]
+    seen: set[str] = field(default_factory=set)
+
+    def find_fault(self) -> str:
+        """Return the first reason in TensorFlow's order, "" if there is none."""
+        nodes, known = self.graph.nodes, _Types(self.graph.library, self.table, self.graph.producer)
+        types = [known.of(node, _count_data(inputs)) for node, inputs in zip(nodes, self.inputs, strict=True)]
+        suspects = [i for i in range(len(nodes)) if self._is_suspect(i, types)]
+        order = _in_order(nodes, self.inputs)
+        steps: dict[int, int] = {}
+        if suspects:
+            steps = {node: step for step, node in enumerate(order)}
+            for i in sorted((i for i in suspects if i in steps), key=steps.__getitem__):
+                fault = self._find_node_fault(i, types, steps, known)
+                if fault:
+                    return fault
+        if len(order) < len(nodes):
+            return f"{len(nodes) - len(order)} nodes in a cycle"
+        merges = (i for i in suspects if nodes[i].op in _MERGES)
+        faults = (self._find_edge_fault(i, types, steps, back_edges=True) for i in merges)
+        return next(filter(None, faults), "")
+
+    def _is_suspect(self, i: int, types: Sequence[Types | None]) -> bool:
+        """Say whether a node may have a fault, which takes less than to say which."""
+        own, attrs = types[i], self.graph.nodes[i].attrs
+        node = self.graph.nodes[i]
+        is_call = node.op in _CALLS or node.op in self.graph.library
+        if own is None or is_call or "_class" in attrs or "_output_shapes" in attrs:
+            return True
+        k = 0
+        for src, slot in self.inputs[i]:
+            outputs = types[src]
+            if outputs is None or src >= i or slot >= len(outputs[1]):
+                return True
+            if slot != _CONTROL:
+                if outputs[1][slot] != own[0][k]:
+                    return True
+                k += 1
+        return False
+
+    def callee(self, node: NodeDef) -> FuncRef | None:
+        """Return the function that a node calls, where an import looks into it."""
+        if node.op in self.graph.library:
+            return FuncRef(node.op, node.attrs)
+        called = node.attrs.get("f") if node.op in _CALLS else None
+        return called if isinstance(called, FuncRef) else None
+
+    def _find_node_fault(self, i: int, types: Sequence[Types | None], steps: Mapping[int, int], known: _Types) -> str:
+        """Find what is refused of a node when it is its turn."""
+        node = self.graph.nodes[i]
+        return (
+            self._find_colocation_fault(node)
+            or self._find_output_fault(i, types, steps)
+            or known.find_fault(node, _count_data(self.inputs[i]))
+            or self._find_edge_fault(i, types, steps)
+            or self._find_call_fault(node, types[i])
+            or _find_shapes_fault(node, types[i])
+        )
+
+    def _find_colocation_fault(self, node: NodeDef) -> str:
+        groups = node.attrs.get("_class")
+        for group in groups if isinstance(groups, tuple) else ():
+            if not isinstance(group, bytes) or not group.startswith(_COLOCATED):
+                continue
+            name = group.removeprefix(_COLOCATED).decode(errors="replace")
+            if name not in self.places:
+                return f"Node '{node.name}' expects to be colocated with unknown node '{name}'"
+        return ""
+
+    def _find_output_fault(self, i: int, types: Sequence[Types | None], steps: Mapping[int, int]) -> str:
+        node, closes_a_loop = self.graph.nodes[i], False
+        for src, slot in self.inputs[i]:
+            source, outputs = self.graph.nodes[src], types[src]
+            if steps.get(src, len(steps)) >= steps[i]:
+                closes_a_loop = True
+            elif outputs is not None and slot >= len(outputs[1]):
+                hint = " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
+                return (
+                    f"Node '{node.name}': Connecting to invalid output {slot} of source node {source.name} which has "
+                    f"{len(outputs[1])} outputs.{hint if source.op in _HAVE_INTERMEDIATES else ''}"
+                )
+        if closes_a_loop and node.op not in _MERGES:
+            return f"Node '{node.name}' had a back edge, but only Merge nodes can have back edges."
+        return ""
+
+    def _find_edge_fault(
+        self, i: int, types: Sequence[Types | None], steps: Mapping[int, int], *, back_edges: bool = False
+    ) -> str:
+        """Find what `GraphConstructor::MakeEdge` refuses, of the edges that close loops or of the others."""
+        own, name = types[i], self.graph.nodes[i].name
+        if own is None:
+            return ""
+        for k, (wanted, (src, slot)) in enumerate(zip(own[0], self.inputs[i], strict=False)):
+            outputs, source = types[src], self.graph.nodes[src].name
+            is_back_edge = steps[src] >= steps[i]
+            if outputs is None or slot == _CONTROL or is_back_edge != back_edges:
+                continue
+            if slot >= len(outputs[1]):
+                return f"Output {slot} of node {source} does not exist. Node only has {len(outputs[1])} outputs."
+            found = outputs[1][slot]
+            if wanted not in (found, dtypes.base(found)):
+                return (
+                    f"Input {k} of node {name} was passed {dtypes.name_in_messages(found)} from {source}:{slot} "
+                    f"incompatible with expected {dtypes.name_in_messages(wanted)}."
+                )
+        return ""
+
+    def _find_call_fault(self, node: NodeDef, types: Types | None) -> str:
+        """Find what `ShapeRefiner::InferShapesForFunction` refuses, in functions that a function calls, too."""
+        if node.op in _CALLS and isinstance(node.attrs.get("f"), str):
+            return find_type_fault(node.attrs["f"], "func")
+        waiting = [(node, types)]
+        while waiting:
+            node, types = waiting.pop()
+            called = self.callee(node)
+            function = self.graph.library.get(called.name) if called is not None else None
+            if function is None or called is None:
+                continue
+            if function.name not in self.seen:
+                self.seen.add(function.name)
+                fault = find_body_fault(function, called.attrs, self.look_up)
+                if fault:
+                    return fault
+                waiting += [(each, None) for each in function.nodes]
+            for what, own, there in zip(
+                ("input", "output"), types or (), (function.inputs, function.outputs), strict=False
+            ):
+                if len(there) > len(own):
+                    return f"Function instantiation included invalid {what} index: {len(own)} not in [0, {len(own)})."
+        return ""
+
+    def look_up(self, op: str) -> OpDef | None:
+        """Return the definition of an op, that of a function included."""
+        function = self.graph.library.get(op)
+        return self.table.op(op) if function is None else op_of(function)
+
+
+class _Types:
+    """Give the types of nodes, once for those that share their attributes; None for a node with a fault."""
+
+    def __init__(self, library: Mapping[str, FunctionDef], table: KernelTable, producer: int) -> None:
+        self._library = library
+        self._table = table
+        self._producer = producer
+        self._known: dict[tuple[str, int, int], Types | None] = {}
+
+    def of(self, node: NodeDef, inputs: int) -> Types | None:
+        """Return (input types, output types) of a node with so many data inputs."""
+        key = (node.op, id(node.attrs), inputs)
+        if key not in self._known:
+            self._known[key] = None if self.find_fault(node, inputs) else self._types(node)
+        return self._known[key]
+
+    def find_fault(self, node: NodeDef, inputs: int) -> str:
+        """Find what `GraphConstructor::ModifyNodeDefForImport` refuses, and `Graph::AddNode`."""
+        function = self._library.get(node.op)
+        if function is not None:
+            return _find_call_fault(node, function, inputs, self._producer)
+        op_def = self._table.op(node.op)
+        if op_def is None:
+            return f"Op type not registered '{node.op}'; {hint_at_op(self._table, node.op)}"
+        attrs = with_defaults(op_def, node.attrs)
+        try:
+            fault = find_node_fault(node.name, op_def, attrs, inputs) or find_deprecation_fault(op_def, self._producer)
+            return fault if fault or argument_types(op_def, attrs) else ""
+        except AttrError as error:
+            raise TargetError(f"node {node.name!r}: {error}") from error
+
+    def _types(self, node: NodeDef) -> Types:
+        function = self._library.get(node.op)
+        if function is not None:
+            return tuple(int(arg.dtype) for arg in function.inputs), tuple(int(arg.dtype) for arg in function.outputs)
+        op_def: Any = self._table.op(node.op)
+        return argument_types(op_def, with_defaults(op_def, node.attrs))
+
+
+def _find_call_fault(node: NodeDef, function: FunctionDef, inputs: int, producer: int) -> str:
+    unset = sorted(name for name, has_default in function.signature_attrs if not has_default and name not in node.attrs)
+    if unset:
+        named = "', '".join(unset)
+        plural = "s"[: len(unset) - 1]
+        return (
+            f"NodeDef missing attr{plural} '{named}' from Op<name={function.name}>; NodeDef: {{{{node {node.name}}}}}"
+        )
+    missing = next((name for name, _, _ in function.needs if name not in node.attrs), None)
+    if missing is not None:
+        return f"No attr named '{missing}' in NodeDef:"
+    if inputs == len(function.inputs):
+        op_def = OpDef(function.name, removed_in=function.removed_in)
+        return find_deprecation_fault(op_def, producer)
+    listed = ", ".join(dtypes.name_in_messages(arg.dtype) for arg in function.inputs)
+    return (
+        f"NodeDef expected inputs '{listed}' do not match {inputs} inputs specified; Op<name={function.name}>; "
+        f"NodeDef: {{{{node {node.name}}}}}"
+    )
+
+
+def _find_shapes_fault(node: NodeDef, types: Types | None) -> str:
+    """Find what `GraphConstructor::ValidateShape` refuses of the shapes that a node states itself."""
+    shapes = node.attrs.get("_output_shapes", False)
+    is_list = shapes is None or (isinstance(shapes, tuple) and all(isinstance(one, ShapeAttr) for one in shapes))
+    if types is None or not is_list or len(shapes or ()) >= len(types[1]):
+        return ""
+    return (
+        f"Node '{node.name}' has {len(types[1])} outputs but the _output_shapes attribute specifies shapes for "
+        f"{len(shapes or ())} outputs"
+    )
+
+
+def _count_data(inputs: Sequence[Slot]) -> int:
+    if not inputs or inputs[-1][1] != _CONTROL:  # control inputs are the last ones
+        return len(inputs)
+    return sum(1 for _, slot in inputs if slot != _CONTROL)
+
+
+def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> list[int]:
+    """Order nodes as TensorFlow makes them; those in a cycle, and those behind one, are left out."""
+    if all(src < i for i, slots in enumerate(inputs) for src, _ in slots):
+        return list(range(len(nodes)))
+    takers: list[list[int]] = [[] for _ in nodes]
+    pending = []
+    for i, slots in enumerate(inputs):
+        loops = nodes[i].op in _MERGES and any(
+            slot != _CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
+        )
+        pending.append(len(slots) - _count_data(slots) + 1 if loops else len(slots))
+        for src, _ in slots:
+            takers[src].append(i)
+    ready = [i for i, count in enumerate(pending) if count == 0]
+    order = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        closes_loops = nodes[i].op in _NEXT_ITERATIONS
+        for taker in takers[i]:
+            if closes_loops and nodes[taker].op in _MERGES:
+                continue
+            pending[taker] -= 1
+            if pending[taker] == 0:
+                heapq.heappush(ready, taker)
+    return order

@@ -1,0 +1,33 @@
+"""Replace ParallelConcat by a buffer that each input is written into.
+
+Mirrors tensorflow/core/common_runtime/parallel_concat_optimizer.cc.
+"""
+
+from __future__ import annotations
+
+from simplace.graph.builder import CONTROL, GraphBuilder, Node
+from simplace.graph.node_def import ShapeAttr
+from simplace.lowering.accumulate_n_optimizer import maker, replace
+from simplace.lowering.inline_function_utils import required
+
+OP = "ParallelConcat"
+
+
+def remove_parallel_concat(graph: GraphBuilder) -> None:
+    """Replace every ParallelConcat that is in the graph now."""
+    for node in [node for node in graph.op_nodes() if node.op == OP]:
+        _replace(graph, node)
+
+
+def _replace(graph: GraphBuilder, node: Node) -> None:
+    make = maker(graph, node, "remove ParallelConcat")
+    dtype = node.attrs["T"]
+    start = make("", "_ParallelConcatStart", {"shape": required(node, "shape", ShapeAttr), "dtype": dtype})
+    updates = []
+    for edge in node.in_edges:
+        if edge.dst_slot == CONTROL:
+            graph.add_control_edge(edge.src, start)
+            continue
+        attrs = {"T": dtype, "loc": edge.dst_slot}
+        updates.append(make("", "_ParallelConcatUpdate", attrs, [(start, 0), (edge.src, edge.src_slot)]))
+    replace(graph, node, make(node.name, "Identity", {"T": dtype}, [(start, 0)], updates))

@@ -1,0 +1,82 @@
+"""Bring a program's graph into the form that TensorFlow hands to its placer.
+
+Mirrors `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc for function calls,
+`GraphExecutionState` (graph_execution_state.cc) for sessions, and the pre-placement passes that matter to both.
+"""
+
+from __future__ import annotations
+
+from simplace.devices.device_set import DeviceSet
+from simplace.errors import TargetError
+from simplace.graph.builder import GraphBuilder
+from simplace.graph.graph import Graph, freeze
+from simplace.kernels.registry import KernelTable
+from simplace.lowering import accumulate_n_optimizer, parallel_concat_optimizer
+from simplace.lowering.accumulate_n_optimizer import remove_accumulate_n
+from simplace.lowering.function_body import instantiate
+from simplace.lowering.graph_constructor import construct, construct_finished
+from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
+from simplace.lowering.lower_functional_ops import is_functional, lower_functional_ops
+from simplace.lowering.op_signatures import Signatures
+from simplace.lowering.parallel_concat_optimizer import remove_parallel_concat
+from simplace.lowering.pin_args_and_rets import pin_arguments, pin_results, refuse_unseen
+from simplace.lowering.pins import pin_nodes
+from simplace.lowering.subgraph import prune
+from simplace.program.program import Program
+
+
+def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
+    """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
+
+    `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
+    for an op that neither the table nor the library knows, `TargetError` for a graph that does not hold together and
+    `Refused` for a result whose device TensorFlow would refuse.
+    """
+    signatures = Signatures(table, program.graph.library)
+    is_plain = program.function is None and not (program.kept_devices or program.pruned_to or program.pins)
+    if is_plain and not _is_rewritten(program, signatures):
+        return construct_finished(program.graph.nodes, signatures)
+    if program.function is None:
+        graph = _session_graph(program, signatures, devices)
+        pin_nodes(graph.op_nodes(), program.pins, devices)
+    else:
+        graph = _function_graph(program, program.function, signatures, devices, target)
+    remove_accumulate_n(graph)
+    lower_functional_ops(graph, signatures, inline_calls=program.inlines_calls)
+    remove_parallel_concat(graph)
+    isolate_calls(graph, signatures)
+    pin_nodes(graph.op_nodes(), program.pins, devices)
+    return freeze(graph)
+
+
+def _is_rewritten(program: Program, signatures: Signatures) -> bool:
+    """Say whether the graph has an op that any of the passes is for."""
+    ops = {node.op for node in program.graph.nodes}
+    passes = (accumulate_n_optimizer.OP, parallel_concat_optimizer.OP)
+    return any(op in passes or is_functional(op, signatures) for op in ops)
+
+
+def _session_graph(program: Program, signatures: Signatures, devices: DeviceSet) -> GraphBuilder:
+    graph = construct(program.graph.nodes, signatures)
+    if program.pruned_to is not None:
+        prune(graph, program.pruned_to, devices.devices[0].name)  # the first device is the client's
+    if program.kept_devices:
+        for node in graph.op_nodes():
+            if node.name in program.kept_devices and signatures.is_stateful(node.op):
+                node.assigned = program.kept_devices[node.name]
+    return graph
+
+
+def _function_graph(
+    program: Program, name: str, signatures: Signatures, devices: DeviceSet, target: str | None
+) -> GraphBuilder:
+    function = program.graph.library.get(name)
+    if function is None:
+        raise TargetError(f"the library of {program.name!r} has no function {name!r}")
+    body = instantiate(function, {}, signatures)
+    refuse_unseen(program.arg_devices, devices)
+    pin_arguments(body, program.arg_devices)
+    pin_nodes(body.graph.op_nodes(), program.pins, devices)
+    fallback = devices.find(target) if target and program.soft_placement else None
+    pin_results(body, devices, fallback, signatures)
+    return body.graph

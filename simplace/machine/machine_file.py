@@ -1,0 +1,215 @@
+"""Read the machine or cluster that the user asks for: a list, a TOML file, what this computer has, what is visible."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from simplace.errors import DeviceSpecError, MalformedError, UnreadableError, choices
+from simplace.input_file import read_toml
+from simplace.machine.device_list import MOST_TASKS, next_index, parse_counts, parse_tasks
+from simplace.machine.machine import GIB, Machine, Task, cluster
+
+_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": GIB}
+MOST_GPUS = 1024
+_LONGEST_NUMBER = 10  # digits
+_MOST_MEMORY = 1 << 50  # bytes
+_NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+def machine(spec: str | None, visible: str | None, environment: Mapping[str, str]) -> tuple[Machine, str]:
+    """Return the machine and one sentence that says where it comes from.
+
+    `spec` is a device list (`cpu:1,gpu:2`), the tasks of a cluster (`ps=cpu:1+2xworker=gpu:2`) or the path of a TOML
+    file, None for what TensorFlow would see here.
+    `visible` is the user's list of visible physical GPUs; without one, CUDA_VISIBLE_DEVICES of `environment` holds.
+    """
+    found, where = _from_spec(spec)
+    if found.tasks and visible is not None:
+        raise DeviceSpecError("--visible is for one machine; give each task of the cluster the GPUs that it sees")
+    if found.tasks:
+        return found, where
+    chosen, why = visible, "--visible"
+    if chosen is None and "CUDA_VISIBLE_DEVICES" in environment:
+        chosen, why = environment["CUDA_VISIBLE_DEVICES"], "CUDA_VISIBLE_DEVICES"
+    if chosen is None:
+        return found, where
+    numbers = parse_visible(chosen, found.gpus, strict=visible is not None)
+    logical = [number for number in numbers for _ in found.split_of(number) or (0,)]
+    shown = ", ".join(f"GPU:{i} is physical GPU {number}" for i, number in enumerate(logical)) or "no GPU is visible"
+    return replace(found, visible=numbers), f"{where}; {why}={chosen!r}: {shown}"
+
+
+def parse_visible(text: str, gpus: int, *, strict: bool) -> tuple[int, ...]:
+    """Read a list of physical GPU numbers in the order in which TensorFlow numbers them from GPU:0.
+
+    As for CUDA, an entry that names no GPU ends the list; `strict` makes it an error instead.
+
+    >>> parse_visible("2,0", 4, strict=True), parse_visible("0,9,1", 4, strict=False), parse_visible("", 4, strict=True)
+    ((2, 0), (0,), ())
+    """
+    numbers: list[int] = []
+    for part in (piece.strip() for piece in text.split(",") if text.strip()):
+        known = part.isdecimal() and len(part) < _LONGEST_NUMBER and int(part) < gpus and int(part) not in numbers
+        if not known and strict:
+            raise DeviceSpecError(
+                f"{part!r} in the visible GPUs {text!r} is not the number of a GPU, or comes twice; "
+                + (f"the numbers are 0 to {gpus - 1}" if gpus else "this machine has no GPU")
+            )
+        if not known:
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def _from_spec(spec: str | None) -> tuple[Machine, str]:
+    if spec is None:
+        return _here()
+    if "=" in spec and not spec.endswith(".toml"):
+        return cluster(tuple(_task(*task) for task in parse_tasks(spec))), f"devices as asked for: {spec}"
+    if spec.endswith(".toml") or "/" in spec:
+        made, described = read(Path(spec))
+        return made, f"devices as {spec} describes them: {described}"
+    counts = dict(parse_counts(spec))
+    return Machine(counts["CPU"], counts.get("GPU", 0)), f"devices as asked for: {spec}"
+
+
+def _here() -> tuple[Machine, str]:
+    count = len(list(_NVIDIA_GPUS.iterdir())) if _NVIDIA_GPUS.is_dir() else 0
+    if count:
+        return Machine(1, count), f"devices as in this computer: cpu:1,gpu:{count}"
+    return Machine(1, 1), "devices cpu:1,gpu:1, since this computer has no GPU; --devices chooses others"
+
+
+def read(path: Path) -> tuple[Machine, str]:
+    """Read a machine from a TOML file, and describe it in a few words; raise `DeviceSpecError` for what is unknown.
+
+    The file holds `cpus = 1`, `visible = [0, 1]`, and a table `[[gpu]]` per kind of GPU with `count`, `memory`
+    ("16 GiB") and `virtual`, the memory of each logical GPU that a physical one is split into. `name` is free text.
+    The file of a cluster holds a table `[[task]]` per kind of task instead, with `job`, `index` (the next one by
+    default), `count`, `cpus` and `gpus`; with `memory`, that of each GPU, and with `connected = true`, for a program
+    that is to begin as if it had called tf.config.experimental_connect_to_cluster.
+    """
+
+    try:
+        values = read_toml(path)
+    except MalformedError as error:
+        raise DeviceSpecError(f"{path}: not a TOML file: {error}") from None
+    except UnreadableError as error:
+        raise DeviceSpecError(f"{path}: cannot read the device file: {error}") from None
+    if "task" in values:
+        return _cluster(path, values)
+    _only(path, "the file", values, {"name", "cpus", "gpu", "visible", "task"})
+    gpus: list[tuple[int, tuple[int, ...]]] = []
+    for entry in _tables(path, values.get("gpu", [])):
+        gpus += _gpus(path, entry)
+        if sum(max(1, len(split)) for _, split in gpus) > MOST_GPUS:
+            raise DeviceSpecError(f"{path}: there are more than {MOST_GPUS} GPUs, virtual ones included")
+    memories = {memory for memory, _ in gpus}
+    if len(memories) > 1:
+        raise DeviceSpecError(f"{path}: all GPUs need the same memory, since TensorFlow's emulation has one size")
+    made = Machine(
+        _number(path, "cpus", values.get("cpus", 1), least=1),
+        len(gpus),
+        memories.pop() if memories else Machine().gpu_memory,
+        tuple(split for _, split in gpus),
+    )
+    described = _described(values)
+    if "visible" not in values:
+        return made, described
+    text = ",".join(str(number) for number in _list(path, "visible", values["visible"]))
+    try:
+        return replace(made, visible=parse_visible(text, len(gpus), strict=True)), described
+    except DeviceSpecError as error:
+        raise DeviceSpecError(f"{path}: {error}") from None
+
+
+def _cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
+    _only(path, "the file of a cluster", values, {"name", "task", "memory", "connected"})
+    tasks: dict[tuple[str, int], Task] = {}
+    for entry in _tables(path, values["task"], "task of a cluster as a table [[task]]"):
+        for task in _tasks(path, entry, tasks):
+            if (task.job, task.index) in tasks:
+                raise DeviceSpecError(f"{path}: {task.name} comes twice; leave index out for the next one")
+            tasks[task.job, task.index] = task
+        if len(tasks) > MOST_TASKS:
+            raise DeviceSpecError(f"{path}: there are more than {MOST_TASKS} tasks; a cluster has 1 to {MOST_TASKS}")
+    if not tasks:
+        raise DeviceSpecError(f"{path}: there are 0 tasks; a cluster has 1 to {MOST_TASKS}")
+    connected = values.get("connected", False)
+    if not isinstance(connected, bool):
+        raise DeviceSpecError(f"{path}: connected = {connected!r} must be true or false")
+    memory = _bytes(path, values.get("memory", "16 GiB"))
+    return cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected), values.get("name", "a cluster")
+
+
+def _tasks(path: Path, entry: dict[str, Any], known: Mapping[tuple[str, int], Task]) -> list[Task]:
+    _only(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
+    job = entry.get("job", "worker")
+    if not isinstance(job, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", job):
+        raise DeviceSpecError(f"{path}: job = {job!r} must be a name of letters, digits and _, such as 'worker'")
+    first = _number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
+    count = _number(path, "count", entry.get("count", 1), least=1)
+    cpus = _number(path, "cpus", entry.get("cpus", 1), least=1)
+    gpus = _number(path, "gpus", entry.get("gpus", 0), least=0)
+    return [Task(job, index, cpus, gpus) for index in range(first, first + count)]
+
+
+def _task(job: str, index: int, counts: Iterable[tuple[str, int]]) -> Task:
+    devices = dict(counts)
+    return Task(job, index, devices["CPU"], devices.get("GPU", 0))
+
+
+def _described(values: Mapping[str, Any]) -> str:
+    """Spell a machine with the names that its file gives, such as "a workstation with 2 x T4, 16 GiB"."""
+    gpus = [
+        f"{gpu.get('count', 1)} x {gpu.get('name', 'GPU')}, {gpu.get('memory', '16 GiB')}"
+        for gpu in values.get("gpu", [])
+    ]
+    return f"{values.get('name', 'a machine')} with {' and '.join(gpus) or 'no GPU'}"
+
+
+def _list(path: Path, name: str, value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a list")
+
+
+def _tables(path: Path, value: Any, what: str = "kind of GPU as a table [[gpu]]") -> list[dict[str, Any]]:
+    if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        return value
+    raise DeviceSpecError(f"{path}: write each {what}")
+
+
+def _gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
+    _only(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
+    memory = _bytes(path, entry.get("memory", "16 GiB"))
+    split = tuple(_bytes(path, part) for part in _list(path, "virtual", entry.get("virtual", [])))
+    if sum(split) > memory:
+        raise DeviceSpecError(f"{path}: the virtual GPUs need more memory than the {memory >> 20} MiB of their GPU")
+    return [(memory, split)] * _number(path, "count", entry.get("count", 1), least=0)
+
+
+def _only(path: Path, where: str, values: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise DeviceSpecError(f"{path}: {where} has {unknown[0]!r}, which is unknown; known are {choices(known)}")
+
+
+def _number(path: Path, name: str, value: Any, *, least: int, most: int = 64) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a whole number from {least} to {most}")
+
+
+def _bytes(path: Path, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_MEMORY:
+        return value
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
+    amount = float(found[1]) * _UNITS.get(found[2].lower(), 0) if found is not None else 0.0
+    if not 1 <= amount <= _MOST_MEMORY:
+        raise DeviceSpecError(f'{path}: {value!r} is not an amount of memory; write one like "16 GiB" or 1073741824')
+    return int(amount)

@@ -1,0 +1,168 @@
+"""The functions that a program calls, each with the inputs of its first call."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import concrete_function
+from tensorflow.python.framework import errors_impl
+from tensorflow.python.ops import gen_dataset_ops, gen_resource_variable_ops
+
+from simplace.oracle.child.functions import shown_name, zeros
+
+_CALLS = 10  # of one function since the last new one: nothing new is to be expected
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Hold what an iterator gave, in the place of the iterator."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Hold a variable's value, in the place of its handle."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Hold a function's graph with a value for each of its inputs; None stands for what cannot be handed over."""
+
+    name: str
+    graph: Any
+    values: tuple[Any, ...]
+
+
+class _Enough(BaseException):
+    """End the program: what was asked for has been called."""
+
+
+class _Watcher:
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.calls: dict[int, Call] = {}
+        self._since_new: dict[int, int] = {}
+
+    def saw(self, function: Any, inputs: list[Any]) -> None:
+        key = id(function)
+        if key not in self.calls:
+            name = shown_name(function.name.decode() if isinstance(function.name, bytes) else function.name)
+            if self.function and name.split(" ")[0] != self.function:
+                return
+            values = tuple(_value(tensor, function.graph, i) for i, tensor in enumerate(inputs))
+            self.calls[key] = Call(name, function.graph, values)
+            self._since_new.clear()
+            if self.function:
+                raise _Enough
+        self._since_new[key] = self._since_new.get(key, 0) + 1
+        if self._since_new[key] >= _CALLS:
+            raise _Enough
+
+
+def of_script(script: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
+    """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
+
+    The script is ended where nothing new is to come; None where it calls no such function.
+    """
+    watcher = _Watcher(function)
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    with _watching(watcher):
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except _Enough:
+            pass
+        except SystemExit as end:
+            if end.code not in (None, 0) and not watcher.calls:
+                raise
+    calls = list(watcher.calls.values())
+    if not calls:
+        return None, []
+    found = max(calls, key=_size)
+    return found, [f"{found.name} runs with the inputs of its first call"]
+
+
+def of_saved_model(directory: str, signature: str, batch: int) -> tuple[Call | None, list[str]]:
+    """Load a SavedModel; return the call of a signature, the largest for "", with values of the declared shapes."""
+    loaded = tf.saved_model.load(directory)
+    found = {name: one for name, one in loaded.signatures.items() if signature in ("", name)}
+    if not found:
+        return None, []
+    name, function = max(found.items(), key=lambda item: len(item[1].graph.get_operations()))
+    captured = list(function.captured_inputs)
+    given = [made_up(tensor.dtype, tensor.shape, batch) for tensor in function.inputs[: -len(captured) or None]]
+    values = [*given, *(_value(tensor, function.graph, len(given) + i) for i, tensor in enumerate(captured))]
+    function.graph._simplace_keeps = loaded  # its variables and tables live as long as it does
+    return Call(name, function.graph, tuple(values)), [
+        f"{name} runs with random numbers in the shapes that it declares"
+    ]
+
+
+def made_up(dtype: Any, shape: Any, batch: int) -> Any:
+    """Make a value: numbers between 0 and 1, zeros for other types; unknown dimensions are `batch` if first, else 1."""
+    import numpy as np
+
+    dims = [] if shape.rank is None else [
+        size if size is not None else batch if place == 0 else 1 for place, size in enumerate(shape.as_list())
+    ]  # fmt: skip
+    if dtype.is_floating or dtype.is_complex:
+        return np.random.default_rng(0).random(dims).astype(dtype.as_numpy_dtype)
+    return zeros(dtype, tf.TensorShape(dims))
+
+
+@contextmanager
+def _watching(watcher: _Watcher) -> Iterator[None]:
+    kept = concrete_function.ConcreteFunction._call_flat
+
+    def call(function: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
+        if tf.executing_eagerly():
+            watcher.saw(function, [*tensor_inputs, *captured_inputs])
+        return kept(function, tensor_inputs, captured_inputs)
+
+    concrete_function.ConcreteFunction._call_flat = call
+    try:
+        yield
+    finally:
+        concrete_function.ConcreteFunction._call_flat = kept
+
+
+def _size(call: Call) -> int:
+    graph = call.graph.as_graph_def()
+    return len(graph.node) + sum(len(function.node_def) for function in graph.library.function)
+
+
+def _value(tensor: Any, graph: Any, place: int) -> Any:
+    if tensor.dtype == tf.variant:
+        return None
+    if tensor.dtype != tf.resource:
+        return tensor.numpy()
+    described = getattr(tensor, "_handle_data", None)
+    if described is not None and described.is_set and len(described.shape_and_type) == 1:
+        if not gen_resource_variable_ops.var_is_initialized_op(tensor):
+            return None
+        dtype = tf.as_dtype(described.shape_and_type[0].dtype)
+        return Variable(gen_resource_variable_ops.read_variable_op(tensor, dtype).numpy())
+    return _element(tensor, graph.inputs[place])
+
+
+def _element(handle: Any, inner: Any) -> Element | None:
+    """Take one element from an iterator; None for another resource, or where it has come to its end."""
+    readers = [op for op in inner.consumers() if op.type == "IteratorGetNext"]
+    if not readers or len(readers) != len(inner.consumers()):
+        return None
+    types, shapes = readers[0].get_attr("output_types"), readers[0].get_attr("output_shapes")
+    try:
+        values = gen_dataset_ops.iterator_get_next(handle, types, [tf.TensorShape(shape) for shape in shapes])
+    except errors_impl.OutOfRangeError:
+        return None
+    return Element(tuple(value.numpy() for value in values))

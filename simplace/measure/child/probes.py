@@ -1,0 +1,134 @@
+"""Small graphs that do nothing but what the executor charges for: each is run to read one of its fixed times off.
+
+They are run in the same process and under the same tracing as what is measured, beside it, and gauged as that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from simplace.measure.child import steps
+from simplace.measure.child.runnable import Runnable
+
+_TINY, _SMALL = 4, 64  # sides of square matrices: a product takes below a microsecond, and some
+_SIDES_AFTER = (64, 128, 256, 512)
+_SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256, 384)
+_ROUNDS = 12
+_TRIPS, _TRIPS_OF_GAUGE = 24, 8
+
+
+def run(warm_up: int, count: int) -> dict[str, Any]:
+    """Run every probe `count` times after `warm_up` others.
+
+    Return by name the less disturbed half of its steps, in the layout of `steps.run`.
+    """
+    one: dict[str, Callable[[], None]] = {
+        "small": _small_ops, "alive": partial(_switches, 0), "dead": partial(_switches, 50), "wide": _wide,
+    }  # fmt: skip
+    one |= {f"after {side}": partial(_chain, side) for side in _SIDES_AFTER}
+    two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_pairs, side) for side in _SIDES_BESIDE}
+    two["shared"] = _two_loops
+    kinds = ((one, 1), (two, 2))
+    return {name: _steps(build, inter_op, warm_up, count) for kind, inter_op in kinds for name, build in kind.items()}
+
+
+def gauge() -> Runnable:
+    """Make the graph that tells how fast the machine is just now."""
+    return _built(partial(_loop, _TRIPS_OF_GAUGE))
+
+
+def _steps(build: Callable[[], None], inter_op: int, warm_up: int, count: int) -> list[Any]:
+    found, _ = steps.run(_built(build), [(inter_op, 1)], 1, warm_up, count, gauge())
+    return sorted(found[0]["steps"], key=_disturbance)[: (count + 1) // 2]
+
+
+def _disturbance(step: dict[str, Any]) -> float:
+    """Add up how long threads waited for a core, and how much slower or faster the machine became, as shares."""
+    before, after = step["paces"]
+    span = max(event[4] for event in step["events"]) - min(event[3] for event in step["events"])
+    return float(step["delay"] / span + max(before, after) / min(before, after) - 1)
+
+
+def _built(build: Callable[[], None]) -> Runnable:
+    with tf.Graph().as_default() as graph:
+        build()
+    return Runnable(graph.as_graph_def(), {}, [])
+
+
+def _matrix(side: int) -> Any:
+    return tf.constant(np.full((side, side), 1 / side, np.float32))
+
+
+def _loop(trips: int) -> None:
+    """Run an empty loop with six variables."""
+    first = [tf.constant(0), *(tf.constant(float(i)) for i in range(6))]
+    tf.while_loop(lambda i, *_: i < trips, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
+
+
+def _small_ops() -> None:
+    """Run a loop of small ops of many kinds, as cells of networks are."""
+    weights, rows, bias = _matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
+
+    def body(i: Any, x: Any, mean: Any) -> Any:
+        left, right = tf.split(tf.nn.relu(tf.matmul(x, weights) + bias), 2, 1)
+        both = tf.concat([tf.exp(-tf.square(left)), tf.sqrt(tf.maximum(left, right))], 1)
+        centred = both - tf.reduce_mean(both, 1, keepdims=True)
+        scaled = tf.reshape(centred, [-1]) * tf.math.rsqrt(1.0 + tf.reduce_sum(tf.square(centred)))
+        return i + 1, tf.minimum(tf.reshape(scaled, [-1, _SMALL]), rows[i]), 0.5 * (mean + tf.reduce_mean(right))
+
+    first = (tf.constant(0), _matrix(_SMALL)[:16], tf.constant(0.0))
+    tf.while_loop(lambda i, *_: i < _TRIPS, body, first)
+
+
+def _two_loops() -> None:
+    """Run two loops on two threads, one longer than the other."""
+    value = _matrix(_SMALL)
+    before = tf.matmul(value, value)
+    for name, trips in (("long", _TRIPS), ("short", _TRIPS // 2)):
+        with tf.control_dependencies([before]):
+            own = tf.matmul(value, value)
+        with tf.name_scope(name), tf.control_dependencies([own]):
+            _loop(trips)
+
+
+def _switches(dead: int) -> None:
+    """Put a chain of dead nodes on the branches that are not taken."""
+    taken, value = tf.constant(True), tf.constant(1.0)
+    for round_ in range(_ROUNDS):
+        no, yes = tf.raw_ops.Switch(data=value, pred=taken, name=f"switch{round_}")
+        for _ in range(dead):
+            no = tf.identity(no, name="dead")
+        value = tf.raw_ops.Merge(inputs=[yes, no], name=f"merge{round_}")[0]
+
+
+def _wide() -> None:
+    """Let one op make four expensive ones ready, again and again."""
+    value, side = _matrix(_SMALL), _matrix(_SMALL)
+    for round_ in range(_ROUNDS):
+        now = [tf.matmul(value, side, name=f"wide{round_}_{i}") for i in range(4)]
+        with tf.control_dependencies(now):
+            value = tf.matmul(now[0], side, name=f"join{round_}")
+
+
+def _chain(side: int) -> None:
+    """Let products of one size follow each other."""
+    value, other = _matrix(side), _matrix(side)
+    for i in range(2 * _ROUNDS):
+        value = tf.matmul(value, other, name=f"product{i}")
+
+
+def _pairs(side: int) -> None:
+    """Let a small product be handed to a second thread that was idle while the first one ran a larger one."""
+    small, large = _matrix(_SMALL), _matrix(side)
+    before = tf.matmul(small, small, name="join_1")
+    for round_ in range(_ROUNDS):
+        with tf.control_dependencies([before]):
+            one = tf.matmul(small, small, name=f"small{round_}")
+            other = tf.matmul(large, large, name=f"large{round_}")
+        with tf.control_dependencies([one, other]):
+            before = tf.matmul(small, small, name=f"join{round_}")

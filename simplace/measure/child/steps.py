@@ -1,0 +1,221 @@
+"""Traced and untraced steps of a graph, for several thread settings in one process, one after the other in turns.
+
+The steps of the settings alternate, so that all of them see the same machine. `TF_OVERRIDE_GLOBAL_THREADPOOL` and
+pools a session make that possible: TensorFlow's own pools belong to the whole process.
+
+What an op costs moves an average that tells the expensive ones from the cheap ones, and so the order of later steps.
+Which ones are expensive is asked before each step. Steps of a second kind are run while these averages hold still; they
+take longer, and only their order counts.
+
+A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
+A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+
+from simplace.graph.op_kinds import is_placeholder
+from simplace.measure.child import averages
+from simplace.measure.child.runnable import Runnable
+
+v1 = tf.compat.v1
+_THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
+_TRIES = 10
+
+
+def run(
+    runnable: Runnable,
+    settings: list[tuple[int, int]],
+    cpus: int,
+    warm_up: int,
+    steps: int,
+    gauge: Runnable | None = None,
+    held: int = 0,
+) -> tuple[list[dict[str, list[Any]]], list[str]]:
+    """Run; return for each setting traced steps, and the names of the nodes that the steps were run for.
+
+    "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
+    and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. With
+    `held` it has the names of expensive nodes. A held step has its nodes and these names only.
+    """
+    found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
+    with ExitStack() as stack:
+        sessions, targets = _sessions(stack, runnable, settings, cpus, warm_up)
+        gauges = _sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
+        for _ in range(steps):
+            for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
+                # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
+                expensive = averages.expensive(partial(_plain, session, targets, inter_op)) if held else []
+                before = _gauged(gauges)
+                step, metadata = _step(session, targets, inter_op)
+                paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
+                own["steps"].append({**step, "events": _events(metadata), "paces": paces, "expensive": expensive})
+        for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
+            own["held"] = _held(session, targets, inter_op, held)
+    return found, [op.name for op in targets]
+
+
+def _held(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
+    """Trace steps while the averages hold still.
+
+    An op may become expensive in a step that is asked, after it was asked: one asked before tells too little then, and
+    one asked after the held steps too much. Where both say the same, it was so.
+    """
+    ask = partial(averages.expensive, partial(_plain, session, targets, inter_op))
+    for _ in range(_TRIES):
+        before = ask()
+        with averages.held():
+            seen = [_traced(session, targets, inter_op) for _ in range(steps)]
+        if ask() == before:
+            break
+    return [{"events": _events(metadata), "expensive": before} for metadata in seen]
+
+
+def _sessions(
+    stack: ExitStack, runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int
+) -> tuple[list[Any], list[Any]]:
+    """Open a session a setting, and run it warm; return them with the ops to run."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.graph_util.import_graph_def(runnable.definition, name="")
+        assigned = list(_assignments(runnable.variables))
+    targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
+    sessions = []
+    for one in settings:
+        before = _own_threads()
+        sessions.append(stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))))
+        _keep_apart(_own_threads() - before)
+    for session in sessions:
+        for assign, place, value in assigned:
+            session.run(assign, {place: value})
+        for _ in range(warm_up):
+            session.run(targets)
+    return sessions, targets
+
+
+def _own_threads() -> set[int]:
+    """List the threads of this process; none where the system does not say."""
+    return {int(thread) for thread in os.listdir(_THREADS)} if _THREADS.is_dir() else set()
+
+
+def _said(thread: int, file: str) -> str:
+    """Read what the system says of a thread; "" where it has ended, or the system keeps no such file."""
+    try:
+        return (_THREADS / str(thread) / file).read_text()
+    except OSError:
+        return ""
+
+
+def _keep_apart(threads: set[int]) -> None:
+    """Keep each inter-op thread among some new ones on a core of its own, where there are enough cores.
+
+    Else the system may let threads that wake each other take turns on one core, and the other cores idle: then steps
+    last as long as it decides.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if threads else []
+    pool = sorted(one for one in threads if _said(one, "comm").strip() == _POOL)
+    if len(pool) <= len(cores):
+        for thread, core in zip(pool, cores, strict=False):
+            os.sched_setaffinity(thread, {core})
+
+
+def _gauged(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
+    """Trace a step of the gauge."""
+    if gauges is None:
+        return []
+    (session,), targets = gauges
+    return [_traced(session, targets, 1)]
+
+
+def _pace(events: list[list[Any]]) -> float:
+    return float(median(after[3] - before[4] for before, after in pairwise(events)))
+
+
+def _config(setting: tuple[int, int], cpus: int) -> Any:
+    inter_op, intra_op = setting
+    config = v1.ConfigProto(
+        inter_op_parallelism_threads=max(0, inter_op),
+        intra_op_parallelism_threads=intra_op,
+        use_per_session_threads=True,
+        device_count={"CPU": cpus},
+        allow_soft_placement=True,
+    )
+    config.graph_options.optimizer_options.opt_level = -1
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
+    return config
+
+
+def _assignments(variables: dict[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    for name, value in variables.items():
+        dtype, shape = tf.as_dtype(value.dtype), tf.TensorShape(value.shape)
+        place = v1.placeholder(dtype, shape)
+        handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
+        yield tf.raw_ops.AssignVariableOp(resource=handle, value=place), place, value
+
+
+def _is_last(op: Any, assigned: list[Any]) -> bool:
+    own = {one for assign, place, _ in assigned for one in (assign, place.op)}
+    is_used = any(out.consumers() for out in op.outputs) or bool(op._control_outputs)
+    return not is_used and op not in own and not is_placeholder(op.type)
+
+
+def _step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
+    """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
+    _, plain, _ = _timed(partial(_plain, session, targets, inter_op))
+    metadata, _, delay = _timed(partial(_traced, session, targets, inter_op))
+    return {"delay": delay, "untraced": plain}, metadata
+
+
+def _plain(session: Any, targets: list[Any], inter_op: int) -> None:
+    session.run(targets, options=_options(inter_op))
+
+
+def _traced(session: Any, targets: list[Any], inter_op: int) -> Any:
+    metadata = v1.RunMetadata()
+    options = _options(inter_op, trace_level=v1.RunOptions.SOFTWARE_TRACE)
+    session.run(targets, options=options, run_metadata=metadata)
+    return metadata
+
+
+def _options(inter_op: int, **others: Any) -> Any:
+    caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
+    return v1.RunOptions(**caller, **others)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, int, int]:
+    """Return what some work returns, its wall time, and how long threads of this process waited for a core then."""
+    before = _waited()
+    start = time.perf_counter_ns()
+    result = work()
+    return result, time.perf_counter_ns() - start, _waited() - before
+
+
+def _waited() -> int:
+    """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
+    said = (_said(thread, "schedstat").split() for thread in _own_threads())
+    return sum(int(words[1]) for words in said if len(words) > 1)
+
+
+def _events(metadata: Any) -> list[list[Any]]:
+    """List [node, kernel start, kernel end, start, end, when scheduled] in nanoseconds, by start."""
+    events = []
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            start = node.all_start_nanos
+            ends = (node.op_start_rel_nanos, node.op_end_rel_nanos, 0, node.all_end_rel_nanos)
+            events.append([node.node_name, *(start + one for one in ends), node.scheduled_nanos])
+    events.sort(key=lambda event: event[3])
+    return events

@@ -1,0 +1,261 @@
+"""Measure a graph, a SavedModel or a script's function on this computer's CPU: start the child, read what it saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from simplace.errors import ProgramError, TargetError, choices
+from simplace.graph import graph_def
+from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
+from simplace.oracle.launch import SEARCHED
+from simplace.oracle.orphan import run_group
+from simplace.oracle.scratch import scratch_folder
+from simplace.program.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRun:
+    """Say when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping.
+
+    `scheduled` is when the executor decided that it was ready.
+    """
+
+    name: str
+    kernel_start: int
+    kernel_end: int
+    start: int
+    end: int
+    scheduled: int = 0
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """Hold one traced step: its nodes by start.
+
+    `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
+    machine with enough cores. `untraced` is the wall time of a step beside it that was not traced.
+    `paces` say how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
+    node of a small graph; () where that was not measured. `expensive` names the nodes that the executor took to be
+    expensive at that time.
+    """
+
+    runs: tuple[NodeRun, ...]
+    delay: int = 0
+    untraced: int = 0
+    paces: tuple[float, ...] = ()
+    expensive: frozenset[str] = frozenset()
+
+    @property
+    def pace(self) -> float:
+        """Return the mean of the paces, 0 where there is none."""
+        return fmean(self.paces) if self.paces else 0.0
+
+    @property
+    def disturbance(self) -> float:
+        """Add up, as shares of the step, the delay and how much slower or faster the machine became meanwhile."""
+        return self.delay / self.span + (max(self.paces) / min(self.paces) - 1 if self.paces else 0.0)
+
+    @property
+    def span(self) -> int:
+        """Return the time from the first start to the last end, in nanoseconds."""
+        return max(run.end for run in self.runs) - min(run.start for run in self.runs)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Map each node to the time it held its thread, bookkeeping included; the mean over iterations of a loop."""
+        return {name: fmean(found) for name, found in self.seconds_of_runs.items()}
+
+    @property
+    def seconds_of_runs(self) -> dict[str, tuple[float, ...]]:
+        """Map each node to the times it held its thread, by start: one for each iteration of a loop."""
+        times: dict[str, list[int]] = {}
+        for run in self.runs:
+            times.setdefault(run.name, []).append(run.end - run.start)
+        return {name: tuple(time / 1e9 for time in found) for name, found in times.items()}
+
+    @property
+    def kernel_seconds(self) -> dict[str, float]:
+        """Map each node to the time of its kernel alone; the mean over iterations of a loop."""
+        times: dict[str, list[int]] = {}
+        for run in self.runs:
+            times.setdefault(run.name, []).append(run.kernel_end - run.kernel_start)
+        return {name: fmean(found) / 1e9 for name, found in times.items()}
+
+    @property
+    def gap(self) -> float:
+        """Return the median time between two nodes, in seconds; with one inter-op thread that is bookkeeping."""
+        gaps = [after.start - before.end for before, after in pairwise(self.runs)]
+        return max(0.0, median(gaps) / 1e9) if gaps else 0.0
+
+    @property
+    def order(self) -> list[str]:
+        """List the nodes by start."""
+        return [run.name for run in self.runs]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Hold the traced steps of one thread setting.
+
+    `held` are as many again and one more, run later in the same session while the executor's moving averages hold
+    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts.
+    """
+
+    tensorflow: str
+    inter_op: int
+    intra_op: int
+    steps: tuple[MeasuredStep, ...]
+    held: tuple[MeasuredStep, ...]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Map each node to the median of its times over the steps."""
+        names = sorted({run.name for step in self.steps for run in step.runs})
+        return {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
+
+    @cached_property
+    def kernels(self) -> dict[str, float]:
+        """Map each node to the median of its kernel's times over the steps, in seconds."""
+        found = [step.kernel_seconds for step in self.steps]
+        names = sorted({name for one in found for name in one})
+        return {name: median(one[name] for one in found if name in one) for name in names}
+
+    @property
+    def gap(self) -> float:
+        """Return the median time between two nodes, in seconds; 0 for several threads, where it says nothing."""
+        return median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Hold all that one child measured: the graph that ran, and its steps a thread setting.
+
+    `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
+    in the place of its inputs; `remarks` say what they were. `targets` are the nodes
+    that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
+    `calibration.overheads` reads, by name, {} where they were not asked for; their times are as if the machine had
+    always been at `pace`.
+    """
+
+    program: Program
+    settings: tuple[Measurement, ...]
+    targets: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    probes: Mapping[str, tuple[tuple[NodeRun, ...], ...]] = field(default_factory=dict)
+    pace: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """Record of what steps to run, and how.
+
+    `settings` are pairs (inter-op, intra-op), whose steps alternate; `steps` of each are traced after `warm_up` others.
+    `arguments` are a script's, `cpus` how many CPU devices TensorFlow has, `batch` stands for an unknown first
+    dimension, `timeout` is in seconds. `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its
+    layout pass then makes those nodes anew in another order (reverse post-order), which changes the order of execution
+    too. With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step.
+    """
+
+    settings: Sequence[tuple[int, int]] = ((1, 1),)
+    arguments: Sequence[str] = ()
+    cpus: int = 1
+    warm_up: int = 3
+    steps: int = 10
+    batch: int = 32
+    onednn: bool = False
+    probes: bool = False
+    timeout: float = 300.0
+
+
+def measure(target: str | Path, options: MeasureOptions | None = None) -> Measured:
+    """Run a graph file, a SavedModel or a script's function, and trace its steps.
+
+    The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
+    file; without a name the largest function is taken. A function runs with the inputs of its first call in the
+    program, a signature or a placeholder with random numbers of its declared shape.
+
+    Raises `TargetError` for other targets and `ProgramError` where TensorFlow could not run it.
+    """
+    options = options or MeasureOptions()
+    parsed = _parsed(str(target))
+    with scratch_folder() as scratch:
+        request, answer, graph = (Path(scratch, name) for name in ("request.json", "answer.json", "graph.pb"))
+        wanted = {**asdict(options), "path": str(parsed.path), "kind": parsed.kind, "function": parsed.function}
+        wanted |= {"answer": str(answer), "graph": str(graph)}
+        request.write_text(json.dumps(wanted), encoding="utf-8")
+        _run_child(str(target), request, options.timeout)
+        values = json.loads(answer.read_text(encoding="utf-8"))
+        if "refused" in values:
+            raise TargetError(f"{target}: {values['refused']}")
+        program = Program(values["name"], "graph", graph_def.parse(graph.read_bytes()), soft_placement=True)
+    found = tuple(
+        Measurement(
+            values["tensorflow"],
+            inter_op,
+            intra_op,
+            tuple(_step(step) for step in own["steps"]),
+            tuple(_step(step) for step in own["held"]),
+        )
+        for (inter_op, intra_op), own in zip(options.settings, values["settings"], strict=True)
+    )
+    paces = [step.pace for setting in found for step in setting.steps if step.paces]
+    pace = median(paces) if paces else 0.0
+    seen = {name: tuple(_at_pace(_step(step), pace) for step in own) for name, own in values["probes"].items()}
+    return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
+
+
+def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:
+    """Stretch the times of a step to what they would have been at another pace."""
+    begin, factor = step.runs[0].start, pace / step.pace
+
+    def stretched(time: int) -> int:
+        return begin + round((time - begin) * factor)
+
+    return tuple(
+        NodeRun(run.name, *map(stretched, (run.kernel_start, run.kernel_end, run.start, run.end, run.scheduled)))
+        for run in step.runs
+    )
+
+
+def _parsed(target: str) -> Target:
+    parsed = parse_target(target, has_signatures=True)
+    if parsed.kind == "keras" or parsed.path.suffix == ".meta":
+        known = choices(suffix for suffix in GRAPH_SUFFIXES if suffix != ".meta")
+        raise TargetError(f"{parsed.path}: cannot be measured; give a script, a SavedModel directory, or {known}")
+    return parsed
+
+
+def _step(values: dict[str, Any]) -> MeasuredStep:
+    """Read a step; a held one has only its nodes, and a probe's no expensive ones."""
+    numbers = {name: values[name] for name in ("delay", "untraced") if name in values}
+    return MeasuredStep(
+        tuple(NodeRun(*event) for event in values["events"]),
+        paces=tuple(values.get("paces", ())),
+        expensive=frozenset(values.get("expensive", ())),
+        **numbers,
+    )
+
+
+def _run_child(target: str, request: Path, timeout: float) -> None:
+    command = [sys.executable, "-c", "import sys; sys.path[0] = sys.argv[1]; from simplace.measure.child.process "
+               "import main; sys.exit(main(*sys.argv[2:]))", SEARCHED,
+               str(request), str(os.getpid())]  # fmt: skip
+    try:
+        done = run_group(command, os.environ, timeout)
+    except subprocess.TimeoutExpired:
+        raise ProgramError(f"{target}: TensorFlow did not finish within {timeout:g} s; measure fewer steps") from None
+    if done.returncode:
+        last = [line for line in done.stderr.strip().splitlines() if line.strip()]
+        raise ProgramError(
+            f"{target}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr
+        )

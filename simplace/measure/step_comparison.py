@@ -1,0 +1,122 @@
+"""Compare simulated steps with real ones: the same graph, the same kernel times, this computer's CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from simplace.costs.calibration import overheads
+from simplace.costs.cost_model import Overheads
+from simplace.costs.roofline import analytic
+from simplace.devices.device_set import local_devices
+from simplace.executor.execution import Execution
+from simplace.executor.session_run import pruned
+from simplace.kernels.installed import installed_version
+from simplace.kernels.registry import KernelTable
+from simplace.measure.measurement import Measured, MeasuredStep, Measurement
+from simplace.measure.observed_order import learnt, order, simulated
+from simplace.partition.graph_partition import PartitionedGraph, partition
+from simplace.pipeline import place_program
+
+_QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
+_STEADY = 0.15  # of a step: that, and how much slower or faster the machine became between just before and just after
+_LEAST = 5  # steps to keep, however disturbed
+
+
+@dataclass(frozen=True, slots=True)
+class StepAgreement:
+    """Compare one thread setting.
+
+    `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
+    `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
+    moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed` is the
+    median share of `steps` in which a thread waited for a core; a step in which the machine became slower or faster
+    counts as disturbed, too. `untraced` is the median of steps without tracing, with what Python adds, in nanoseconds.
+    """
+
+    inter_op: int
+    intra_op: int
+    measured: float
+    simulated: float
+    ratio: float
+    low: float
+    high: float
+    steps: int
+    traced: int
+    held: int
+    same_order: int
+    disturbed: float
+    untraced: float
+
+
+def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement, ...]:
+    """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
+
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held step is only learnt
+    from: it tells the order of more than eight edges of a node. The executor's fixed times are those of the
+    measurement's probes, at the pace that the machine had at that step; without any, the gap between two nodes is taken
+    from its steps on one thread.
+    """
+    fixed, graph = fixed_times(measured), graph_that_ran(measured)
+    return tuple(_agreement(graph, own, fixed, measured.pace, cores) for own in measured.settings)
+
+
+def graph_that_ran(measured: Measured) -> PartitionedGraph:
+    """Place the graph of a measurement on one CPU, and keep what its steps needed of it."""
+    placement = place_program(measured.program, local_devices([("CPU", 1)]), KernelTable.shipped(installed_version()))
+    return pruned(partition(placement.placed), measured.targets)
+
+
+def fixed_times(measured: Measured) -> Overheads:
+    """Return the executor's fixed times that go with the node times of a measurement, at its usual pace."""
+    if measured.probes:
+        return overheads(measured.probes)
+    gap = max((one.gap for one in measured.settings), default=0.0)
+    return replace(analytic().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
+
+
+def _agreement(
+    graph: PartitionedGraph,
+    measured: Measurement,
+    fixed: Overheads,
+    pace: float,
+    cores: int,
+) -> StepAgreement:
+    """Compare a setting; `pace` is what the fixed times hold for, and each step has its own."""
+    first, *held = measured.held
+    found = learnt(graph, measured, first)
+    steps, runs = measured.steps, []
+    for step in steps:
+        own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
+        runs.append(simulated(found, measured, step, own, cores))
+    kept = _quiet(steps)
+    lengths = [_length(runs[i]) for i in kept]
+    spans = [steps[i].span for i in kept]
+    ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
+    return StepAgreement(
+        measured.inter_op,
+        measured.intra_op,
+        median(spans),
+        median(lengths),
+        median(ratios),
+        ratios[len(ratios) // 4],
+        ratios[-1 - len(ratios) // 4],
+        len(kept),
+        len(runs),
+        len(held),
+        sum(order(simulated(found, measured, step, fixed, cores), step) == step.order for step in held),
+        median(steps[i].delay / steps[i].span for i in kept),
+        median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
+    )
+
+
+def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:
+    """Number the steps that nothing else disturbed, or the least disturbed ones where there are few."""
+    quiet = [i for i, one in enumerate(steps) if one.delay <= _QUIET * one.span and one.disturbance <= _STEADY]
+    return quiet if len(quiet) >= _LEAST else sorted(range(len(steps)), key=lambda i: steps[i].disturbance)[:_LEAST]
+
+
+def _length(run: Execution) -> int:
+    """Return the time from the first start to the end: a trace begins where the first node does."""
+    return run.trace.makespan - min(span.start for span in run.trace.spans)

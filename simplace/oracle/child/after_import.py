@@ -1,0 +1,43 @@
+"""Do something to a module once the program has imported it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from simplace.oracle.child.boundary import theirs
+
+
+def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
+    """Call `act` with the module called `name`: at once if it is there, else when it is first imported."""
+    if name in sys.modules:
+        act(sys.modules[name])
+        return
+    sys.meta_path.insert(0, _Finder(name, act))
+
+
+class _Finder:
+    """Let the other finders find the module, and act after its execution."""
+
+    def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:
+        self._name = name
+        self._act = act
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = theirs(importlib.util.find_spec)(name)
+        if spec is None or spec.loader is None:
+            return None
+        execute = theirs(spec.loader.exec_module)
+
+        def execute_and_act(module: ModuleType) -> None:
+            execute(module)
+            self._act(module)
+
+        spec.loader.exec_module = execute_and_act
+        return spec

@@ -1,0 +1,53 @@
+"""The line between simplace's own code and what it stands in the way of: whose an exception is.
+
+Each wrapper around TensorFlow calls what it wraps through `theirs`. An exception that leaves simplace's code on any
+other way than that came of what simplace did of its own accord, and is not the program's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+_OWN = str(Path(__file__).parents[2]) + os.sep
+_OF_THE_PROGRAM = (RecursionError, MemoryError)  # what the program used up, wherever it shows
+
+
+def theirs(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call` such that what it raises is TensorFlow's or the program's."""
+
+    @functools.wraps(call, assigned=())
+    def handed_over(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    return handed_over
+
+
+def raise_as_theirs(error: BaseException) -> NoReturn:
+    """Raise what the program is to see as TensorFlow's."""
+    raise error
+
+
+def is_own(error: BaseException | None) -> bool:
+    """Return whether an exception, or one that it came of, is simplace's own."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, Exception) and not isinstance(error, _OF_THE_PROGRAM) and _leaves_own_code(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _leaves_own_code(error: BaseException) -> bool:
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    steps = zip(files, [*files[1:], ""], strict=True)
+    return any(_is_own_file(file) and not _is_own_file(inner) for file, inner in steps if file != __file__)
+
+
+def _is_own_file(file: str) -> bool:
+    return file.startswith(_OWN)

@@ -1,0 +1,117 @@
+"""How many calls of a function are computed: the first ones; after that an epoch ends early and values stay."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+from tensorflow.python.framework import errors_impl
+
+from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+
+_RETRACES = 50
+_STOP = signal.SIGUSR1  # how another thread stops the program, which may wait for that thread
+_EPOCHS = 100  # of a function that are begun; later ones are empty
+_MOST_SKIPPED = 10_000  # a program that still goes on may wait for other values
+
+
+class Stopped(BaseException):
+    """End the user's program: nothing new is to be expected of it."""
+
+
+class CallLimit:
+    """Tell which calls are computed, so that a program of many alike steps comes to its end soon."""
+
+    def __init__(self, most: int, recorder: Recorder, lines: SourceLines) -> None:
+        self._most = most
+        self._most_traces = max(_RETRACES, most)
+        self._recorder = recorder
+        self._lines = lines
+        self._computed: Counter[tuple[str, Hashable]] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._traces: Counter[str] = Counter()
+        self._iterators: dict[str, set[Hashable]] = {}
+        self.has_stopped = False
+        signal.signal(_STOP, self._stop_here)
+
+    @property
+    def has_ended_input(self) -> bool:
+        """Return whether a function was told that its input has come to an end."""
+        return bool(self._iterators)
+
+    def is_new(self, name: str) -> None:
+        """Count a placement of `name`; stop a program that has it placed anew at each call."""
+        self._traces[name] += 1
+        if self._traces[name] > self._most_traces:
+            times = f"{self._most_traces} times, each time with another signature or other devices"
+            self._stop(f"{name} was placed {times}")
+
+    def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:
+        """Return whether a call of `name` is to be computed; otherwise its latest values stand for its own.
+
+        Calls count by `signature`. `iterator` identifies the iterator that it takes an element from, None if none:
+        after the last call that is computed, each iterator gives one element more, so that no epoch is empty, and then
+        comes to its end: `errors_impl.OutOfRangeError` is raised.
+        """
+        self._computed[name, signature] += 1
+        if self._most < 0 or self._computed[name, signature] <= self._most:
+            return True
+        self._skipped[name] += 1
+        if iterator is None:
+            return self._skipped[name] > _MOST_SKIPPED
+        begun = self._iterators.setdefault(name, set())
+        if iterator in begun or len(begun) >= _EPOCHS:
+            self._end_input(name)
+        begun.add(iterator)
+        return True
+
+    def count_run(self, name: str) -> None:
+        """Count a run of a session that placed nothing new; stop the program after the last one that is allowed."""
+        self._computed[name, None] += 1
+        if 0 <= self._most < self._computed[name, None]:
+            self._stop(f"{name} was called {self._most} times and nothing new was placed")
+
+    def forget_runs(self, name: str) -> None:
+        """Begin to count anew: something was placed."""
+        self._computed[name, None] = 0
+
+    def report(self) -> None:
+        """Remark how many calls were not computed."""
+        for name, times in self._skipped.items():
+            if name not in self._iterators:
+                computed = sum(count for (each, _), count in self._computed.items() if each == name) - times
+                self._recorder.remark(
+                    f"{name} was computed {computed} times; {times} later calls returned the latest values "
+                    "(--calls all computes every one)."
+                )
+
+    def _end_input(self, name: str) -> None:
+        self._recorder.remark(
+            f"The input of {name} was ended early at {self._lines.here()}: it was called {self._most} times "
+            "(--calls all reads it to its end)."
+        )
+        warnings.filterwarnings("ignore", message=r"\s*Your input ran out of data")  # Keras blames the dataset
+        raise_as_theirs(errors_impl.OutOfRangeError(None, None, "End of sequence"))
+
+    def _stop(self, why: str) -> None:
+        self.has_stopped = True
+        at = self._lines.here()
+        self._recorder.remark(f"The program was stopped at {at or 'an unknown line'}: {why}.")
+        if threading.current_thread() is threading.main_thread():
+            raise Stopped(why)
+        signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
+        raise SystemExit  # ends this thread without a word
+
+    def _stop_here(self, number: int, frame: Any) -> None:
+        """Stop the program on its main thread; a signal that comes from elsewhere does what it does without us."""
+        if self.has_stopped:
+            raise Stopped
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

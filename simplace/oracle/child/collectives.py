@@ -1,0 +1,144 @@
+"""Collective ops of a function replaced by ops of one device: all their members are in the function.
+
+The members of a collective are the nodes with one group key and one instance key (tensorflow/core/kernels/
+collective_ops.cc), or with one shared name (core/kernels/nccl_ops.cc).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tensorflow.core.framework import attr_value_pb2, function_pb2, node_def_pb2
+from tensorflow.python.framework import dtypes, tensor_util
+
+_REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
+_GATHER = ("CollectiveGatherV2", "CollectiveGather")
+_PAIRWISE = {"Max": "Maximum", "Min": "Minimum", "Mul": "Mul", "max": "Maximum", "min": "Minimum", "prod": "Mul"}
+
+
+def replace_collectives(definition: function_pb2.FunctionDef) -> None:
+    """Replace every collective whose members are all in the function; others stay as they are."""
+    nodes = {node.name: node for node in definition.node_def}
+    renamed: dict[str, str] = {}
+    for members in _list_collectives(nodes):
+        made = _gathered(members) if members[0].op in _GATHER else _reduced(members)
+        definition.node_def.extend(made)
+        result = f"{made[-1].name}:{_output(made[-1].op)}:0"
+        for member in members:
+            renamed[f"{member.name}:data:0"] = result
+            _turn_into_no_op(member)
+    if renamed:
+        _redirect(definition, renamed)
+
+
+def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
+    """List the members of each collective.
+
+    Each replica may get the instance key as an argument of its own, so that only the values tell who belongs together:
+    replicas are traced alike, so the first of one device goes with the first of every other, and so on.
+    """
+    groups: dict[Any, dict[tuple[str, int], list[Any]]] = {}
+    count: Counter[Any] = Counter()
+    for node in nodes.values():
+        if node.op in _REDUCE or node.op in _GATHER:
+            key = (node.op, node.attr["T"].type, node.attr["merge_op"].s, node.attr["final_op"].s, *_key(node, nodes))
+            place = (node.device, count[key, node.device])
+            count[key, node.device] += 1
+            groups.setdefault(key, {}).setdefault(place, []).append(node)
+    found: dict[Any, list[Any]] = {}
+    for key, places in groups.items():
+        for (_, number), members in places.items():
+            found.setdefault((key, number), []).extend(members)
+    return list(found.values())
+
+
+def _key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what all members of a node's collective have in common, and most others have not."""
+    if node.op == "NcclAllReduce":
+        return (node.attr["shared_name"].s,)
+    if node.op in ("CollectiveReduce", "CollectiveGather"):
+        return node.attr["group_key"].i, node.attr["instance_key"].i
+    return (_source(node.input[2], nodes),)
+
+
+def _source(name: str, nodes: Mapping[str, Any]) -> Any:
+    """Follow a key to where it comes from: a constant's value, or the name of an output."""
+    node = nodes.get(name.partition(":")[0])
+    while node is not None and node.op == "Identity":
+        name = node.input[0]
+        node = nodes.get(name.partition(":")[0])
+    return node.attr["value"].tensor.SerializeToString() if node is not None and node.op == "Const" else name
+
+
+def _reduced(members: Sequence[Any]) -> list[Any]:
+    first = members[0]
+    merge = (first.attr["merge_op"].s or first.attr["reduction"].s).decode()
+    inputs = [member.input[0] for member in members]
+    made = [_sum(first, inputs)] if merge in ("Add", "sum") else _pairwise(first, inputs, _PAIRWISE[merge])
+    if first.attr["final_op"].s == b"Div":
+        made += _divided(first, f"{made[-1].name}:{_output(made[-1].op)}:0", len(members))
+    return made
+
+
+def _sum(first: Any, inputs: Sequence[str]) -> Any:
+    return _node(f"{first.name}_sum", "AddN", inputs, T=first.attr["T"], N=attr_value_pb2.AttrValue(i=len(inputs)))
+
+
+def _pairwise(first: Any, inputs: Sequence[str], op: str) -> list[Any]:
+    made: list[Any] = []
+    so_far = inputs[0]
+    for i, other in enumerate(inputs[1:]):
+        made.append(_node(f"{first.name}_{op}_{i}", op, (so_far, other), T=first.attr["T"]))
+        so_far = f"{made[-1].name}:z:0"
+    return made or [_sum(first, inputs)]
+
+
+def _divided(first: Any, total: str, count: int) -> list[Any]:
+    dtype = first.attr["T"]
+    const = _node(f"{first.name}_count", "Const", (), dtype=dtype, value=_scalar(count, dtype.type))
+    return [const, _node(f"{first.name}_mean", "RealDiv", (total, f"{const.name}:output:0"), T=dtype)]
+
+
+def _gathered(members: Sequence[Any]) -> list[Any]:
+    first, int32 = members[0], attr_value_pb2.AttrValue(type=dtypes.int32.as_datatype_enum)
+    axis = _node(f"{first.name}_axis", "Const", (), dtype=int32, value=_scalar(0, int32.type))
+    inputs = [*(member.input[0] for member in members), f"{axis.name}:output:0"]
+    count = attr_value_pb2.AttrValue(i=len(members))
+    return [axis, _node(f"{first.name}_concat", "ConcatV2", inputs, T=first.attr["T"], N=count, Tidx=int32)]
+
+
+def _scalar(value: int, dtype: int) -> Any:
+    return attr_value_pb2.AttrValue(tensor=tensor_util.make_tensor_proto(value, dtypes.as_dtype(dtype), ()))
+
+
+def _node(name: str, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
+    made = node_def_pb2.NodeDef(name=name, op=op, input=inputs)
+    for key, value in attrs.items():
+        made.attr[key].CopyFrom(value)
+    return made
+
+
+def _output(op: str) -> str:
+    return {"AddN": "sum", "ConcatV2": "output"}.get(op, "z")
+
+
+def _turn_into_no_op(node: Any) -> None:
+    """Keep the node's name, which control edges may end in; it waits for what it was to take."""
+    waits = [
+        *(f"^{name.partition(':')[0]}" for name in node.input if ":" in name),
+        *(n for n in node.input if n[0] == "^"),
+    ]
+    node.op = "NoOp"
+    del node.input[:]
+    node.input.extend(dict.fromkeys(waits))
+    node.attr.clear()
+
+
+def _redirect(definition: function_pb2.FunctionDef, renamed: Mapping[str, str]) -> None:
+    for node in definition.node_def:
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+    for key, name in definition.ret.items():
+        definition.ret[key] = renamed.get(name, name)

@@ -1,0 +1,207 @@
+"""TensorFlow made to believe in a machine: its GPUs by the plugin, its CPUs by configuration.
+
+TensorFlow's pluggable devices can't be split or hidden by configuration, so those settings of a program are turned
+into the number of GPUs that the plugin shows (tensorflow/core/common_runtime/pluggable_device/).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.framework import load_library
+
+from simplace.kernels.table_file import version_key
+from simplace.machine.machine import GIB, Machine
+from simplace.oracle.child.boundary import theirs
+
+_REFUSAL = "an emulated GPU computes nothing"  # as plugin.c has it
+HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
+_COUNT, _MEMORY = "SIMPLACE_GPU_COUNT", "SIMPLACE_GPU_MEMORY"
+# Pluggable devices have options of their own since TensorFlow 2.18, and name the type of what they list since 2.19.
+_VERSION = version_key(tf.version.VERSION)
+_OPTIONS_FIELD = "pluggable_device_options" if _VERSION >= (2, 18) else "gpu_options"
+_LISTED = "GPU:{}" if _VERSION >= (2, 19) else "{}"
+_COMPUTE_OPTIONS = f"_compute_{_OPTIONS_FIELD}"
+
+
+def computes_nothing(error: Any) -> bool:
+    """Return whether an error is an emulated GPU's refusal to start a kernel, or comes of it."""
+    return error is not None and _REFUSAL in str(error)
+
+
+def prepare(machine: Machine, plugin: str) -> None:
+    """Load the plugin and configure devices and logging, before TensorFlow's context exists."""
+    os.environ[_COUNT] = str(machine.gpus)
+    os.environ[_MEMORY] = str(machine.gpu_memory)
+    if plugin:
+        load_library.load_pluggable_device_library(plugin)
+        _split_gpus_by_count(machine)
+    _configure_when_listed(machine)
+    _keep_logging()
+
+
+def fix_soft_placement(wanted: bool | None) -> None:
+    """Turn soft placement on or off for functions whatever the program says about it; None leaves it to the program."""
+    if wanted is None:
+        return
+    setting = context.Context.soft_device_placement
+    set_soft_placement = setting.fset
+    for_each_context(lambda each: set_soft_placement(each, wanted))
+    context.Context.soft_device_placement = property(setting.fget, lambda _, enable: None)
+
+
+def for_each_context(act: Callable[[Any], None]) -> None:
+    """Call `act` with TensorFlow's context now, and with each one that a program makes to take its place."""
+    act(context.context())
+    make = theirs(context.Context.__init__)
+
+    def make_and_act(made: Any, *args: Any, **kwargs: Any) -> None:
+        make(made, *args, **kwargs)
+        act(made)
+
+    context.Context.__init__ = make_and_act
+
+
+def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[int]]:
+    """Copy a session's configuration with logging on and with the machine's devices; give each GPU's memory too."""
+    copy = config_pb2.ConfigProto()
+    copy.CopyFrom(config)
+    copy.log_device_placement = True
+    if "CPU" not in copy.device_count and machine.cpus > 1:
+        copy.device_count["CPU"] = machine.cpus
+    if not plugin:
+        return copy, []
+    options = copy.gpu_options
+    chosen = _numbers(options.visible_device_list)
+    physical = _visible_gpus(machine) if chosen is None else chosen
+    splits = [[mebibytes << 20 for mebibytes in each.memory_limit_mb] for each in options.experimental.virtual_devices]
+    memory = _logical_memory(splits or [list(machine.split_of(gpu)) for gpu in physical], len(physical), machine)
+    if "GPU" in copy.device_count:
+        memory = memory[: copy.device_count["GPU"]]
+    _show(len(memory))
+    copy.device_count["GPU"] = len(memory)
+    _list_gpus(getattr(copy, _OPTIONS_FIELD), memory)
+    return copy, memory
+
+
+def of_context(machine: Machine) -> list[dict[str, str]]:
+    """Describe the devices of TensorFlow's context, which is made if need be."""
+    theirs(context.ensure_initialized)()
+    names = list(context.context().devices())
+    own = names[0].partition("/device:")[0] + "/"
+    memory = _context_memory(context.context(), machine)
+    return [*described([name for name in names if name.startswith(own)], memory),
+            *remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
+
+
+def remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
+    """Describe devices of other tasks, whose GPUs are whole."""
+    return described(names, [machine.gpu_memory] * len(names))
+
+
+def described(names: list[str], memory: list[int]) -> list[dict[str, str]]:
+    """Describe devices by full name, type and the hardware that is behind them; `memory` is that of GPU:0, GPU:1 ..."""
+    return [_described(name, memory) for name in names]
+
+
+def _described(name: str, memory: list[int]) -> dict[str, str]:
+    kind, number = name.rsplit(":", 2)[-2:]
+    hardware = f"emulated, {memory[int(number)] / GIB:g} GiB" if kind == "GPU" else ""
+    return {"name": name, "type": kind, "description": hardware}
+
+
+def _configure_when_listed(machine: Machine) -> None:
+    """Configure the machine when TensorFlow first lists its devices: until then a program may hide some.
+
+    That is what setting CUDA_VISIBLE_DEVICES does, from the top of a script.
+    """
+    initialize = theirs(context.Context._initialize_physical_devices)
+
+    def initialize_configured(self: Any, reinitialize: bool = False) -> Any:
+        if hasattr(self, "_simplace_listed") and not reinitialize:
+            return
+        self._simplace_listed = True
+        visible = _visible_gpus(machine)
+        _show(len(visible))
+        initialize(self, True)  # loading the plugin has listed them once
+        _configure(self, machine, visible)
+
+    context.Context._initialize_physical_devices = initialize_configured
+
+
+def _configure(self: Any, machine: Machine, visible: list[int]) -> None:
+    if machine.cpus > 1:
+        cpu = self.list_physical_devices("CPU")[0]
+        self.set_logical_device_configuration(cpu, [context.LogicalDeviceConfiguration()] * machine.cpus)
+    gpus = dict(zip(visible, self.list_physical_devices("GPU"), strict=False))
+    for number, gpu in gpus.items():
+        if limits := machine.split_of(number):
+            parts = [context.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
+            self.set_logical_device_configuration(gpu, parts)
+    if machine.visible is not None:
+        self.set_visible_devices([gpus[number] for number in machine.visible if number in gpus], "GPU")
+
+
+def _keep_logging() -> None:
+    """Log placements, whatever the program's own `set_log_device_placement` says."""
+    setting = context.Context.log_device_placement
+    set_logging = setting.fset
+    for_each_context(lambda each: set_logging(each, True))
+    context.Context.log_device_placement = setting.setter(lambda self, enable: None)
+
+
+def _split_gpus_by_count(machine: Machine) -> None:
+    """Turn the context's visible and logical GPUs into as many whole GPUs of the plugin."""
+    compute = theirs(getattr(context.Context, _COMPUTE_OPTIONS))
+
+    def compute_counted(self: Any) -> Any:
+        options = compute(self)
+        memory = _context_memory(self, machine)
+        _show(len(memory))
+        _list_gpus(options, memory)
+        return options
+
+    setattr(context.Context, _COMPUTE_OPTIONS, compute_counted)
+
+
+def _context_memory(self: Any, machine: Machine) -> list[int]:
+    visible = [gpu for gpu in self.list_physical_devices("GPU") if gpu in self._visible_device_list]
+    splits = [[part.memory_limit << 20 for part in self._virtual_device_map.get(gpu) or ()] for gpu in visible]
+    return _logical_memory(splits, len(visible), machine)
+
+
+def _logical_memory(splits: list[list[int]], gpus: int, machine: Machine) -> list[int]:
+    """Give the memory of each logical GPU; a GPU without a split is whole."""
+    given = splits[:gpus] + [[]] * (gpus - len(splits))
+    return [limit for split in given for limit in split or [machine.gpu_memory]]
+
+
+def _list_gpus(options: Any, memory: list[int]) -> None:
+    """Write into the options of pluggable devices that all of them are visible, whole."""
+    options.visible_device_list = ",".join(map(_LISTED.format, range(len(memory))))
+    del options.experimental.virtual_devices[:]
+
+
+def _show(gpus: int) -> None:
+    os.environ[_COUNT] = str(gpus)
+
+
+def _visible_gpus(machine: Machine) -> list[int]:
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES", HIDDEN)
+    if setting == HIDDEN:
+        return list(range(machine.gpus))
+    chosen = []
+    for number in setting.split(","):  # CUDA stops at the first entry that names no device
+        if not number.strip().isdigit() or int(number) >= machine.gpus:
+            break
+        chosen.append(int(number))
+    return chosen
+
+
+def _numbers(text: str) -> list[int] | None:
+    return [int(part) for part in text.split(",")] if text else None

@@ -1,0 +1,124 @@
+"""Eager execution with emulated GPUs: compute on the CPU, and leave the result where TensorFlow would have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import core
+from tensorflow.python.framework import dtypes, tensor_shape, tensor_spec, versions
+
+from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.boundary import raise_as_theirs, theirs
+from simplace.oracle.child.devices import computes_nothing
+from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
+from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.tensors import (
+    full_optional,
+    host,
+    is_gpu_variable,
+    is_variable,
+    made_up,
+    to_device,
+)
+
+# TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
+_NO_PEERS = versions.VERSION.startswith("2.17.")
+
+
+class EagerExecution:
+    """Stand between Python and TensorFlow's eager runtime."""
+
+    def __init__(self, calls: FunctionCalls, emulate: bool) -> None:
+        self.ops = 0
+        self._calls = calls
+        self._emulate = emulate
+        self._fast = theirs(pywrap_tfe.TFE_Py_FastPathExecute)
+        self._execute = theirs(pywrap_tfe.TFE_Py_Execute)
+        self._execute_cancelable = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
+
+    def watch(self) -> None:
+        """Take all eager ops and calls from now on."""
+        pywrap_tfe.TFE_Py_FastPathExecute = self._run_fast
+        pywrap_tfe.TFE_Py_Execute = self._run
+        pywrap_tfe.TFE_Py_ExecuteCancelable = self._run_cancelable
+
+    def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
+        if self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS):
+            raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
+        self.ops += 1
+        return self._fast(ctx, op, name, *args)
+
+    def _run(self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None) -> Any:
+            if cancellation is not None:
+                return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
+            return self._execute(handle, device, op, inputs, attrs, outputs)
+
+        return self._dispatch(device, op, inputs, attrs, run)
+
+    def _run_cancelable(
+        self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
+    ) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation) -> Any:
+            return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
+
+        return self._dispatch(device, op, inputs, attrs, run)
+
+    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
+        op = op.decode() if isinstance(op, bytes) else op
+        if op.startswith("__") or kernel_types.signature(op) is None:
+            return self._calls.run(op, inputs, device or "", run)
+        self.ops += 1
+        if self._emulate and kernel_types.is_harmless(op) and _NO_PEERS:
+            return run(device, [_through_host(tensor) for tensor in inputs])
+        if not self._emulate or kernel_types.is_harmless(op):
+            return run()
+        if kernel_types.handles_objects(op):
+            return self._run_on_objects(op, inputs, attrs, run)
+        handles = [tensor for tensor in inputs if getattr(tensor, "dtype", None) == dtypes.resource]
+        if any(is_gpu_variable(tensor) for tensor in handles):
+            return self._run_on_clones(inputs, run)
+        if any(not is_variable(tensor) for tensor in handles):
+            return self._run_on_objects(op, inputs, attrs, run)
+        chosen = host() if handles else eager_device.choose(_kernel_types(op, attrs or ()), device or "")
+        if "/device:GPU:" not in chosen:
+            return run()
+        return [to_device(result, chosen) for result in run(host(), inputs)]
+
+    def _run_on_objects(self, op: str, inputs: Sequence[Any], attrs: Any, run: Callable[..., Any]) -> Any:
+        """Run an op where TensorFlow wants it, or on the host if it computes on a GPU; make up a dataset's elements."""
+        try:
+            return run()
+        except FAILURES as error:
+            if not computes_nothing(error):
+                raise
+        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+        if "output_types" not in given:
+            return run(host(), inputs)
+        self._calls.remark_made_up_elements()
+        return _element(op, given)
+
+    def _run_on_clones(self, inputs: Sequence[Any], run: Callable[..., Any]) -> Any:
+        """Run an op that works on GPU variables on copies of them in host memory, then write the copies back."""
+        home = next(tensor.device for tensor in inputs if is_gpu_variable(tensor))
+        with lend_to_host(inputs) as lent:
+            results = run(host(), lent)
+        return [to_device(result, home) for result in results]
+
+
+def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
+    return kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
+
+
+def _element(op: str, attrs: dict[str, Any]) -> list[Any]:
+    types, shapes = map(dtypes.as_dtype, attrs["output_types"]), map(tensor_shape.TensorShape, attrs["output_shapes"])
+    specs = [tensor_spec.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
+    if op == "IteratorGetNextAsOptional":
+        return [full_optional(specs)]
+    return [made_up("", spec.dtype, spec.shape) for spec in specs]
+
+
+def _through_host(tensor: Any) -> Any:
+    return to_device(tensor, host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor

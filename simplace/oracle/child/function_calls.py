@@ -1,0 +1,380 @@
+"""Calls of traced functions from eager code: placed by TensorFlow, each new placement a program, then computed."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tensorflow.python.eager import cancellation, core
+from tensorflow.python.framework import dtypes, errors_impl, tensor_shape
+from tensorflow.python.ops import gen_resource_variable_ops
+
+from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.call_limit import CallLimit
+from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
+from simplace.oracle.child.devices import computes_nothing, of_context, remote
+from simplace.oracle.child.functions import Functions, Output, shown_name
+from simplace.oracle.child.partition_graphs import PartitionGraphs
+from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.tensors import (
+    full_optional,
+    host,
+    is_gpu_variable,
+    is_initialized,
+    is_object,
+    made_up,
+    resource_device,
+    task_of,
+    to_device,
+    zeros_on,
+)
+from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
+from simplace.oracle.protocol import Request
+
+Call = Callable[..., Any]
+FAILURES = (core._NotOkStatusException, errors_impl.OpError)  # older versions raise the first
+_CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
+# What ValidateInputTypeAndPlacement of eager/execute.cc says after a function is placed and before it begins.
+_REJECTION = re.compile(
+    r"(Tensors on conflicting devices: )?cannot compute .* as input #|expected \d+ inputs, got"
+    r"|Failed copying input tensor"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Record of what calls have in common that TensorFlow places alike."""
+
+    function: str
+    scope: str
+    soft_placement: bool
+    arg_devices: tuple[str, ...]
+
+    @property
+    def instance(self) -> tuple[str, ...]:
+        """Return what TensorFlow places once, and logs then."""
+        return (self.function, *self.arg_devices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Record of a call: what was placed before it began, whether it began, and its result or error.
+
+    `is_cancelled` tells that it was cancelled as soon as it had been placed, as it was to be.
+    """
+
+    placed: list[PlacementLine]
+    has_begun: bool
+    result: Any
+    error: Any
+    is_cancelled: bool
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether TensorFlow refused to place it.
+
+        A coordinator cancels what waits behind a call that failed, and an argument may be rejected: neither is that.
+        """
+        if self.error is None or self.has_begun or _code(self.error) == errors_impl.CANCELLED:
+            return False
+        return not _REJECTION.match(str(self.error.message))
+
+
+class FunctionClusters(Protocol):
+    """Know the cluster that the program has joined, if it has."""
+
+    @property
+    def are_joined(self) -> bool:
+        """Say whether functions may be placed on other tasks than the program's own."""
+
+    def seen_from(self, device: str) -> list[str]:
+        """List the devices that a device's task sees, its own first; () where there is no cluster."""
+
+
+class FunctionCalls:
+    """Observe the calls of traced functions."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        recorder: Recorder,
+        log: LogFile,
+        limit: CallLimit,
+        cuts: PartitionGraphs,
+        clusters: FunctionClusters,
+        request: Request,
+    ) -> None:
+        self._functions = functions
+        self._recorder = recorder
+        self._log = log
+        self._limit = limit
+        self._cuts = cuts
+        self._clusters = clusters
+        self._turn = threading.RLock()
+        self._machine = request.machine
+        self._narrow = request.options.function
+        self._has_told_devices = False
+        self._emulate = bool(request.plugin)
+        self._placed: dict[tuple[str, ...], list[PlacementLine]] = {}  # by instance
+        self._seen: set[_Kind] = set()
+        self._real: set[_Kind] = set()  # what needs no GPU
+        self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
+        self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
+        self._cpu = CpuFunctions(functions)
+
+    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
+        """Call the function `name`, record its placement if it is new, and hand back its values or made-up ones."""
+        with self._turn if self._clusters.are_joined else nullcontext():  # its tasks log on threads of their own
+            return self._run(name, inputs, scope, call)
+
+    def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
+        arg_devices = tuple(_device_of(tensor, scope or host()) for tensor in inputs)
+        kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
+        signature = (kind, *map(_type_of, inputs))
+        is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
+        if not is_allowed and signature in self._latest:
+            return self._hand_through(name, inputs, self._latest[signature])
+        results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_first(kind, inputs, call)
+        self._latest[signature] = results
+        return results
+
+    def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        """Have a function placed, and then computed: by this very call where it needs no GPU."""
+        if self._is_compiled(kind.function):
+            return self._run_compiled(kind, inputs, call)
+        attempt = self._place(kind, call)
+        if attempt.is_cancelled and not self._computes_on_gpu(kind):
+            self._real.add(kind)
+            attempt = self._attempt(kind, call)
+        return self._values(kind, inputs, attempt)
+
+    def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        if kind in self._on_gpus:
+            return self._compute(kind, inputs)
+        return self._values(kind, inputs, self._place(kind, call))
+
+    def _place(self, kind: _Kind, call: Call) -> _Attempt:
+        """Make TensorFlow place a function; run it only if it is known to need no GPU, or on another task."""
+        is_local = task_of(kind.scope or host()) == task_of(host())
+        if not self._emulate or not is_local or kind in self._real:
+            return self._attempt(kind, call)
+        with self._turn:  # nothing runs that could wait for another thread
+            return self._attempt(kind, call, is_cancelled=True)
+
+    def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
+        """Identify the iterator that a call takes an element from; None where it takes none."""
+        if not self._functions.reads_iterator(name):
+            return None
+        return tuple(tensor._id for tensor in inputs if is_object(tensor))
+
+    def remark_made_up_elements(self) -> None:
+        """Tell that a dataset gave zeros."""
+        self._recorder.remark(
+            "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
+        )
+
+    def _attempt(self, kind: _Kind, call: Call, *, is_cancelled: bool = False) -> _Attempt:
+        """Make the call, or have it cancelled as soon as it is placed, and record what TensorFlow places for it."""
+        start = self._log.end()
+        result, error = _result(_cancelled(call) if is_cancelled else call)
+        is_remote = task_of(kind.scope or host()) != task_of(host())
+        lines = self._log.since(start, every_thread=is_remote)
+        placed, has_begun = _until_executed(kind.function, on_its_thread(kind.function, lines) if is_remote else lines)
+        attempt = _Attempt(placed, has_begun, result, error, is_cancelled and has_begun and error is not None)
+        if placed or attempt.is_refused:
+            self._placed[kind.instance] = placed
+            self._record(kind, placed, error if attempt.is_refused else None, start)
+            self._limit.is_new(shown_name(kind.function))
+        return attempt
+
+    def _computes_on_gpu(self, kind: _Kind) -> bool:
+        """Return whether a node was placed on a GPU that does more there than to hand on, copy or keep tensors."""
+        nodes = (line.node for line in self._placed.get(kind.instance, ()))
+        return any("/device:GPU:" in node.device and not kernel_types.is_harmless(node.op) for node in nodes)
+
+    def _values(self, kind: _Kind, inputs: Sequence[Any], attempt: _Attempt) -> Any:
+        """Return what a call gave, or what the CPU computes where emulated GPUs are why it gave nothing."""
+        self._seen.add(kind)
+        if attempt.error is None:
+            return attempt.result
+        if not attempt.is_cancelled and (attempt.is_refused or not computes_nothing(attempt.error)):
+            raise attempt.error
+        self._on_gpus[kind] = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
+        return self._compute(kind, inputs)
+
+    def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
+        """Compute a function on the CPU, and put its results where TensorFlow placed them."""
+        devices = self._on_gpus[kind]
+        try:
+            results = self._cpu.call(kind.function, inputs)
+        except FAILURES as error:
+            if not lacks_kernel(error):
+                raise
+            self._recorder.remark(
+                f"{shown_name(kind.function)} returned zeros, since no CPU computes it: {explain_lack(error)}"
+            )
+            self._fill_variables(inputs)
+            return self._make_up(kind.function, inputs, devices)
+        names = [f"{arg.name}_RetVal" for arg in self._functions.definition(kind.function).signature.output_arg]
+        placed = zip(results, names, strict=True)
+        moved = [to_device(result, devices.get(name, devices.get("", ""))) for result, name in placed]
+        return self._hand_through(kind.function, inputs, moved)
+
+    def _hand_through(self, name: str, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """Return the results with the resources that a function was given in the place of copies of them."""
+        outputs = self._functions.outputs(name)
+        if not outputs:
+            return list(results)
+        return [
+            inputs[output.handed_through] if output.handed_through is not None and is_object(result) else result
+            for output, result in zip(outputs, results, strict=True)
+        ]
+
+    def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
+        shown = shown_name(kind.function)
+        if self._narrow and shown.split(" ")[0] != self._narrow:
+            return
+        if not self._has_told_devices:  # now, in case the program crashes later
+            self._has_told_devices = True
+            self._recorder.event("devices", devices=of_context(self._machine))
+        graph, names = self._functions.library(kind.function)
+        self._functions.write_notes(names)
+        for inner in names[1:]:
+            if self._is_compiled(inner):
+                self._recorder.remark(
+                    f"{shown_name(inner)} is compiled by XLA: TensorFlow places the call of it as one node; with "
+                    "jit_compile=False (in Keras: model.compile(..., jit_compile=False)) it places every op."
+                )
+        self._recorder.program(
+            graph,
+            name=shown,
+            program_kind="function",
+            function=kind.function,
+            arg_devices=list(kind.arg_devices),
+            scope=kind.scope,
+            soft_placement=kind.soft_placement,
+            functions=names,
+            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            refused=None if error is None else self._recorder.refusal(code_name(_code(error)), error.message),
+            devices=remote(self._clusters.seen_from(kind.scope or host()), self._machine),
+        )
+        self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
+
+    def _fill_variables(self, inputs: Sequence[Any]) -> None:
+        """Give zeros to the variables that a function was to initialize and could not."""
+        for tensor in inputs:
+            if is_gpu_variable(tensor) and not is_initialized(tensor):
+                described = tensor._handle_data.shape_and_type[0]
+                dtype, shape = dtypes.as_dtype(described.dtype), tensor_shape.TensorShape(described.shape)
+                gen_resource_variable_ops.assign_variable_op(tensor, zeros_on(tensor.device, dtype, shape))
+
+    def _is_compiled(self, name: str) -> bool:
+        return bool(self._functions.definition(name).attr["_XlaMustCompile"].b)
+
+    def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        self._remark_compiled(kind.function)
+        self._seen.add(kind)
+        home = eager_device.choose(eager_device.EVERY_TYPE, kind.scope)
+        if "/device:GPU:" not in home:
+            self._real.add(kind)
+            return call()
+        self._on_gpus[kind] = {"": home}  # all of it
+        return self._compute(kind, inputs)
+
+    def _remark_compiled(self, name: str) -> None:
+        self._recorder.remark(
+            f"{shown_name(name)} has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it."
+        )
+
+    def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
+        results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]
+        outputs = self._functions.outputs_of_call(name, inputs)
+        made = zip(results, outputs, strict=True)
+        return [self._value(name, output, inputs, devices.get(result, devices.get("", ""))) for result, output in made]
+
+    def _value(self, name: str, output: Output, inputs: Sequence[Any], device: str) -> Any:
+        if output.handed_through is not None:
+            return inputs[output.handed_through]
+        if output.dtype == dtypes.resource:
+            message = f"{shown_name(name)} returns a resource, which emulated GPUs can't make up"
+            self._recorder.remark(message + ".")
+            raise_as_theirs(errors_impl.UnimplementedError(None, None, message))
+        if output.optional is not None:
+            return full_optional(output.optional)
+        return made_up(device, output.dtype, output.shape)
+
+
+def _type_of(tensor: Any) -> Any:
+    shape = getattr(tensor, "shape", None)
+    return None if shape is None or shape.rank is None else (tensor.dtype, tuple(shape.as_list()))
+
+
+def _result(call: Call) -> tuple[Any, Any]:
+    try:
+        return call(), None
+    except FAILURES as error:
+        return None, error
+
+
+def code_name(code: int) -> str:
+    """Name a status code.
+
+    >>> code_name(3)
+    'INVALID_ARGUMENT'
+    """
+    return str(_CODES.get(code, code))
+
+
+def _cancelled(call: Call) -> Call:
+    """Make the call one that is cancelled before it begins: the function is placed, and nothing of it runs."""
+    manager = cancellation.CancellationManager()
+    manager.start_cancel()
+
+    def run() -> Any:
+        return call(cancellation=manager._impl)
+
+    return run
+
+
+def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """Keep the lines of the one thread that executes the function, or else of the first one that places something."""
+    found = list(lines)
+    threads = [line.thread for line in found if isinstance(line, Executed) and line.op == name]
+    threads += [line.thread for line in found if isinstance(line, PlacementLine)]
+    return (line for line in found if line.thread == threads[0])
+
+
+def _device_of(tensor: Any, target: str) -> str:
+    """Name the device of an input as the task of the call's device `target` sees it.
+
+    What the program's own task hands to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
+    """
+    is_resource = getattr(tensor, "dtype", None) == dtypes.resource
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or host()
+    home = task_of(target)
+    if task_of(where) != home and task_of(where) != task_of(host()):
+        return where
+    is_copied = task_of(where) != home and not is_resource
+    if is_copied or getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
+        return f"{home}/device:CPU:0"
+    return where
+
+
+def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[PlacementLine], bool]:
+    """Take the placement lines before the function's own "Executing" line, and say whether that line came."""
+    placed: list[PlacementLine] = []
+    for line in lines:
+        if isinstance(line, Executed) and line.op == name:
+            return placed, True
+        if isinstance(line, PlacementLine) and not line.verbose:
+            placed.append(line)
+    return placed, False
+
+
+def _code(error: Any) -> int:
+    return int(error.error_code if isinstance(error, errors_impl.OpError) else error.code)

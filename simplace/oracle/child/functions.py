@@ -1,0 +1,220 @@
+"""The library functions that a traced call needs: their definitions, and notes on what made their nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import function_pb2, graph_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.framework import versions
+
+from simplace.graph.op_kinds import WHILES, is_while
+from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.output_shapes import infer_output_shapes
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+
+_HANDS_ON = WHILES | {"Identity"}
+_GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Describe an output of a function: what is needed to make one up.
+
+    `handed_through` is the number of the input that it is, if it is one. `optional` is the structure inside, if it is
+    a `tf.experimental.Optional`.
+    """
+
+    dtype: Any
+    shape: Any
+    handed_through: int | None
+    optional: Any
+
+
+class Functions:
+    """Keep the graph of every traced function until its notes are written."""
+
+    def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._lines = lines
+        self._graphs: dict[str, Any] = {}
+        self._outputs: dict[str, tuple[Output, ...]] = {}
+        self._definitions: dict[str, function_pb2.FunctionDef] = {}
+        self._readers: dict[str, bool] = {}
+        self._of_calls: dict[tuple[str, ...], tuple[Output, ...]] = {}
+
+    def watch(self) -> None:
+        """Note the graph of each function that is made from now on."""
+        make = theirs(atomic_function.from_func_graph)
+
+        def make_noted(name: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+            made = make(name, graph, *args, **kwargs)
+            self._graphs[made.name.decode()] = graph
+            return made
+
+        atomic_function.from_func_graph = make_noted
+
+    def exists(self, name: str) -> bool:
+        """Return whether TensorFlow's context has a function of this name."""
+        return bool(context.context().has_function(name))
+
+    def definition(self, name: str) -> function_pb2.FunctionDef:
+        """Fetch a function of TensorFlow's context, once."""
+        known = self._definitions.get(name)
+        if known is None:
+            known = self._definitions[name] = context.context().get_function_def(name)
+        return known
+
+    def library(self, name: str) -> tuple[bytes, list[str]]:
+        """Collect the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
+        graph = graph_pb2.GraphDef()
+        graph.versions.producer = versions.GRAPH_DEF_VERSION
+        names = self.reached(name)
+        graph.library.function.extend(self.definition(reached) for reached in names)
+        return graph.SerializeToString(), names
+
+    def reads_iterator(self, name: str) -> bool:
+        """Say whether a call of `name` takes an element from an iterator."""
+        known = self._readers.get(name)
+        if known is None:
+            nodes = (node for reached in self.reached(name) for node in self.definition(reached).node_def)
+            known = self._readers[name] = any(node.op.startswith("IteratorGetNext") for node in nodes)
+        return known
+
+    def reached(self, name: str) -> list[str]:
+        """List the functions that `name` calls at any depth, itself first."""
+        seen = {name: None}
+        names = [name]
+        for reached in names:  # grows while it is walked
+            called = dict.fromkeys(_called(self.definition(reached).node_def))
+            names.extend(new for new in called if new not in seen)
+            seen.update(called)
+        return names
+
+    def outputs(self, name: str) -> tuple[Output, ...]:
+        """Describe each output of a function."""
+        self._remember_outputs(name)
+        return self._outputs.get(name, ())
+
+    def outputs_of_call(self, name: str, inputs: Sequence[Any]) -> tuple[Output, ...]:
+        """Describe each output of a call, as far as the shapes of its inputs tell it."""
+        outputs = self.outputs(name)
+        if all(output.shape.is_fully_defined() or output.handed_through is not None for output in outputs):
+            return outputs
+        key = (name, *(str(tensor.shape) for tensor in inputs))
+        known = self._of_calls.get(key)
+        if known is None:
+            known = self._of_calls[key] = tuple(self._inferred(name, inputs, outputs))
+        return known
+
+    def _inferred(self, name: str, inputs: Sequence[Any], outputs: Sequence[Output]) -> Iterator[Output]:
+        library = [self.definition(reached) for reached in self.reached(name)[1:]]
+        traced = [output.shape for output in outputs]
+        shapes = infer_output_shapes(self.definition(name), inputs, library, traced)
+        yield from (replace(output, shape=shape) for output, shape in zip(outputs, shapes, strict=True))
+
+    def write_notes(self, names: Iterable[str]) -> None:
+        """Write the notes of functions that have none yet, then let go of their graphs."""
+        for name in names:
+            self._remember_outputs(name)
+            graph = self._graphs.pop(name, None)
+            if graph is not None and self._recorder.wants_notes(name):
+                self._recorder.notes(name, {**notes_of(graph, self._lines), **self._ends(name, graph)})
+
+    def _remember_outputs(self, name: str) -> None:
+        graph = self._graphs.get(name)
+        if graph is None or name in self._outputs:
+            return
+        places = {tensor.name: place for place, tensor in enumerate(graph.inputs)}
+        optionals = _optionals(graph)
+        self._outputs[name] = tuple(
+            Output(out.dtype, out.shape, places.get(_origin(out).name), optionals.get(out.name))
+            for out in graph.outputs
+        )
+
+    def _ends(self, name: str, graph: Any) -> dict[str, Any]:
+        """Note the arguments and results under the names that TensorFlow gives them in the function."""
+        signature = self.definition(name).signature
+        notes = {}
+        variables = _captured_variables(graph)
+        for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
+            notes[arg.name] = [*_note(tensor.op, self._lines), variables.get(tensor.name, "")]
+        for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
+            notes[f"{arg.name}_RetVal"] = _note(tensor.op, self._lines)
+        return notes
+
+
+def notes_of(graph: Any, lines: SourceLines) -> dict[str, Any]:
+    """Note the user's line, the line of the device scope and the output shapes of each op of a graph."""
+    return {op.name: _note(op, lines) for op in graph.get_operations()}
+
+
+def shown_name(name: str) -> str:
+    """Give a function the name its author knows.
+
+    >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
+    ['step', 'f_2 (forward)', 'f (backward)']
+    """
+    part = ""
+    while found := _GENERATED.match(name):
+        part, name = found[1], found[2]
+    return f"{name} ({part})" if part in ("forward", "backward") else name
+
+
+def zeros(dtype: Any, shape: Any) -> Any:
+    """Make a value of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
+    dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
+    if dtype.name == "string":
+        return np.full(dims, b"", dtype=object)
+    return np.zeros(dims, dtype.as_numpy_dtype)
+
+
+def _origin(tensor: Any) -> Any:
+    """Follow a tensor back through the ops that hand it on unchanged."""
+    while tensor.op.type in _HANDS_ON:
+        tensor = tensor.op.inputs[tensor.value_index if is_while(tensor.op.type) else 0]
+    return tensor
+
+
+def _optionals(graph: Any) -> dict[str, Any]:
+    """Find the structured outputs that are Optionals: the name of each one's variant, and its element's structure."""
+    outputs = tf.nest.flatten(getattr(graph, "structured_outputs", None))
+    found = [output for output in outputs if isinstance(output, tf.experimental.Optional)]
+    flat = [tf.nest.flatten(output, expand_composites=True)[0] for output in found]
+    names = {id(tensor): tensor.name for tensor in graph.outputs}
+    return {names.get(id(variant), variant.name): each.element_spec for variant, each in zip(flat, found, strict=True)}
+
+
+def _captured_variables(graph: Any) -> dict[str, str]:
+    """Map the placeholder of each captured variable to the variable's name."""
+    names = {id(variable.handle): variable.name.partition(":")[0] for variable in graph.variables}
+    return {inner.name: names[id(outer)] for outer, inner in graph.captures if id(outer) in names}
+
+
+def _note(op: Any, lines: SourceLines) -> list[Any]:
+    return [lines.of_op(op), lines.of_device(op), [_sizes(out.shape) for out in op.outputs]]
+
+
+def _sizes(shape: Any) -> list[int] | None:
+    """List the sizes of a shape, -1 for an unknown one; iterated, TensorFlow 1's rules would give `Dimension`s."""
+    return None if shape.rank is None else [-1 if size is None else size for size in shape.as_list()]
+
+
+def _called(nodes: Iterable[Any]) -> Iterator[str]:
+    exists = context.context().has_function
+    for node in nodes:
+        if exists(node.op):
+            yield node.op
+        for value in node.attr.values():
+            kind = value.WhichOneof("value")
+            if kind == "func":
+                yield value.func.name
+            elif kind == "list":
+                yield from (func.name for func in value.list.func)

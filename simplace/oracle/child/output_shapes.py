@@ -1,0 +1,57 @@
+"""The shapes that a call's outputs would have, from those of its inputs, by TensorFlow's own shape functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import dtypes, function_def_to_graph, tensor_shape
+
+
+def infer_output_shapes(
+    definition: Any, inputs: Sequence[Any], library: Iterable[Any], traced: Sequence[Any]
+) -> list[Any]:
+    """Infer the shape of each output of a function, known as `traced` so far; `library` has the functions it calls.
+
+    A first size that stays unknown is that of the first input that the function takes with any number of rows.
+    """
+    graph, names = function_def_to_graph.function_def_to_graph_def(definition)
+    graph.library.function.extend(library)
+    rows = [_describe(node, tensor) for node, tensor in zip(graph.node, inputs, strict=False)]
+    ends = [names[definition.ret[arg.name]] for arg in definition.signature.output_arg]
+    with tf.Graph().as_default():
+        made = tf.graph_util.import_graph_def(graph, name="", return_elements=ends)
+    batch = next((each for each in rows if each is not None), None)
+    return [_with_rows(_merged(before, tensor.shape), batch) for before, tensor in zip(traced, made, strict=True)]
+
+
+def _describe(node: Any, tensor: Any) -> int | None:
+    """Give a placeholder the shape of a call's input; return the rows of one that the function takes any number of."""
+    if tensor.dtype == dtypes.resource:
+        _describe_resource(node, getattr(tensor, "_handle_data", None))
+        return None
+    traced = tensor_shape.TensorShape(node.attr["shape"].shape)
+    node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+    is_open = traced.rank is None or (traced.rank > 0 and traced.as_list()[0] is None)
+    return int(tensor.shape[0]) if is_open and tensor.shape.rank else None
+
+
+def _describe_resource(node: Any, data: Any) -> None:
+    """Make a variable of a placeholder: its op alone tells a shape function what a handle stands for."""
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return
+    node.op = "VarHandleOp"
+    node.attr.clear()
+    node.attr["dtype"].type = data.shape_and_type[0].dtype
+    node.attr["shape"].shape.CopyFrom(data.shape_and_type[0].shape)
+
+
+def _merged(traced: Any, inferred: Any) -> Any:
+    return traced.merge_with(inferred) if traced.is_compatible_with(inferred) else traced
+
+
+def _with_rows(shape: Any, rows: int | None) -> Any:
+    if rows is None or not shape.rank or shape.as_list()[0] is not None:
+        return shape
+    return tensor_shape.TensorShape([rows, *shape.as_list()[1:]])

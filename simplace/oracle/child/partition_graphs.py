@@ -1,0 +1,105 @@
+"""The graphs that TensorFlow cuts a placed graph into, as `graph_partition.cc` writes them to files when asked to.
+
+With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after the cut, before anything
+optimises it, and logs the name of each file after the line that ends the cut (util/dump_graph.cc). Grappler would
+change the graph between placement and cut, so a run that collects these graphs turns it off. A master cuts a session's
+graph by task, and each worker its part by device, all of them in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tensorflow.python.eager import context
+
+from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.devices import for_each_context
+from simplace.oracle.child.recorder import LogFile, Recorder, logged_thread
+
+Run = dict[str, Any]  # the fields of a `SessionRun`
+
+_WITHOUT_GRAPPLER = "disable_meta_optimizer"
+_CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
+_DUMPED = re.compile(r"[\w./-]*\bdump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
+_PLACE = re.compile(r"/partition_(?P<name>[^/]+?)_\d+(?:_\d+)?\.\w+$")  # then an address, and how often it was so
+_THREAD = re.compile(r"^[IWEF]\d{4} \S+ +(?P<thread>\d+) ")
+
+
+class PartitionGraphs:
+    """Find the subgraphs of the graph that a call or a session's run has just placed and cut."""
+
+    def __init__(self, recorder: Recorder, log: LogFile, wanted: bool) -> None:
+        self._recorder = recorder
+        self._log = log
+        self._wanted = wanted
+
+    def prepare(self) -> None:
+        """Turn Grappler off for functions, whatever the program says, if subgraphs are wanted at all."""
+        if not self._wanted:
+            return
+        set_options = theirs(context.Context.set_optimizer_experimental_options)
+
+        def set_without_grappler(self_: Any, options: dict[str, Any]) -> None:
+            set_options(self_, {**options, _WITHOUT_GRAPPLER: True})
+
+        for_each_context(lambda each: set_without_grappler(each, {}))
+        context.Context.set_optimizer_experimental_options = set_without_grappler
+
+    def without_grappler(self, session_config: Any) -> None:
+        """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all."""
+        if self._wanted:
+            session_config.graph_options.rewrite_options.disable_meta_optimizer = True
+
+    def record(self, program: int, start: int, run: Run | None = None, thread: int | None = None) -> None:
+        """Write down the first cut that a thread made since position `start` of the log, if it made one.
+
+        `program` is the number of the program that was cut, `run` describes the run of a session. Later cuts are those
+        of functions that it calls. `thread` is as the log has it, None for the calling one.
+        """
+        if self._wanted:
+            files = list(self._first_cut(start, str(logged_thread() if thread is None else thread)))
+            self._write(program, files, run)
+
+    def record_of_master(self, program: int, start: int, run: Run) -> None:
+        """Write down the first cuts that the workers made of the parts that a master cut since position `start`.
+
+        A worker runs nothing before all have their parts, so that cuts of functions come later.
+        """
+        if self._wanted:
+            self._write(program, list(self._cuts_of_workers(start).values()), run)
+
+    def _write(self, program: int, files: list[str], run: Run | None) -> None:
+        if files:
+            self._recorder.event("partition", program=program, graphs=files, run=run)
+
+    def _cuts_of_workers(self, start: int) -> dict[str, str]:
+        """Map each device to the file of its subgraph; TensorFlow names both the devices and the tasks in files."""
+        found: dict[str, str] = {}
+        has_parts = False
+        for line in self._log.lines_since(start):
+            dumped = _DUMPED.search(line)
+            place = _PLACE.search(dumped["path"]) if dumped else None
+            if not dumped or not place:
+                continue
+            if "_device:" not in place["name"]:
+                has_parts = True
+            elif has_parts:
+                found.setdefault(place["name"], os.path.basename(dumped["path"]))
+        return found
+
+    def _first_cut(self, start: int, mine: str) -> Iterator[str]:
+        inside = False
+        for line in self._log.lines_since(start):
+            thread = _THREAD.match(line)
+            if thread and thread["thread"] != mine:
+                continue
+            dumped = _DUMPED.search(line)
+            if _CUT.search(line):
+                if inside:
+                    return
+                inside = True
+            elif inside and dumped:
+                yield os.path.basename(dumped["path"])

@@ -1,0 +1,63 @@
+"""The child process: run one target under TensorFlow on an emulated machine, and write down what happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from simplace.oracle import protocol
+from simplace.oracle.child.confine import confine_writing
+from simplace.oracle.child.recorder import leaving_without_room
+from simplace.oracle.orphan import end_with_parent
+
+
+def main(request_file: str, parent: int | None = None) -> None:
+    """Answer the request in `request_file` of a parent, by default of the present one."""
+    end_with_parent(parent)
+    request = protocol.request_from_json(Path(request_file).read_text(encoding="utf-8"))
+    _redirect(Path(request.directory))
+    if request.mode != "script":
+        os.environ["TMPDIR"] = request.directory
+        confine_writing([Path(request.directory)])  # before TensorFlow starts threads
+    try:
+        from simplace.oracle.child import run_target  # TensorFlow prints while it is imported: after the redirection
+
+        status = run_target.run(request)
+    except BaseException as error:
+        _tell(error, Path(request.directory))
+        status = 1
+    _leave_at_once(status)
+
+
+def _tell(error: BaseException, directory: Path) -> None:
+    """Add to the answer what no part of the run expected: it is no failure of the program."""
+    whole = traceback.format_exception(error)
+    failure = {"kind": "failure", "how": "internal", "text": "".join(whole), "line": whole[-1].strip()}
+    with leaving_without_room(), (directory / protocol.EVENTS).open("a", encoding="utf-8") as events:
+        events.write(json.dumps(failure) + "\n")
+
+
+def _leave_at_once(status: int) -> None:
+    """End the process although threads may still run, without taking TensorFlow down, which costs a second."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a reader that has gone, a stream that the program has closed
+            stream.flush()
+    os._exit(status & 0xFF)
+
+
+def _redirect(directory: Path) -> None:
+    """Send what TensorFlow prints to a file, and what the program prints to where it would have gone."""
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
+    log = os.open(directory / protocol.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    out = os.open(directory / protocol.OUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)  # it gets a second copy of the placement log
+    os.dup2(log, 2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

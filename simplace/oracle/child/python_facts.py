@@ -1,0 +1,230 @@
+"""What only the running program shows of its device scopes and logging: facts that no graph keeps.
+
+Each is an event `python`: a kind, the user's line, and values as text. What follows from them is for others to say.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from tensorflow.python.client import session
+from tensorflow.python.data.ops import structured_function
+from tensorflow.python.distribute import distribute_lib
+from tensorflow.python.eager import context
+from tensorflow.python.framework import device_spec, ops
+
+from simplace.oracle.child import eager_device
+from simplace.oracle.child.after_import import after_import
+from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+_NO_WORK = frozenset({"Placeholder", "Identity", "IdentityN", "NoOp", "Const"})
+
+
+class PythonFacts:
+    """Write down facts, each once."""
+
+    def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._lines = lines
+        self._told: set[tuple[str, ...]] = set()
+        self._existing: set[str] = set()
+        self._layers: dict[int, tuple[str, str, str]] = {}
+
+    def watch(self) -> None:
+        """Look at the program from now on."""
+        self._watch_log_flag()
+        self._watch_log_level()
+        self._watch_eager_scopes()
+        self._watch_colocation()
+        self._watch_dataset_functions()
+        after_import("keras.src.layers.layer", self._watch_layers)
+
+    def _tell(self, kind: str, at: str, **values: str) -> None:
+        fact = (kind, at, *values.values())
+        if fact not in self._told:
+            self._told.add(fact)
+            self._recorder.event("python", fact=kind, at=at, values=values)
+
+    def _watch_log_flag(self) -> None:
+        """Note when the program asks for the placement log, and whether TensorFlow's context was there already."""
+        setting = context.Context.log_device_placement
+        assert isinstance(setting, property), "it is a property in every version of TensorFlow 2"
+        setter = setting.fset
+        assert setter is not None, "it can be set in every version of TensorFlow 2"
+
+        def set_noted(self_: Any, enable: Any) -> None:
+            if enable:
+                self._tell("log flag", self._lines.here(), late="yes" if self_._context_handle is not None else "")
+            setter(self_, enable)
+
+        context.Context.log_device_placement = setting.setter(set_noted)
+        create = theirs(session.BaseSession.__init__)
+
+        def create_noted(self_: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+            if config is not None and config.log_device_placement:
+                self._tell("log flag", self._lines.here(), late="")
+            create(self_, target, graph, config)
+
+        session.BaseSession.__init__ = create_noted
+
+    def _watch_log_level(self) -> None:
+        """Note when the program sets the log level; TensorFlow reads it once, while it is imported."""
+
+        def note(event: str, arguments: tuple[Any, ...]) -> None:
+            if event != "os.putenv" or os.fsdecode(arguments[0]) != _LOG_LEVEL:
+                return
+            at = self._lines.here()
+            if at and not _knows_tensorflow():
+                self._tell("log level", at, level=os.fsdecode(arguments[1]))
+
+        sys.addaudithook(note)
+
+    def _watch_eager_scopes(self) -> None:
+        """Note a `tf.device` around eager code that names no device of this run."""
+        enter = theirs(context._EagerDeviceContext.__enter__)
+
+        def enter_noted(scope: Any) -> None:
+            enter(scope)
+            name = scope._ctx.device_name
+            if name and name not in self._existing and context.executing_eagerly():  # a graph's nodes tell themselves
+                self._judge_scope(name)
+
+        context._EagerDeviceContext.__enter__ = enter_noted
+
+    def _judge_scope(self, name: str) -> None:
+        wanted = device_spec.DeviceSpecV2.from_string(name)
+        devices = context.context().devices()
+        if any(eager_device._fits(wanted, device_spec.DeviceSpecV2.from_string(each)) for each in devices):
+            self._existing.add(name)
+        elif at := self._lines.here():
+            self._tell("scope without device", at, requested=name)
+
+    def _watch_colocation(self) -> None:
+        """Note ops whose `tf.device` gave way to the device of the op that they are colocated with."""
+        colocate, create = theirs(ops.Graph.colocate_with), theirs(ops.Graph._create_op_helper)
+
+        @contextmanager
+        def colocate_noted(graph: Any, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+            outside = getattr(graph, "_simplace_scope_outside", "")
+            graph._simplace_scope_outside = _merged(outside, _scope_of(graph))
+            try:
+                with colocate(graph, op, ignore_existing):
+                    yield
+            finally:
+                graph._simplace_scope_outside = outside
+
+        def create_noted(graph: Any, op: Any, compute_device: bool = True) -> None:
+            create(graph, op, compute_device)
+            if graph._colocation_stack:
+                self._judge_op(graph, op)
+
+        ops.Graph.colocate_with = colocate_noted
+        ops.Graph._create_op_helper = create_noted
+
+    def _judge_op(self, graph: Any, op: Any) -> None:
+        wanted = _merged(getattr(graph, "_simplace_scope_outside", ""), _scope_of(graph))
+        if not wanted or not op.device or not _contradict(wanted, op.device):
+            return
+        leader = next(iter(graph._colocation_stack.peek_objs()))
+        if at := self._lines.of_op(op):
+            name = getattr(leader, "name", "")
+            self._tell("scope lost", at, requested=wanted, got=op.device, node=op.name, op=op.type, leader=name)
+
+    def _watch_dataset_functions(self) -> None:
+        """Note functions given to a dataset under a scope that asks for a GPU: they don't see that scope."""
+        create = theirs(structured_function.StructuredFunctionWrapper.__init__)
+
+        def create_noted(wrapper: Any, func: Any, transformation_name: str, *args: Any, **kwargs: Any) -> None:
+            create(wrapper, func, transformation_name, *args, **kwargs)
+            scope = _current_scope()
+            if "GPU" not in scope.upper():
+                return
+            graph = getattr(wrapper._function, "graph", None)
+            found = [] if graph is None else [op for op in graph.get_operations() if op.type not in _NO_WORK]
+            if found and not any(op.device for op in found):
+                names = ", ".join(sorted({op.type for op in found})[:3])
+                self._tell("dataset scope", self._lines.here(), requested=scope, transformation=transformation_name,
+                           ops=names)  # fmt: skip
+
+        structured_function.StructuredFunctionWrapper.__init__ = create_noted
+
+    def _watch_layers(self, module: ModuleType) -> None:
+        """Note Keras layers that got their variables under one device scope and are called under another."""
+        layer_class = module.Layer
+        add, call = theirs(layer_class.add_weight), theirs(layer_class.__call__)
+
+        def add_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            if (scope := _current_scope()) and not distribute_lib.has_strategy():  # that makes a variable a replica
+                self._layers.setdefault(id(layer), (scope, self._lines.here(), layer.name))
+            return add(layer, *args, **kwargs)
+
+        def call_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            result = call(layer, *args, **kwargs)
+            if id(layer) in self._layers:
+                self._judge_layer(layer, args)
+            return result
+
+        layer_class.add_weight = add_noted
+        layer_class.__call__ = call_noted
+
+    def _judge_layer(self, layer: Any, inputs: Any) -> None:
+        built, at, name = self._layers[id(layer)]
+        symbolic = any(type(each).__name__ == "KerasTensor" for each in inputs)
+        scope = _current_scope()
+        if symbolic or name != layer.name or (scope and not _contradict(scope, built)):
+            return
+        self._tell("layer scope", at, requested=built, called=scope, called_at=self._lines.here(), layer=name)
+
+
+def _knows_tensorflow() -> bool:
+    """Say whether the program's main module has TensorFlow or Keras among its names by now.
+
+    In this process TensorFlow is always imported, so whether the program has done so shows in its names alone.
+    """
+    names = vars(sys.modules["__main__"])
+    modules = [value for value in names.values() if isinstance(value, ModuleType)]
+    return any(module.__name__.partition(".")[0] in ("tensorflow", "keras") for module in modules)
+
+
+def _current_scope() -> str:
+    """Spell the device scope around the op that would be made now, "" for none; device functions count for nothing."""
+    eager = context.context().device_name or "" if context.context()._context_handle is not None else ""
+    return eager if context.executing_eagerly() else _merged(eager, _scope_of(ops.get_default_graph()))
+
+
+def _scope_of(graph: Any) -> str:
+    scope = ""
+    for each in reversed(list(graph._device_function_stack.peek_objs())):
+        device = each._device_name_or_function
+        scope = "" if device is None else _merged(scope, _text(device))  # tf.device(None) forgets the scopes around it
+    return scope
+
+
+def _text(device: Any) -> str:
+    """Spell what `tf.device` was given, "" for a function."""
+    device = getattr(device, "_spec", device)
+    if isinstance(device, str):
+        return device
+    return str(device.to_string()) if hasattr(device, "to_string") else ""
+
+
+def _merged(outer: str, inner: str) -> str:
+    if not inner:
+        return outer
+    merged = device_spec.DeviceSpecV2.from_string(outer).make_merged_spec(device_spec.DeviceSpecV2.from_string(inner))
+    return str(merged.to_string())
+
+
+def _contradict(first: str, second: str) -> bool:
+    one, other = (device_spec.DeviceSpecV2.from_string(text) for text in (first, second))
+    fields = ("job", "replica", "task", "device_type", "device_index")
+    pairs = ((getattr(one, field), getattr(other, field)) for field in fields)
+    return any(a is not None and b is not None and a != b for a, b in pairs)

@@ -1,0 +1,116 @@
+"""The child's answer: events appended to a file as they happen, and TensorFlow's log read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from simplace.oracle import protocol
+from simplace.oracle.placement_log import LogLine, read_line
+
+_ADDED_BY_GRPC = re.compile(r"\nAdditional GRPC error information.*", re.DOTALL)
+_ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
+
+
+@contextmanager
+def leaving_without_room() -> Iterator[None]:
+    """Leave at once where the answer cannot be written: it is no error of the program, which could handle it."""
+    try:
+        yield
+    except OSError:
+        os._exit(protocol.NO_ROOM)
+
+
+class Recorder:
+    """Append events to the answer's file; every line is whole once written."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.programs = 0
+        self._remarked: set[str] = set()
+        self._noted: set[str] = set()
+        self._refusals: list[str] = []
+        self._file = os.open(directory / protocol.EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._process = os.getpid()
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append one event; what a process forked by the program does is not told."""
+        if os.getpid() == self._process:
+            with leaving_without_room():
+                os.write(self._file, (json.dumps({"kind": kind, **fields}) + "\n").encode())
+
+    def remark(self, sentence: str) -> None:
+        """Append a remark, once however often it is made."""
+        if sentence not in self._remarked:
+            self._remarked.add(sentence)
+            self.event("remark", text=sentence)
+
+    def refusal(self, code: str, message: str) -> dict[str, str]:
+        """Describe the refusal of a program's placement."""
+        status = _ADDED_BY_GRPC.sub("", _ADDED_BY_PYTHON.sub("", message))
+        self._refusals.append(status)
+        return {"code": code, "message": status}
+
+    def is_refusal(self, error: BaseException) -> bool:
+        """Say whether an exception is TensorFlow's refusal of a recorded program."""
+        return isinstance(error, Exception) and any(status in text_of(error) for status in self._refusals)
+
+    def program(self, graph: bytes, **fields: Any) -> None:
+        """Append a program and write its serialized GraphDef beside the events."""
+        name = f"graph_{self.programs}.pb"
+        with leaving_without_room():
+            (self.directory / name).write_bytes(graph)
+        self.programs += 1
+        self.event("program", graph=name, **fields)
+
+    def wants_notes(self, function: str) -> bool:
+        """Say whether notes of `function` are still to be written."""
+        return function not in self._noted
+
+    def notes(self, function: str, nodes: dict[str, Any]) -> None:
+        """Append the notes of a library function's nodes."""
+        self._noted.add(function)
+        self.event("notes", function=function, nodes=nodes)
+
+
+def text_of(value: Any) -> str:
+    """Return what Python prints of a value, "" where that raises."""
+    try:
+        return str(value)
+    except Exception:  # whatever a program's own __str__ raises, Python too goes on without the text
+        return ""
+
+
+def logged_thread() -> int:
+    """Give the number that TensorFlow logs for this thread: a forked process goes on with that of its parent."""
+    thread = threading.get_native_id()
+    return int(os.environ.get(protocol.FORKED_FROM, thread)) if thread == os.getpid() else thread
+
+
+class LogFile:
+    """Read back what TensorFlow has printed to file descriptor 2, which is redirected to this file."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = os.open(path, os.O_RDONLY)
+
+    def end(self) -> int:
+        """Tell the position after the last byte written so far."""
+        return os.fstat(self._reader).st_size
+
+    def since(self, start: int, *, every_thread: bool = False) -> Iterator[LogLine]:
+        """Yield the log lines of the calling thread, or of all, after position `start`."""
+        mine = logged_thread()
+        for line in self.lines_since(start):
+            found = read_line(line)
+            if found is not None and (every_thread or found.thread in (mine, None)):
+                yield found
+
+    def lines_since(self, start: int) -> list[str]:
+        """Return the lines of all threads after position `start`."""
+        return os.pread(self._reader, self.end() - start, start).decode(errors="replace").splitlines()

@@ -1,0 +1,127 @@
+"""One run inside the child, from the emulated devices to the last event."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from simplace.kernels import capture
+from simplace.oracle import protocol
+from simplace.oracle.child import devices, files, script, uncalled_functions
+from simplace.oracle.child.boundary import is_own
+from simplace.oracle.child.call_limit import CallLimit, Stopped
+from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.eager_ops import EagerExecution
+from simplace.oracle.child.function_calls import FunctionCalls
+from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.partition_graphs import PartitionGraphs
+from simplace.oracle.child.python_facts import PythonFacts
+from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.sessions import SessionRuns
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.protocol import Request
+
+
+def run(request: Request) -> int:
+    """Run the request's target, to the end of its last thread; return the exit status."""
+    directory = Path(request.directory)
+    recorder = Recorder(directory)
+    recorder.event("started", tensorflow=tf.version.VERSION)
+    _write_registry(request.registry)
+    if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
+        recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
+    lines = SourceLines(request.target)
+    devices.prepare(request.machine, request.plugin)
+    devices.fix_soft_placement(request.options.soft_placement)
+    log = LogFile(directory / protocol.LOG)
+    limit = CallLimit(request.options.calls, recorder, lines)
+    functions = Functions(recorder, lines)
+    clusters = Clusters(request, recorder)
+    cuts = PartitionGraphs(recorder, log, request.options.partitions)
+    cuts.prepare()
+    kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
+    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
+    eager = EagerExecution(calls, emulate=bool(request.plugin))
+    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
+    for watcher in (clusters, functions, eager, sessions):
+        watcher.watch()
+    lines.watch_autograph()
+    lines.keep_generated_files(directory)
+    lines.watch_device_scopes()
+    PythonFacts(recorder, lines).watch()
+    threading.excepthook = lambda thread: script.tell_of_thread(thread, lines, recorder)
+    failure = _run_target(request, recorder, lines, limit)
+    if failure is not None:
+        recorder.event("failure", **failure)
+    if not limit.has_stopped:
+        with suppress(Stopped):
+            threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
+    atexit._run_exitfuncs()
+    limit.report()
+    if found := _devices(request):
+        recorder.event("devices", devices=found)
+    recorder.event("ended", eager_ops=eager.ops)
+    return 0 if failure is None else int(failure.get("status", 1))
+
+
+def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit) -> dict[str, Any] | None:
+    try:
+        if request.mode == "graph":
+            files.place_graph(request.target, request.options)
+        elif request.mode == "saved_model":
+            files.call_saved_model(request.target, request.options)
+        else:
+            _run_script(request, recorder)
+    except BaseException as error:
+        # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
+        return _failure(error, request, recorder, lines, limit)
+    return None
+
+
+def _run_script(request: Request, recorder: Recorder) -> None:
+    module = script.new_main(request.target, request.arguments)
+    try:
+        script.run(module)
+    except Stopped:
+        pass
+    except SystemExit as end:
+        if script.ending_of(end)[0]:
+            raise
+    uncalled_functions.call_all(vars(module), request.options.function, recorder)
+
+
+def _failure(
+    error: BaseException, request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit
+) -> dict[str, Any] | None:
+    if recorder.is_refusal(error):
+        if request.mode == "script":
+            recorder.remark("The program ended there, since it does not handle the refusal.")
+        return None
+    if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
+        return None
+    return script.failure_of(error, lines)
+
+
+def _devices(request: Request) -> list[dict[str, str]]:
+    """Describe the devices that the program ends with: none where what it has set keeps TensorFlow from making them."""
+    try:
+        return devices.of_context(request.machine)
+    except Exception as error:
+        if is_own(error):
+            raise
+        return []
+
+
+def _write_registry(path: str) -> None:
+    if not path or os.path.exists(path):
+        return
+    partial = f"{path}.{os.getpid()}"
+    capture.write(partial)
+    os.replace(partial, path)

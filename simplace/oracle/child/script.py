@@ -1,0 +1,129 @@
+"""The user's program run as `python model.py` would run it, and what became of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+from simplace.oracle.child.boundary import is_own, theirs
+from simplace.oracle.child.call_limit import Stopped
+from simplace.oracle.child.clusters import NoSuchCluster
+from simplace.oracle.child.recorder import Recorder, text_of
+from simplace.oracle.child.source_lines import OWN, SourceLines
+
+_OWN_FRAME = re.compile(rf'^  File "{re.escape(OWN)}.*\n\n?', re.MULTILINE)
+_GRAPH_ERROR = "Graph execution error:"
+_HEAD = "Traceback (most recent call last):"
+_NO_PACKAGE = "a script is no part of a package, for Python neither: give one that imports the package"
+
+
+def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
+    """Make the module that a script is executed in, and what it finds in `sys`."""
+    module = types.ModuleType("__main__")
+    module.__file__ = script
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    return module
+
+
+def run(module: types.ModuleType) -> None:
+    """Execute the script of `new_main`, to its end."""
+    script = str(module.__file__)
+    code = theirs(compile)(Path(script).read_bytes(), script, "exec", dont_inherit=True)
+    theirs(exec)(code, module.__dict__)
+
+
+def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | None:
+    """Describe how a program ended early: None if it was stopped here or left with status 0."""
+    if isinstance(error, Stopped):
+        return None
+    if isinstance(error, NoSuchCluster):
+        return {"how": "exited", "text": str(error)}
+    if isinstance(error, SystemExit):
+        status, text = ending_of(error)
+        told = f"the program ended with exit status {status}\n{text}".rstrip()
+        return {"how": "exited", "text": told, "status": status} if status else None
+    if is_own(error):
+        return own_failure_of(error)
+    return {"how": "raised", "text": _traceback(error, lines), "line": _line(error, lines)}
+
+
+def own_failure_of(error: BaseException) -> dict[str, Any]:
+    """Describe an error of simplace's own, with all of its frames."""
+    at = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in at)
+    whole = "".join(traceback.format_exception(error)).rstrip()
+    return {"how": "internal", "text": whole, "line": f"{first_line(error)}{where}"}
+
+
+def ending_of(error: SystemExit) -> tuple[int, str]:
+    """Return the exit status that Python ends with, and what it prints."""
+    if error.code is None:
+        return 0, ""
+    return (int(error.code), "") if isinstance(error.code, int) else (1, text_of(error.code))
+
+
+def first_line(error: BaseException) -> str:
+    """Write an exception's type and the first line of its text."""
+    return traceback.format_exception_only(error)[-1].splitlines()[0]
+
+
+def tell_of_thread(thread: Any, lines: SourceLines, recorder: Recorder) -> None:
+    """Tell how a thread of the program ended, as Python does, or as a failure where that is simplace's own."""
+    error = thread.exc_value
+    if error is None or isinstance(error, (SystemExit, Stopped)):
+        return
+    if is_own(error):
+        recorder.event("failure", **own_failure_of(error))
+        return
+    name = thread.thread.name if thread.thread is not None else "<unknown>"
+    print(f"Exception in thread {name}:\n{_traceback(error, lines)}", file=sys.stderr)
+    recorder.remark(f"The thread {name} ended with {_line(error, lines)}.")
+
+
+def _traceback(error: BaseException, lines: SourceLines) -> str:
+    """Write a traceback of the user's own frames alone, with what the exception came from or is a group of."""
+    shown = traceback.TracebackException.from_exception(error, compact=True)
+    _keep_own(shown, lines)
+    text = _OWN_FRAME.sub("", "".join(shown.format()))  # TensorFlow writes frames into its messages, too
+    return text.replace(_HEAD, f"{_HEAD[:-2]}, the program's own lines):").rstrip()
+
+
+def _keep_own(shown: traceback.TracebackException, lines: SourceLines) -> None:
+    """Drop all frames that are not the user's, and exceptions on the way that have no other."""
+    own = lines.of_traceback(shown.stack)
+    shown.stack = traceback.StackSummary.from_list(own) if own else None  # type: ignore[assignment]
+    for part in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
+        if part is not None:
+            _keep_own(part, lines)
+    if shown.__context__ is not None and shown.__context__.stack is None:
+        shown.__context__ = None
+
+
+def _line(error: BaseException, lines: SourceLines) -> str:
+    """Write the exception in one line, with the user's line that it comes from and what else to try."""
+    name = type(error).__qualname__
+    texts = "".join(traceback.format_exception_only(error)).splitlines()
+    what = next((text for text in texts if text.partition(":")[0].rpartition(".")[2] == name.rpartition(".")[2]), name)
+    if what.endswith(_GRAPH_ERROR):
+        what = what.removesuffix(_GRAPH_ERROR) + _reason_of("\n".join(texts))
+    own = lines.of_traceback(traceback.extract_tb(error.__traceback__))
+    at = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        at = f" at {error.filename}:{error.lineno}"
+    hint = f"; {_NO_PACKAGE}" if isinstance(error, ImportError) and "no known parent package" in text_of(error) else ""
+    return f"{what}{at}{hint}"
+
+
+def _reason_of(text: str) -> str:
+    """Return the sentence behind a "Graph execution error", which comes after the definition of its node."""
+    reasons = [
+        line for line in text.splitlines() if line[:1].strip() and not line.startswith(("Detected at node", "node"))
+    ]
+    return next((line for line in reversed(reasons) if not line.endswith(_GRAPH_ERROR)), _GRAPH_ERROR)

@@ -1,0 +1,380 @@
+"""`tf.compat.v1.Session` under observation: every placement of its graph becomes a program."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.client import pywrap_tf_session as tf_session
+from tensorflow.python.client import session as session_module
+from tensorflow.python.eager import context
+from tensorflow.python.framework import dtypes, errors_impl, op_def_registry
+
+from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.call_limit import CallLimit
+from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
+from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
+from simplace.oracle.child.devices import computes_nothing, described, remote, session_config
+from simplace.oracle.child.function_calls import code_name
+from simplace.oracle.child.functions import Functions, notes_of, zeros
+from simplace.oracle.child.partition_graphs import PartitionGraphs, Run
+from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.waiting_ops import containers
+from simplace.oracle.placement_log import PlacementLine
+from simplace.oracle.protocol import Request
+
+_NAME = "Session.run"
+_REFUSAL = re.compile(
+    r"Cannot (assign a device for operation|colocate nodes|place the graph)|Nodes were connected by a reference"
+    r"|No OpKernel was registered to support Op|Malformed device specification|Unable to find any devices"
+)
+
+Call = Callable[[], Any]
+
+
+class SessionRuns:
+    """Observe the sessions of a program."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        recorder: Recorder,
+        log: LogFile,
+        limit: CallLimit,
+        cuts: PartitionGraphs,
+        clusters: Clusters,
+        lines: SourceLines,
+        request: Request,
+    ) -> None:
+        self._functions = functions
+        self._recorder = recorder
+        self._log = log
+        self._limit = limit
+        self._cuts = cuts
+        self._clusters = clusters
+        self._lines = lines
+        self._machine = request.machine
+        self._plugin = request.plugin
+        self._soft = request.options.soft_placement
+        self._kind = "session" if request.mode == "script" else "graph"
+        self._name = _NAME if request.mode == "script" else os.path.basename(request.target)
+        self._placed = 0
+        self._all: WeakSet[Any] = WeakSet()
+        self._emulate = bool(request.plugin) and request.mode == "script"
+        self._cpu = CpuSessions()
+        self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
+        self._needed: dict[tuple[Any, ...], frozenset[str]] = {}  # the types of the ops that a run needs
+
+    def watch(self) -> None:
+        """Take all sessions from now on."""
+        base = session_module.BaseSession
+        create, extend, run = map(theirs, (base.__init__, base._extend_graph, base._call_tf_sessionrun))
+
+        def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+            session._session = None  # what its __del__ looks for, should there be no such cluster
+            given = config if config is not None else theirs(getattr)(context.context(), "config")
+            target = self._clusters.session_target(target)
+            logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
+            session._simplace_remote = bool(target)
+            if self._soft is not None:
+                logged.allow_soft_placement = self._soft
+            self._cuts.without_grappler(logged)
+            create(session, target, graph, logged)
+            session._simplace_kept = {}
+            session._simplace_refused = False
+            session._simplace_starved = frozenset()  # names of queues and the like
+            session._simplace_program = -1
+            session._simplace_failed = {}  # by handle of a partial run
+            session._simplace_prepared = set()
+            session._simplace_epochs = 0
+            self._all.add(session)
+
+        def extend_observed(session: Any) -> None:
+            if getattr(session, "_simplace_is_second", False):
+                extend(session)
+            else:
+                self._extend(session, lambda: extend(session))
+
+        def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+            names = _endpoints(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
+            asked = options, feeds, fetches, targets, metadata
+            if not self._is_emulated(session):
+                return self._run(session, names, list(map(_tensor_name, fetches)), lambda: run(session, *asked))
+            key = (*names["feeds"], "", *names["fetches"], "", *names["targets"])
+            if key not in session._simplace_prepared:
+                self._prepare(session, names, lambda: prepare_run(session, names))
+                session._simplace_prepared.add(key)
+            return self._compute(session, key, list(map(_tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
+
+        def close_observed(session: Any) -> None:
+            self._cpu.close(session)
+
+        base.__init__ = create_logged
+        base._extend_graph = extend_observed
+        base._call_tf_sessionrun = run_observed
+        base.close = close_observed
+        self._watch_callables(base._Callable)
+        self._watch_partial_runs(base)
+
+    def _watch_callables(self, base: Any) -> None:
+        """Take what `_make_callable_from_options` makes: TensorFlow prepares the one run when it makes it."""
+        make, call = theirs(base.__init__), theirs(base.__call__)
+
+        def make_observed(made: Any, session: Any, options: Any) -> None:
+            made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
+            _, made._simplace_failed = self._prepare(session, made._simplace_run, lambda: make(made, session, options))
+            emulated = self._is_emulated(session)
+            made._simplace_second = self._cpu.make_callable(session, options) if emulated else None
+
+        def call_observed(made: Any, *args: Any, **kwargs: Any) -> Any:
+            fetches = made._simplace_run["fetches"]
+            if made._simplace_second is not None:
+                second = functools.partial(self._cpu.call, made._simplace_second, *args, **kwargs)
+                return self._compute(made._session, (id(made),), fetches, second)
+            self._limit.count_run(_NAME)
+            if made._simplace_failed:
+                return _zeros(made._session.graph, fetches)
+            return self._result(made._session, fetches, *_attempt(lambda: call(made, *args, **kwargs)))
+
+        base.__init__ = make_observed
+        base.__call__ = call_observed
+
+    def _watch_partial_runs(self, base: Any) -> None:
+        """Take partial runs: TensorFlow prepares one, and begins with it, when it is set up."""
+        set_up, run = theirs(tf_session.TF_SessionPRunSetup_wrapper), theirs(base._call_tf_sessionprun)
+
+        def set_up_observed(native: Any, feeds: Any, fetches: Any, targets: Any) -> Any:
+            session = next(each for each in self._all if each._session is native)
+            names = _endpoints(feeds, fetches, targets, by_rendezvous=True)
+            handle, has_failed = self._prepare(session, names, lambda: set_up(native, feeds, fetches, targets))
+            if self._is_emulated(session):
+                return self._cpu.set_up_partial_run(session, feeds, fetches, targets)
+            handle = handle or f"simplace {len(session._simplace_failed)}"
+            session._simplace_failed[handle] = has_failed
+            return handle
+
+        def run_observed(session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
+            if self._is_emulated(session):
+                return self._cpu.run_part(session, handle, feeds, fetches)
+            names = list(map(_tensor_name, fetches))
+            self._limit.count_run(_NAME)
+            if not session._simplace_failed[handle]:
+                result, error = _attempt(lambda: run(session, handle, feeds, fetches))
+                session._simplace_failed[handle] = error is not None
+                return self._result(session, names, result, error)
+            return _zeros(session.graph, names)
+
+        tf_session.TF_SessionPRunSetup_wrapper = set_up_observed
+        base._call_tf_sessionprun = run_observed
+
+    def _is_emulated(self, session: Any) -> bool:
+        """Return whether the runs of a session are computed beside it; one of a cluster runs where it is."""
+        return self._emulate and not session._simplace_remote
+
+    def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
+        """Compute a run on the CPU, or return the latest values of one like it, or zeros if no CPU has the kernels."""
+        if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
+            return self._latest[key]
+        try:
+            self._latest[key] = call()
+        except errors_impl.OpError as error:
+            if not lacks_kernel(error):
+                raise
+            self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
+            return _zeros(session.graph, fetches)
+        return self._latest[key]
+
+    def _iterator_of(self, session: Any, key: tuple[Any, ...]) -> Any:
+        """Identify what a run takes an element from: the epoch that it belongs to; None where it takes none."""
+        names = [each for each in key if isinstance(each, str) and each]
+        types = self._needed.setdefault(key, list_needed_types(session.graph, names))
+        session._simplace_epochs += "MakeIterator" in types
+        return (id(session), session._simplace_epochs) if takes_element(types) else None
+
+    def _extend(self, session: Any, call: Any) -> None:
+        """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes."""
+        start = self._log.end()
+        _, error = _attempt(call)
+        self._record_new(session, start, error)
+        if error is not None:
+            raise error
+
+    def _run(self, session: Any, run: Run, fetches: list[str], call: Call) -> Any:
+        touched = containers(session.graph, run)
+        if not touched.isdisjoint(session._simplace_starved):
+            return self._skipped(session, run, fetches)
+        start = self._log.end()
+        result, error = _attempt(call)
+        if not self._record_run(session, run, start, error):
+            self._limit.count_run(_NAME)
+        if computes_nothing(error):
+            session._simplace_starved |= touched
+        return self._result(session, fetches, result, error)
+
+    def _skipped(self, session: Any, run: Run, fetches: list[str]) -> Any:
+        """Have TensorFlow prepare a run that would wait for what a run before it was to put, and hand back zeros."""
+        self._limit.count_run(_NAME)
+        if not session._simplace_remote:  # a master cannot
+            options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
+            session._make_callable_from_options(options)
+        return _zeros(session.graph, fetches)
+
+    def _prepare(self, session: Any, run: Run, call: Call) -> tuple[Any, bool]:
+        """Observe what TensorFlow does before a run that comes later; say also if emulated GPUs made it fail."""
+        start = self._log.end()
+        made, error = _attempt(call)
+        self._record_run(session, run, start, error)
+        self._result(session, [], made, error)
+        return made, error is not None
+
+    def _record_run(self, session: Any, run: Run, start: int, error: Any) -> bool:
+        """Record what a run had TensorFlow place and cut; say whether it placed something.
+
+        Only with place_pruned_graph is there a placement in a run; a master does not know that option. Without it the
+        lines that come now are of other graphs: the functions of a dataset.
+        """
+        refusal = error if _prunes_first(session) and _is_refusal(error) else None
+        has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
+        if session._simplace_program >= 0:
+            record = self._cuts.record_of_master if session._simplace_remote else self._cuts.record
+            record(session._simplace_program, start, run)
+        return has_placed
+
+    def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
+        """Hand back what a run gave, zeros where an emulated GPU is why it failed."""
+        if error is None:
+            return result
+        is_refusal = _prunes_first(session) and _is_refusal(error)
+        if is_refusal or not (computes_nothing(error) or _lacks_state(session, error)):
+            raise error
+        session._simplace_refused = True
+        self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
+        return _zeros(session.graph, fetches)
+
+    def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> bool:
+        lines = self._log.since(start, every_thread=session._simplace_remote)  # a master has threads of its own
+        placed = [line for line in lines if isinstance(line, PlacementLine) and not line.verbose]
+        if placed or refusal is not None:
+            self._record(session, placed, refusal, pruned_to)
+            self._limit.is_new(_NAME)
+            self._limit.forget_runs(_NAME)
+        return bool(placed)
+
+    def _record(self, session: Any, placed: list[PlacementLine], error: Any, pruned_to: Run | None) -> None:
+        graph = session.graph.as_graph_def()
+        names = [function.signature.name for function in graph.library.function]
+        self._placed += 1
+        self._functions.write_notes(names)
+        self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes_of(session.graph, self._lines))
+        shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"
+        self._recorder.program(
+            graph.SerializeToString(),
+            name=shown,
+            program_kind=self._kind,
+            function=None,
+            arg_devices=[],
+            scope="",
+            soft_placement=session._config.allow_soft_placement,
+            functions=names,
+            graph_notes=f"graph {self._placed}",
+            kept_devices=dict(session._simplace_kept),
+            inlining=session._config.graph_options.optimizer_options.do_function_inlining,
+            pruned_to=pruned_to,
+            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
+            devices=self._devices(session),
+        )
+        session._simplace_program = self._recorder.programs - 1
+        if error is None:
+            session._simplace_kept.update(_stateful(placed))
+
+    def _devices(self, session: Any) -> list[dict[str, str]]:
+        names = [device.name for device in session.list_devices()]
+        return remote(names, self._machine) if session._simplace_remote else described(names, session._simplace_memory)
+
+
+def _attempt(call: Call) -> tuple[Any, errors_impl.OpError | None]:
+    try:
+        return call(), None
+    except errors_impl.OpError as error:
+        return None, error
+
+
+def _stateful(placed: list[PlacementLine]) -> dict[str, str]:
+    """Give the devices of stateful nodes, those fed or fetched included: TensorFlow keeps them for later placements."""
+    return {line.node.name: line.node.device for line in placed if _is_stateful(line.node.op)}
+
+
+def _is_stateful(op: str) -> bool:
+    definition = op_def_registry.get(op)
+    return definition is not None and bool(definition.is_stateful)
+
+
+def _prunes_first(session: Any) -> bool:
+    """Say whether TensorFlow prunes the graph to a run before it places it; a master does not know the option."""
+    return bool(session._config.graph_options.place_pruned_graph) and not session._simplace_remote
+
+
+def _endpoints(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool) -> Run:
+    """Name what a run feeds, fetches and only runs, in the order that DirectSession sorts them to."""
+    return {
+        "feeds": sorted(map(_tensor_name, feeds)),
+        "fetches": sorted(map(_tensor_name, fetches)),
+        "targets": sorted(tf_session.TF_OperationName(target) for target in targets),
+        "by_rendezvous": by_rendezvous,
+    }
+
+
+def _run_of_callable(options: Any, *, by_rendezvous: bool) -> Run:
+    """Describe the run that a callable's options ask for, in their own order."""
+    return {
+        "feeds": list(map(_with_slot, options.feed)),
+        "fetches": list(map(_with_slot, options.fetch)),
+        "targets": list(options.target),
+        "by_rendezvous": by_rendezvous,
+        "feed_devices": [[_with_slot(name), device] for name, device in options.feed_devices.items()],
+        "fetch_devices": [[_with_slot(name), device] for name, device in options.fetch_devices.items()],
+        "connections": [[_with_slot(one.from_tensor), _with_slot(one.to_tensor)] for one in options.tensor_connection],
+    }
+
+
+def _with_slot(tensor: str) -> str:
+    return tensor if ":" in tensor else f"{tensor}:0"
+
+
+def _is_refusal(error: Any) -> bool:
+    """Tell the refusal to place from what may go wrong in the same run later."""
+    return error is not None and _REFUSAL.match(str(error.message)) is not None
+
+
+def _lacks_state(session: Any, error: Any) -> bool:
+    """Say whether a variable is missing that a run before this one would have set, had its GPU computed anything."""
+    missing = (errors_impl.FailedPreconditionError, errors_impl.NotFoundError)
+    return session._simplace_refused and isinstance(error, missing)
+
+
+def _tensor_name(output: Any) -> str:
+    return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
+
+
+def _zeros(graph: Any, fetches: list[str]) -> list[Any]:
+    """Make what a session hands out: arrays, but plain numbers and strings where there is no dimension.
+
+    An unknown number of strings is none at all: what they report, such as variables without a value, is not so.
+    """
+    tensors = [graph.get_tensor_by_name(name) for name in fetches]
+    return [_made_up(zeros(tensor.dtype.base_dtype, tensor.shape), tensor) for tensor in tensors]
+
+
+def _made_up(value: Any, tensor: Any) -> Any:
+    if not value.ndim:
+        return value[()]
+    is_report = tensor.dtype.base_dtype == dtypes.string and tensor.shape.as_list()[0] is None
+    return value[:0] if is_report else value

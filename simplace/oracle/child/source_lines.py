@@ -1,0 +1,109 @@
+"""The user's own source lines behind the ops of a graph and the `tf.device` scopes around them."""
+
+from __future__ import annotations
+
+import os
+import site
+import sysconfig
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import SimpleNamespace
+from typing import Any
+
+from tensorflow.python.autograph.pyct import loader, origin_info
+from tensorflow.python.framework import ops
+from tensorflow.python.util import tf_stack
+
+from simplace.oracle.child.boundary import theirs
+
+_GENERATED = "__autograph_generated_file"
+OWN = str(Path(__file__).parents[2]) + os.sep
+
+
+class SourceLines:
+    """Tell the user's frames from those of libraries, as "file:line" relative to the working directory."""
+
+    def __init__(self, script: str = "") -> None:
+        self._script = os.path.abspath(script) if script else ""
+        self._known: dict[str, str] = {}
+        paths = sysconfig.get_paths()
+        folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+        folders |= {*site.getsitepackages(), site.getusersitepackages()}
+        self._libraries = (OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
+        self._here = os.getcwd() + os.sep
+        self._generated: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def watch_autograph(self) -> None:
+        """Keep the map of each file that AutoGraph generates: TensorFlow itself forgets it on other threads."""
+        create = theirs(origin_info.create_source_map)
+
+        def create_kept(nodes: Any, code: str, filepath: str) -> Any:
+            made = create(nodes, code, filepath)
+            for generated, written in made.items():
+                self._generated[generated.filename, generated.lineno] = (written.loc.filename, written.loc.lineno)
+            return made
+
+        origin_info.create_source_map = create_kept
+
+    def keep_generated_files(self, directory: Path) -> None:
+        """Have AutoGraph write its files into the run's folder, which goes with the run however that ends."""
+        loader.tempfile = SimpleNamespace(NamedTemporaryFile=partial(NamedTemporaryFile, dir=directory))
+
+    def watch_device_scopes(self) -> None:
+        """Make each `tf.device` entered from now on remember the user's line instead of TensorFlow's."""
+        enter = theirs(ops.Graph._add_device_to_stack)
+
+        def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
+            result = enter(graph, device, offset)
+            scope = graph._device_function_stack._stack[-1]
+            scope.filename, scope.lineno = self.here(), 0
+            return result
+
+        ops.Graph._add_device_to_stack = enter_with_line
+
+    def here(self) -> str:
+        """Give the user's line that is being executed, "" if there is none."""
+        return self._innermost(tf_stack.extract_stack())
+
+    def of_op(self, op: Any) -> str:
+        """Give the user's line that made `op`, "" if there is none."""
+        return self._innermost(op.traceback)
+
+    def of_device(self, op: Any) -> str:
+        """Give the line of the innermost `tf.device` around `op` that asks for something."""
+        for scope in op._device_code_locations or ():
+            if scope.obj and scope.obj != "/":
+                return str(scope.filename)
+        return ""
+
+    def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
+        """Keep those of a Python traceback's frames that are the user's."""
+        return [frame for frame in frames if self._shown(frame.filename)]
+
+    def _innermost(self, trace: Any) -> str:
+        if trace is None:  # an op that C++ made
+            return ""
+        return self._last_shown(trace.get_user_frames()) or self._last_shown(trace)  # the first is three times as fast
+
+    def _last_shown(self, trace: Any) -> str:
+        for frame in reversed(list(trace)):
+            filename, line = self._generated.get((frame.filename, frame.lineno), (frame.filename, frame.lineno))
+            if shown := self._shown(filename):
+                return f"{shown}:{line}"
+        return ""
+
+    def _shown(self, filename: str) -> str:
+        known = self._known.get(filename)
+        if known is None:
+            known = self._known[filename] = self._classify(filename)
+        return known
+
+    def _classify(self, filename: str) -> str:
+        if filename.startswith("<") or _GENERATED in filename:
+            return ""
+        whole = os.path.abspath(filename)
+        if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
+            return ""
+        return whole.removeprefix(self._here) if whole.startswith(self._here) else filename

@@ -1,0 +1,47 @@
+"""The `tf.function`s that a program defines and never calls: placed by a call with zeros where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+from simplace.oracle.child.boundary import is_own, theirs
+from simplace.oracle.child.functions import zeros
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.script import first_line
+
+
+def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:
+    """Call each module-level function with an input signature that was not traced; remark on the others."""
+    for name, value in names.items():
+        if not isinstance(value, polymorphic_function.Function) or value.experimental_get_tracing_count():
+            continue
+        if narrow and narrow not in (name, value.python_function.__name__):
+            continue
+        _call(name, value, recorder)
+
+
+def _call(name: str, function: Any, recorder: Recorder) -> None:
+    if function.input_signature is None:
+        arguments = ", ".join(function.function_spec.arg_names)
+        recorder.remark(
+            f"{name} is a tf.function that was never called: call it in the program, as in {name}({arguments}), "
+            "or give it an input_signature."
+        )
+        return
+    recorder.remark(f"{name} was never called by the program: it was called once with zeros for its input_signature.")
+    try:
+        traced = theirs(function.get_concrete_function)()
+        theirs(traced)(*tf.nest.map_structure(_zero, function.input_signature))
+    except Exception as error:
+        # The body is the user's and was never meant to run on zeros: what it raises is worth a line, not an end.
+        if is_own(error):
+            raise
+        recorder.remark(f"{name}, called with zeros, raised {first_line(error)}")
+
+
+def _zero(spec: Any) -> Any:
+    return tf.constant(zeros(spec.dtype, spec.shape), spec.dtype)

@@ -1,0 +1,55 @@
+"""What a session's run puts into queues, staging areas, accumulators and barriers, or takes out of them.
+
+A take waits for a put. Where a put was to come from a run that needed an emulated GPU, it never came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+# By the place of the input that is the container; None for one that ops name by an attribute (kernels/stage_op.cc).
+_CONTAINER_INPUT = {
+    "Queue(En|De)queue(Many|UpTo)?(V2)?": 0,
+    "(Resource|Sparse)?Accumulator(ApplyGradient|TakeGradient)": 0,
+    "Barrier(InsertMany|TakeMany)": 0,
+    "ReaderRead(UpTo)?(V2)?": 1,
+    "((Ordered)?Map)?(Stage|Unstage)(NoKey|Peek)?|(Ordered)?MapPeek": None,
+}
+_PATTERNS = {re.compile(pattern): place for pattern, place in _CONTAINER_INPUT.items()}
+
+
+def containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Name all that a run puts something into or takes something from, and may have to wait for."""
+    fed = frozenset(run["feeds"])
+    ends = [graph.get_tensor_by_name(name) for name in run["fetches"] if name not in fed]
+    wanted = [*(tensor.op for tensor in ends), *map(graph.get_operation_by_name, run["targets"])]
+    return frozenset(name for op in _reached(wanted, fed) for name in _container(op))
+
+
+def _reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
+    """List the ops that run for the sake of those that are wanted."""
+    found = dict.fromkeys(wanted)
+    ops = list(found)
+    for op in ops:  # grows while it is walked
+        needed = [*(tensor.op for tensor in op.inputs if tensor.name not in fed), *op.control_inputs]
+        new = dict.fromkeys(each for each in needed if each not in found)
+        found.update(new)
+        ops.extend(new)
+    return ops
+
+
+def _container(op: Any) -> Iterator[str]:
+    places = [place for pattern, place in _PATTERNS.items() if pattern.fullmatch(op.type)]
+    for place in places:
+        if place is not None:
+            yield _origin(op.inputs[place]).name
+        else:
+            yield f"{op.get_attr('container').decode()}/{op.get_attr('shared_name').decode() or op.name}"
+
+
+def _origin(tensor: Any) -> Any:
+    while tensor.op.type in ("Identity", "RefIdentity"):
+        tensor = tensor.op.inputs[0]
+    return tensor

@@ -1,0 +1,136 @@
+"""Start the child process: as a new Python, or as a fork of one that has imported TensorFlow already."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from simplace.errors import ProgramError
+
+SEARCHED = str(Path(__file__).resolve().parents[2])  # the folder that a child imports simplace from
+_CHILD = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child.process import main; "
+_CHILD += "main(sys.argv[2], int(sys.argv[3]))"
+_SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_server import main; "
+_SERVER += "main(int(sys.argv[2]), int(sys.argv[3]))"
+# TensorFlow, and what it imports, may read any other variable when it is imported.
+_OF_ONE_RUN = ("TF_DUMP_GRAPH_PREFIX", "COLUMNS", "PYTEST_CURRENT_TEST")
+_STDERR = 2  # the file descriptor
+
+
+class Child(Protocol):
+    """Wait for a child process as `subprocess.Popen` does; its pid is that of its process group."""
+
+    @property
+    def pid(self) -> int:
+        """Give the number of the process."""
+
+    def poll(self) -> int | None:
+        """Give the exit status, None while the process runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status, negative for a signal; raise `subprocess.TimeoutExpired` after `timeout` s."""
+
+
+Start = Callable[[Path, Mapping[str, str], int | None], Child]  # request file, environment, file for standard output
+
+
+def start_process(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+    """Start a child as a new process."""
+    command = [sys.executable, "-c", _CHILD, SEARCHED, str(request_file), str(os.getpid())]
+    return subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+
+
+_chosen: ContextVar[Start] = ContextVar("_chosen", default=start_process)
+
+
+def start_as_chosen(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+    """Start a child in the way that `starting_by` chose, or else as a new process."""
+    return _chosen.get()(request_file, environment, stdout)
+
+
+@contextmanager
+def starting_by(start: Start) -> Iterator[None]:
+    """Start the children of this thread in this way for a while, where their caller does not say how."""
+    before = _chosen.set(start)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
+class Forks:
+    """Start children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
+
+    Use it in a `with` statement: at its end the processes that were forked from end too.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[tuple[tuple[str, str], ...], tuple[subprocess.Popen[bytes], socket.socket]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for server, connection in self._servers.values():
+            connection.close()
+            server.wait()
+
+    def __call__(self, request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
+        """Start a child."""
+        lasting = {name: value for name, value in environment.items() if name not in _OF_ONE_RUN}
+        key = tuple(sorted(lasting.items()))
+        if key not in self._servers:
+            self._servers[key] = _start_server(lasting)
+        own = {name: environment[name] for name in _OF_ONE_RUN if name in environment}
+        request = {"request": str(request_file), "environment": own, "directory": os.getcwd()}
+        _, connection = self._servers[key]
+        socket.send_fds(connection, [json.dumps(request).encode()], [1 if stdout is None else stdout, _STDERR])
+        return _Fork(connection)
+
+
+class _Fork:
+    """Hold a forked child; the server sends its pid, then its exit status, negative for a signal."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._status: int | None = None
+        self.pid = self._receive()
+
+    def poll(self) -> int | None:
+        """Give the exit status, None while the process runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
+        if self._status is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
+            self._status = self._receive()
+        return self._status
+
+    def _receive(self) -> int:
+        answer = self._connection.recv(64)
+        if not answer:
+            raise ProgramError("the process that imports TensorFlow for others has ended")
+        return int(answer)
+
+
+def _start_server(environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        number = theirs.fileno()
+        command = [sys.executable, "-c", _SERVER, SEARCHED, str(number), str(os.getpid())]
+        return subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True), ours

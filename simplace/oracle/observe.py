@@ -1,0 +1,280 @@
+"""The parent's side: start a child process under TensorFlow, wait for it, and read what it saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from simplace.errors import ProgramError, TargetError
+from simplace.graph import graph_def
+from simplace.kernels.installed import installed_version
+from simplace.machine.machine import Machine
+from simplace.oracle import plugin, protocol
+from simplace.oracle.cache import find_file, keep_file
+from simplace.oracle.launch import Child, Start, start_as_chosen
+from simplace.oracle.native_output import NativeOutput
+from simplace.oracle.orphan import end_group
+from simplace.oracle.protocol import Mode, Options, Request
+from simplace.oracle.scratch import scratch_folder
+from simplace.program.observation import (
+    Cut,
+    Failure,
+    LoggedNode,
+    Observation,
+    ObservedDevice,
+    ObservedProgram,
+    ObservedRefusal,
+    PythonFact,
+)
+from simplace.program.program import NodeNotes, Program, SessionRun
+
+_HIDE_REAL_GPUS = "NoDevFiles"
+_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
+_POLL = 0.2  # seconds
+_LEAST_ROOM = 1 << 14  # bytes
+_LEFT = Failure("exited", "the program's process ended with exit status 0 before the program did, as by os._exit(0)")
+_NO_START = "the process that runs the program under TensorFlow did not start"
+_FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
+
+
+def observe(
+    script: str | Path,
+    arguments: tuple[str, ...] = (),
+    machine: Machine | None = None,
+    options: Options | None = None,
+    stdout: int | None = None,
+    start: Start = start_as_chosen,
+) -> Observation:
+    """Run a script once under TensorFlow, on an emulated machine, and return what TensorFlow did.
+
+    The script prints where this process prints, or to the file descriptor `stdout`; `start` is how its process comes
+    to be (`Forks` is the quick way for many). A script that fails yields what was seen until then, with `failure` set.
+    Raise `TargetError` if there is no such script, `ProgramError` if the child never got as far as the script.
+    """
+    if not Path(script).is_file():
+        raise TargetError(f"{script}: no such file; give the path of a Python script")
+    return _run("script", str(script), arguments, machine or Machine(), options or Options(), stdout, start)
+
+
+def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
+    """Let TensorFlow place a file on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
+    if not Path(path).exists():
+        raise TargetError(f"{path}: no such file or directory")
+    mode: Mode = "saved_model" if Path(path).is_dir() else "graph"
+    return _run(mode, str(path), (), machine or Machine(), options or Options(), None)
+
+
+def _run(
+    mode: Mode,
+    target: str,
+    arguments: tuple[str, ...],
+    machine: Machine,
+    options: Options,
+    stdout: int | None,
+    start: Start = start_as_chosen,
+) -> Observation:
+    version = _tensorflow_version()
+    built = str(plugin.build(version)) if machine.has_gpus else ""
+    made_for = f"kernels-{version}-{plugin.build_key()}"
+    known = find_file(made_for, ".zip")
+    with scratch_folder() as directory:
+        wanted = str(known or Path(directory, "kernels.zip"))
+        request = Request(mode, target, directory, arguments, machine, options, built, wanted)
+        ended = _wait_for_child(request, stdout, start)
+        _require_room(directory, ended)
+        if known is None and Path(wanted).exists():
+            request = replace(request, registry=str(keep_file(Path(wanted), made_for, ".zip")))
+        return _read(request, ended)
+
+
+def _require_room(directory: str, ended: Failure | None) -> None:
+    """Raise `ProgramError` where a run failed on a full disk, whatever else was said of it."""
+    if ended is not None and shutil.disk_usage(directory).free < _LEAST_ROOM:
+        where = Path(directory).parent
+        raise ProgramError(
+            f"{where}: no room is left to write down what the program does; set TMPDIR to another folder"
+        )
+
+
+def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failure | None:
+    """Run the child; return how it failed, as far as its end alone can tell."""
+    request_file = Path(request.directory, "request.json")
+    request_file.write_text(request.to_json(), encoding="utf-8")
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
+        environment.pop(noisy, None)
+    if request.options.partitions:
+        environment |= {
+            "TF_CPP_VMODULE": "graph_partition=2",
+            "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, protocol.PARTITIONS)),
+            "TF_DUMP_GRAPH_FMT": "BIN",
+            "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
+        }
+    child = start(request_file, environment, stdout)
+    directory, shown = Path(request.directory), sys.stdout if stdout is None else sys.stderr
+    native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, sys.stderr)])
+    try:
+        status = _wait(child, request.options.timeout, native)
+    except subprocess.TimeoutExpired:
+        return Failure("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
+    finally:
+        _end(child)
+    if status < 0:
+        name = _signal_name(-status)
+        return Failure("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
+    return (
+        Failure("exited", f"the program ended with exit status {status}\n{_last_words(request)}".rstrip())
+        if status
+        else None
+    )
+
+
+def _signal_name(number: int) -> str:
+    """Name a signal, the real-time ones by their number.
+
+    >>> _signal_name(11), _signal_name(40)
+    ('SIGSEGV', '40')
+    """
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, str(number))
+
+
+def _wait(child: Child, limit: float | None, native: NativeOutput) -> int:
+    """Wait for the child's exit status, passing on what native code prints meanwhile."""
+    end = None if limit is None else time.monotonic() + limit
+    while True:
+        try:
+            return child.wait(_POLL if end is None else min(_POLL, max(0.0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if end is not None and time.monotonic() >= end:
+                raise
+        finally:
+            native.pass_on()
+
+
+def _end(child: Child) -> None:
+    """End the child with all that it started, if it still runs or was killed."""
+    status = child.poll()
+    if status is None or status < 0:
+        end_group(child.pid)
+        child.wait()
+
+
+def _last_words(request: Request) -> str:
+    """Give what TensorFlow logged as fatal."""
+    log = Path(request.directory, protocol.LOG)
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
+
+
+def _read(request: Request, ended: Failure | None) -> Observation:
+    events = list(_events(Path(request.directory, protocol.EVENTS)))
+    of_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        of_kind.setdefault(event["kind"], []).append(event)
+    failures = [Failure(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
+    failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may come of ours
+    if "started" not in of_kind:
+        raise _not_started(failures[0] if failures else ended)
+    notes = {event["function"]: _notes(event["nodes"]) for event in of_kind.get("notes", ())}
+    ends = of_kind.get("ended", ())
+    programs = [_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
+    for event in of_kind.get("partition", ()):
+        number = event["program"]
+        cuts = (*programs[number].cuts, _cut(event, programs[number].program, Path(request.directory)))
+        programs[number] = replace(programs[number], cuts=cuts)
+    return Observation(
+        tensorflow=of_kind["started"][0]["tensorflow"],
+        devices=tuple(_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
+        programs=tuple(programs),
+        remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
+        registry=request.registry if Path(request.registry).exists() else "",
+        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
+        eager_ops=ends[0]["eager_ops"] if ends else 0,
+        python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
+    )
+
+
+def _not_started(why: Failure | None) -> ProgramError:
+    if why is None:
+        return ProgramError(f"{_NO_START}: it ended without a word")
+    if why.how == "timed out":
+        return ProgramError(f"TensorFlow was still being imported: {why.text}; --timeout gives it more")
+    if why.line:
+        return ProgramError(f"{_NO_START}: {why.line}", details=why.text)
+    return ProgramError(f"{_NO_START}: {why.text}")
+
+
+def _events(path: Path) -> Iterator[Mapping[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # a child that is killed may leave half a line
+            yield json.loads(line)
+
+
+def _program(
+    event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path
+) -> ObservedProgram:
+    of_functions = {name: notes[name] for name in event["functions"] if name in notes}
+    of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
+    program = Program(
+        name=event["name"],
+        kind=event["program_kind"],
+        graph=graph_def.parse((directory / event["graph"]).read_bytes()),
+        function=event["function"],
+        arg_devices=tuple(event["arg_devices"]),
+        scope=event["scope"],
+        soft_placement=event["soft_placement"],
+        notes={**of_graph, **of_functions},
+        kept_devices=event.get("kept_devices", {}),
+        inlining=event.get("inlining", False),
+        pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
+    )
+    refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
+    devices = tuple(_device(each) for each in event.get("devices", ()))
+    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+
+
+def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
+    files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
+    is_pruned = program.function is None and program.pruned_to is None
+    run = _run_of(event["run"]) if is_pruned else None
+    return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
+
+
+def _run_of(fields: Mapping[str, Any]) -> SessionRun:
+    lists = {name: tuple(map(_hashable, value)) for name, value in fields.items() if isinstance(value, list)}
+    return SessionRun(**lists, by_rendezvous=fields["by_rendezvous"])
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
+    return {
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
+        for name, (at, device_at, shapes, *variable) in nodes.items()
+    }
+
+
+def _device(fields: Mapping[str, str]) -> ObservedDevice:
+    return ObservedDevice(**fields)
+
+
+def _tensorflow_version() -> str:
+    version = installed_version()
+    if version is None:
+        raise ProgramError("TensorFlow is not installed in this Python: pip install tensorflow")
+    return version

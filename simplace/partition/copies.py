@@ -1,0 +1,42 @@
+"""The copies that a whole program makes, in the terms of the graph that was placed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simplace.partition.rewrite_graph import rewrite
+from simplace.partition.rewritten_graph import Rewritten
+from simplace.partition.transfers import Copy, CopyColumns, transfers
+from simplace.partition.worker_graphs import has_master
+from simplace.program.placed_graph import PlacedGraph
+
+
+def copies(placed: PlacedGraph) -> list[Copy]:
+    """List the transfers of a placed graph as `copy_columns` does, each as a record."""
+    return list(copy_columns(placed))
+
+
+def copy_columns(placed: PlacedGraph) -> CopyColumns:
+    """Return the transfers of a placed graph, by first consumer and input slot; those between tasks come first.
+
+    Where a control loop is the consumer, it counts as the node that it was made for: the first one of the loop on that
+    device which needs something from elsewhere.
+    """
+    if not placed.is_whole:  # TensorFlow refused it: it is not rewritten
+        return transfers(placed).columns
+    rewritten = rewrite(placed)
+    found = _of_cluster(rewritten) if has_master(placed) else transfers(rewritten.placed).columns
+    if rewritten.placed is placed:
+        return found
+
+    def record(i: int) -> Copy:
+        copy = found[i]
+        return replace(copy, producer=rewritten.origin[copy.producer], consumers=rewritten.originals(copy.consumers))
+
+    return CopyColumns(found.slots, found.sources, found.targets, found.sizes, found.tensor, record)
+
+
+def _of_cluster(rewritten: Rewritten) -> CopyColumns:
+    from simplace.partition.graph_partition import cut  # only there does a first cut decide what the second copies
+
+    return CopyColumns.of(cut(rewritten).copies)

@@ -1,0 +1,110 @@
+"""Make of the subgraphs that a master cuts for its tasks the graph that their workers cut by device.
+
+A session's graph on a cluster is cut twice: by task (distributed_runtime/master_session.cc), then each part by device
+(distributed_runtime/graph_mgr.cc). In between it is a GraphDef, so that a worker numbers its nodes in the order in
+which it makes them, and knows a control edge once only. The control loops are in it already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simplace.graph.builder import CONTROL, Origin
+from simplace.graph.dtypes import DataType
+from simplace.graph.graph import Graph
+from simplace.graph.node_def import TensorInfo
+from simplace.partition.rewritten_graph import MADE_BY, Rewritten
+from simplace.program.placed_graph import PlacedGraph
+
+Location = Callable[[str], str]  # of a full device name: what its nodes are cut for
+Edge = tuple[int, int, int, int]  # source, its output slot, destination, its input slot
+
+_FLOAT = DataType.DT_FLOAT
+_NO_TYPES: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Hold a node as it is written for a worker.
+
+    `origin` is the node of the placed graph that it is; -1 for a send, a receive or a constant that the cut made,
+    which handle a tensor of type `dtype`.
+    """
+
+    name: str
+    op: str
+    device: str
+    origin: int
+    dtype: int = _FLOAT
+
+
+def by_device(device: str) -> str:
+    """Cut for each device."""
+    return device
+
+
+def by_task(device: str) -> str:
+    """Cut for each task.
+
+    >>> by_task("/job:worker/replica:0/task:1/device:GPU:0")
+    '/job:worker/replica:0/task:1'
+    """
+    return device.partition("/device:")[0]
+
+
+def has_master(placed: PlacedGraph) -> bool:
+    """Say whether a master cuts this graph for its tasks first: functions are cut by device at once."""
+    return placed.program.function is None and len({by_task(each.name) for each in placed.devices}) > 1
+
+
+def registered(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
+    """Make the graph that the workers have, all their parts in one numbering.
+
+    `nodes` are in the order in which a worker makes them, and node i is number i + 2 then; `edges` are those into each,
+    by place in `nodes`. The result's `origin` gives a node of `cut`, -1 for what the cut made.
+    """
+    graph = cut.placed.graph
+    origin = (0, 1, *(node.origin for node in nodes))
+    attrs: list[Mapping[str, Any]] = [{}, {}]
+    types: list[tuple[tuple[int, ...], tuple[int, ...]]] = [(_NO_TYPES, _NO_TYPES)] * 2
+    for node in nodes:
+        at = node.origin
+        attrs.append(_attrs(node) if at < 0 else graph.attrs[at])
+        types.append(_types(node) if at < 0 else (graph.in_types[at], graph.out_types[at]))
+    columns = _columns(nodes, edges)
+    none = [""] * len(origin)
+    joined = Graph(
+        [*graph.names[:2], *(node.name for node in nodes)], [*graph.ops[:2], *(node.op for node in nodes)], none, none,
+        attrs, [into for into, _ in types], [out for _, out in types],
+        [*graph.origins[:2], *(_origin(graph, node) for node in nodes)], *columns,
+    )  # fmt: skip
+    device_of = ["", "", *(node.device for node in nodes)]
+    merges = frozenset(i for i, node in enumerate(origin) if node in cut.loop_merges)
+    return Rewritten(replace(cut.placed, graph=joined, device_of=device_of), origin, merges)
+
+
+def _columns(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[list[int]]:
+    """List the edges, data by slot and then control edges by name, each once."""
+    found: list[Edge] = []
+    for into in edges:
+        data = sorted((edge for edge in into if edge[3] != CONTROL), key=lambda edge: edge[3])
+        control = sorted({edge for edge in into if edge[3] == CONTROL}, key=lambda edge: nodes[edge[0]].name)
+        found += [(src + 2, src_slot, dst + 2, dst_slot) for src, src_slot, dst, dst_slot in (*data, *control)]
+    return [list(column) for column in zip(*found, strict=True)] or [[], [], [], []]
+
+
+def _attrs(node: Written) -> Mapping[str, Any]:
+    dtype = DataType(node.dtype)
+    if node.op == "Const":
+        return {"dtype": dtype, "value": TensorInfo(dtype, (0,))}
+    return {"tensor_type": dtype} if node.op.endswith("Recv") else {"T": dtype}
+
+
+def _types(node: Written) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return ((node.dtype,), ()) if node.op.endswith("Send") else ((), (node.dtype,))
+
+
+def _origin(graph: Graph, node: Written) -> Origin:
+    return graph.origins[node.origin] if node.origin >= 0 else Origin("", node.name, made_by=MADE_BY)

@@ -1,0 +1,112 @@
+"""All six stages of a run on one screen: import, lower, place, then partition, estimate costs, execute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from simplace.devices.device_set import Device, DeviceSet
+from simplace.graph.builder import GraphBuilder
+from simplace.graph.collector import paused_collector
+from simplace.graph.graph import freeze
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.op_signatures import Signatures
+from simplace.lowering.prepare_graph import prepare
+from simplace.placement.called_bodies import Bodies
+from simplace.placement.default_device import call_device
+from simplace.placement.placement import Placement
+from simplace.placement.placer import place, refused_placement
+from simplace.program.program import Program
+from simplace.program.status import Refused
+
+if TYPE_CHECKING:
+    from simplace.costs.estimate import PricedGraph
+    from simplace.executor.execution import Execution
+    from simplace.executor.options import StepOptions
+    from simplace.importers.target import Target
+    from simplace.partition.graph_partition import PartitionedGraph
+    from simplace.program.placed_graph import PlacedGraph
+
+# What only places must not wait for what reads files and simulates: those stages import what they need.
+
+AfterStage = Callable[[str, object], None]  # told the name of a stage that ended, and the record that it made
+
+
+def import_programs(target: Target, tensorflow: str | None) -> list[Program]:
+    """Read the programs of a model file; `tensorflow` is the version that would place them."""
+    from simplace.importers.read_file import read_file
+
+    with paused_collector():
+        programs = read_file(target, tensorflow)
+        _ended("import", programs)
+        return programs
+
+
+def place_program(
+    program: Program, devices: DeviceSet, table: KernelTable, *, soft_placement: bool | None = None
+) -> Placement:
+    """Place a program on a set of devices with the kernels of a table: lower its graph, then place it.
+
+    `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
+    """
+    program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
+    soft, default = program.soft_placement, None
+    with paused_collector():
+        try:
+            default = _default_device(program, devices)
+            graph = prepare(program, table, devices, default.name if default else None)
+            _ended("lower", graph)
+        except Refused as refused:
+            empty = freeze(GraphBuilder(Signatures(table, {})))
+            return refused_placement(program, empty, devices, table, default, refused.refusal)
+        bodies = Bodies(program, table)
+        placement = place(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
+        _ended("place", placement)
+        return placement
+
+
+def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
+    """Simulate one step of a placed graph: partition it, estimate costs, run the model of the executor."""
+    from simplace.executor.control_flow import control_flow
+    from simplace.executor.execution import execute
+    from simplace.partition.graph_partition import partition
+
+    graph = partition(placed)
+    _ended("partition", graph)
+    priced = _estimate_costs(graph, options)
+    _ended("estimate costs", priced)
+    execution = execute(priced, control_flow(graph, trips=options.trips, branches=options.branches), options)
+    _ended("execute", execution)
+    return execution
+
+
+def _default_device(program: Program, devices: DeviceSet) -> Device | None:
+    return None if program.function is None else call_device(program.scope, devices, program.soft_placement)
+
+
+def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> PricedGraph:
+    from simplace.costs.chosen_model import check_belongs, chosen_model
+    from simplace.costs.estimate import price
+
+    model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction)
+    check_belongs(model, (node.name for node in graph.nodes))
+    return price(graph, model, batch=options.batch)
+
+
+def _nothing(stage: str, record: object) -> None:
+    """Do nothing after a stage."""
+
+
+_ended: AfterStage = _nothing
+
+
+@contextmanager
+def watched_by(after: AfterStage) -> Iterator[None]:
+    """Call a function after each stage inside this context, such as one that verifies the record, or takes the time."""
+    global _ended
+    before, _ended = _ended, after
+    try:
+        yield
+    finally:
+        _ended = before

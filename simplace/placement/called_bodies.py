@@ -1,0 +1,27 @@
+"""Build the bodies of functions that the placer must look into."""
+
+from __future__ import annotations
+
+from simplace.graph.graph import freeze
+from simplace.graph.node_def import FuncRef
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.function_body import instantiate
+from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
+from simplace.lowering.op_signatures import Signatures
+from simplace.placement.inspecting_placer import CalledBody
+from simplace.program.program import Program
+
+
+class Bodies:
+    """Build the bodies of a program's functions."""
+
+    def __init__(self, program: Program, table: KernelTable) -> None:
+        self._signatures = Signatures(table, program.graph.library)
+
+    def __call__(self, call: FuncRef) -> CalledBody:
+        """Return a function's body, its own resource calls isolated."""
+        body = instantiate(self._signatures.function(call, call.name), call.attrs, self._signatures)
+        isolate_calls(body.graph, self._signatures)
+        graph = freeze(body.graph)
+        arguments = tuple(graph.ids[node.name] for node in body.args)
+        return CalledBody(graph, arguments, tuple(graph.ids[node.name] for node in body.results))

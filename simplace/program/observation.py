@@ -1,0 +1,109 @@
+"""What TensorFlow did with a program: its graphs, its placement log, its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from simplace.graph.node_def import GraphDef
+from simplace.program.program import Program, SessionRun
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedNode:
+    """Copy one line of TensorFlow's placement log; `device` is a full device name."""
+
+    name: str
+    op: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRefusal:
+    """Copy the error of a placement that TensorFlow refused: `code` is the status name, e.g. INVALID_ARGUMENT."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedDevice:
+    """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it."""
+
+    name: str
+    type: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Hold the subgraphs that TensorFlow cut a placed graph into, one a device, as it wrote them.
+
+    A session prunes its graph to a run first, unless it placed no more than the run needs; `run` is None for what was
+    cut as it was placed, a function for one.
+    """
+
+    subgraphs: tuple[GraphDef, ...]
+    run: SessionRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedProgram:
+    """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
+
+    `devices` are those of this program alone, () where they are those of the observation: a session has its own.
+    `cuts` are in the order they were made, () where they were not asked for.
+    """
+
+    program: Program
+    log: tuple[LoggedNode, ...]
+    refused: ObservedRefusal | None = None
+    devices: tuple[ObservedDevice, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFact:
+    """Hold what only the running Python program shows; `at` is the user's line, `values` say what by name.
+
+    The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope";
+    `simplace.oracle.child.python_facts` says when each is noted.
+    """
+
+    kind: str
+    at: str
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best.
+
+    `line` is what of it goes into one line, "" where that is the first of `text`. "internal" is what simplace itself
+    did wrong, `text` the whole traceback.
+    """
+
+    how: Literal["raised", "exited", "crashed", "timed out", "internal"]
+    text: str
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Hold all that one run under TensorFlow showed.
+
+    `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
+    called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
+    `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
+    counts the ops that ran outside of functions. `python` is in the order of its events.
+    """
+
+    tensorflow: str
+    devices: tuple[ObservedDevice, ...]
+    programs: tuple[ObservedProgram, ...]
+    remarks: tuple[str, ...]
+    registry: str
+    failure: Failure | None = None
+    eager_ops: int = 0
+    python: tuple[PythonFact, ...] = ()

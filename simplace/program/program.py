@@ -1,0 +1,91 @@
+"""One graph that TensorFlow would place, with all that placement depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from simplace.devices.device_name import DeviceName
+from simplace.graph.node_def import GraphDef, Shape
+
+Kind = Literal["function", "session", "graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNotes:
+    """Hold what the program's author would want to know of a node.
+
+    `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
+    unknown is "" or ().
+    """
+
+    at: str = ""
+    device_at: str = ""
+    shapes: tuple[Shape, ...] = ()
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Suppose that the program had requested `device` for the nodes whose name matches a glob pattern."""
+
+    pattern: str
+    device: DeviceName
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRun:
+    """Name what one run of a session feeds and fetches, as "node:slot", and the nodes it only runs.
+
+    All are in the order in which TensorFlow numbers them. `by_rendezvous` says that feeds are received and fetches are
+    sent, instead of being arguments and results: so it is in a partial run, and where a server runs the session. The
+    rest is what a callable may ask for: a device for a feed or a fetch, and pairs of tensors, the first of which takes
+    the place of the second.
+    """
+
+    feeds: tuple[str, ...] = ()
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    by_rendezvous: bool = False
+    feed_devices: tuple[tuple[str, str], ...] = ()
+    fetch_devices: tuple[tuple[str, str], ...] = ()
+    connections: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Describe one graph to place.
+
+    `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
+    is what a session places. `arg_devices` holds a full device name per function input. `scope` is the device
+    scope around the call, as a device name, "" without one. `soft_placement` is what the program set.
+    `notes` maps a function's name ("" for the graph itself) to notes by node name.
+    `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
+    `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
+    `inlining` is what a session's options say of do_function_inlining.
+    `pins` are requests to suppose; with any, this is a what-if and not what the program says.
+    """
+
+    name: str
+    kind: Kind
+    graph: GraphDef
+    function: str | None = None
+    arg_devices: tuple[str, ...] = ()
+    scope: str = ""
+    soft_placement: bool = True
+    notes: Mapping[str, Mapping[str, NodeNotes]] = field(default_factory=dict)
+    kept_devices: Mapping[str, str] = field(default_factory=dict)
+    pruned_to: SessionRun | None = None
+    inlining: bool = False
+    pins: tuple[Pin, ...] = ()
+
+    @property
+    def inlines_calls(self) -> bool:
+        """Return whether the function calls in the graph are inlined before it is placed, as in functions they are."""
+        return self.inlining or self.function is not None
+
+    def with_soft_placement(self, soft: bool) -> Program:
+        """Return the same program with soft placement on or off."""
+        return self if soft == self.soft_placement else replace(self, soft_placement=soft)

@@ -1,0 +1,1 @@
+"""Figures of a result; `viz` knows how they look."""

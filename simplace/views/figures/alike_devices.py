@@ -1,0 +1,74 @@
+"""Choose the boxes of a figure: devices whose boxes are alike are drawn as one, where there are too many to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from simplace.placement.placement import Placement
+from simplace.views.figures.boxes import Box, boxes
+from simplace.views.figures.scopes import stem
+
+_DRAWN = 9  # devices that a figure takes
+_BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Hold the boxes that are left, the box number of every drawn node, and per device those that it stands for.
+
+    `drawn` are the nodes that are not drawn with another, those of all devices.
+    """
+
+    boxes: list[Box]
+    box_of: dict[int, int]
+    devices: dict[str, tuple[str, ...]]
+    drawn: frozenset[int]
+
+    @property
+    def stands_for(self) -> dict[str, str]:
+        """Map each device to the one that is drawn in its place."""
+        return {device: first for first, family in self.devices.items() for device in family}
+
+
+def figure_boxes(placement: Placement, limit: int) -> Alike:
+    """Choose at most `limit` boxes, or some more where many devices that are not alike share them."""
+    devices = len({decision.device for decision in placement.decisions.values()})
+    if devices > _DRAWN:
+        found = fold_alike(placement, *boxes(placement, limit * devices // 2))
+        if len(found.boxes) <= limit:
+            return found
+    return fold_alike(placement, *boxes(placement, max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))))
+
+
+def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int]) -> Alike:
+    """Let the first of several devices stand for all whose boxes have the same labels, numbers in names aside.
+
+    Nothing is folded where the figure has few devices. Nodes of the others count as nodes of the first one's boxes.
+    """
+    own: dict[str, list[int]] = {}
+    for number, box in enumerate(made):
+        own.setdefault(box.device, []).append(number)
+    families: dict[tuple[object, ...], list[str]] = {}
+    for device, numbers in own.items():
+        kind = placement.devices.by_name[device].type if device else ""
+        families.setdefault((kind, *(_signature(made[i]) for i in numbers)), []).append(device)
+    if len(own) <= _DRAWN or not all(own):
+        families = {(device,): [device] for device in own}
+    stands = {device: family[0] for family in families.values() for device in family}
+    goal = {i: own[stands[device]][k] for device, numbers in own.items() for k, i in enumerate(numbers)}
+    kept = {number: i for i, number in enumerate(sorted(set(goal.values())))}
+    return Alike(
+        [made[number] for number in kept],
+        {node: kept[goal[number]] for node, number in box_of.items()},
+        {family[0]: tuple(family) for family in families.values()},
+        frozenset(node for box in made for node in box.nodes),
+    )
+
+
+def _signature(box: Box) -> tuple[str, str, str, int]:
+    return _stems(box.label), _stems(box.detail), box.kind, len(box.nodes)
+
+
+def _stems(text: str) -> str:
+    return "/".join(stem(part) for part in text.split("/"))

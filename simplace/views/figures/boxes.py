@@ -1,0 +1,171 @@
+"""Decide which nodes of a placed graph share a box of a figure, so that it stays legible."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from simplace.explain.conflict import conflict
+from simplace.graph.dtypes import DataType
+from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
+from simplace.placement.placement import Placement
+from simplace.views.figures.folding import LEFT_OUT, fold
+from simplace.views.figures.scopes import OTHERS, Path, open_scopes, stem, steps
+
+BoxKind = Literal["op", "scope", "argument", "result", "variable"]
+_FOLD_FROM = 10  # nodes: a smaller graph is drawn as it is
+_DEEPEST = 40  # scopes, one in the other, that can be opened
+_GROUPS: dict[str, BoxKind] = {"#variables": "variable", "#arguments": "argument", "#results": "result"}
+# Scopes that TensorFlow adds: around inlined calls, and per replica, which its device says already.
+_MADE_SCOPE = re.compile(r"(Func|_\d+|(Stateful)?PartitionedCall(_\d+)?|replica_\d+)$")
+_MADE_ENDING = re.compile(r"((_read)?_readvariableop)?_resource$|_RetVal$")
+_BODIES = ("body", "cond", "then", "else")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Hold the nodes drawn as one: `nodes` by id, without those folded in.
+
+    `device` is a full device name, "" for nodes that placement did not reach.
+    """
+
+    label: str
+    detail: str
+    kind: BoxKind
+    device: str
+    nodes: tuple[int, ...]
+
+
+def boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
+    """Return the boxes by first node, and the box number of every drawn node (folded ones included).
+
+    Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
+    all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
+    """
+    drawn = _drawn(placement)
+    home = fold(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
+    keepers = [node for node in drawn if home[node] == node]
+    parts = {node: tidy_path(placement.graph.names[node]) for node in keepers}
+    shared = _shared(list(parts.values()))
+    keys = _keys(placement, keepers, parts, home, limit)
+    groups: dict[tuple[str, Path], list[int]] = {}
+    for node in keepers:
+        groups.setdefault((placement.device(node), keys[node]), []).append(node)
+    made = [_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
+    number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
+    return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
+
+
+def tidy_path(name: str) -> Path:
+    """Split a node's name into the words somebody wrote, without the scopes that TensorFlow adds.
+
+    >>> tidy_path("StatefulPartitionedCall/while/body/_1/while/dense/MatMul")
+    ('while', 'body', 'dense', 'MatMul')
+    """
+    *scopes, last = name.split("/")
+    kept: list[str] = []
+    for part in scopes:
+        again = bool(kept) and kept[-1] in _BODIES and stem(part) in map(stem, kept[:-1])
+        if part and not again and not _MADE_SCOPE.match(part):
+            kept.append(part)
+    return tuple(kept) if kept and _MADE_SCOPE.match(last) else (*kept, last)
+
+
+def _drawn(placement: Placement) -> list[int]:
+    """List the decided nodes, with those over which a refused placement failed."""
+    refusal = placement.refusal
+    found = conflict(placement)
+    ties = () if found is None else [node for join in found.path for node in (join.first, join.second)]
+    clash = () if refusal is None else (refusal.node, *refusal.ends, *ties)
+    return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
+
+
+def _shared(paths: list[Path]) -> int:
+    """Count the outer scopes that all nodes but lone ones have in common."""
+    scoped = [path for path in paths if len(path) > 1]
+    if len(scoped) < 2:
+        return 0
+    first, last = min(scoped)[:-1], max(scoped)[:-1]
+    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+
+
+def _keys(
+    placement: Placement, keepers: list[int], parts: dict[int, Path], home: dict[int, int], limit: int
+) -> dict[int, Path]:
+    if len(keepers) <= limit:
+        return {node: (f"#{node}",) for node in keepers}
+    devices = {node: placement.device(node) for node in keepers}
+    paths = {node: _steps(placement, node, parts, home) for node in keepers}
+    return open_scopes(paths, devices, limit)
+
+
+def _steps(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int]) -> Path:
+    """Return the path by which a node is found: arguments and results lie in scopes of their own."""
+    graph = placement.graph
+    op, name = graph.ops[node], graph.names[node]
+    if is_arg(op) and _is_resource(placement, node):
+        return ("#variables", f"#{_reader(placement, node, parts, home)}", f"#{name}")
+    if is_arg(op):
+        return ("#arguments", f"#{name}")
+    if is_retval(op):
+        return ("#results", f"#{name}")
+    return (*steps(parts[node][:_DEEPEST]), f"#{node}")
+
+
+def _is_resource(placement: Placement, node: int) -> bool:
+    return bool(placement.graph.out_types[node][0] == DataType.DT_RESOURCE)
+
+
+def _reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
+    """Name the outermost scope that reads a variable first, "" where none does."""
+    graph = placement.graph
+    readers = [graph.edge_dst[e] for e in graph.out_edges[variable]]
+    for reader in readers[:1]:
+        if home.get(reader) == variable:
+            readers = [graph.edge_dst[e] for e in graph.out_edges[reader]] + readers[1:]
+    goals = (home.get(reader, LEFT_OUT) for reader in readers)
+    found = next((parts[goal] for goal in goals if goal in parts and goal != variable), ())
+    return found[0] if len(found) > 1 else ""
+
+
+def _box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
+    device, members = placement.device(nodes[0]), tuple(nodes)
+    if len(nodes) == 1:
+        return _single(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
+    if path[0] in _GROUPS:
+        reader = path[1][1:] if len(path) > 1 else ""
+        return Box(f"{len(nodes)} {path[0][1:]}", f"of {reader}" if reader else "", _GROUPS[path[0]], device, members)
+    ops = Counter(placement.graph.ops[node] for node in nodes)
+    main = ", ".join(op for op, _ in ops.most_common(2)) + (", …" if len(ops) > 2 else "")
+    if path[0] == OTHERS:
+        few = len(ops) <= 2
+        return Box(main if few else "other ops", "" if few else main, "scope", device, members)
+    depth = sum(1 for step in path if step.endswith("*"))
+    variants = {parts[node][depth - 1] for node in nodes}
+    outer = "/".join(parts[nodes[0]][shared : depth - 1])
+    same_names = all(len(parts[node]) == depth for node in nodes)
+    label = variants.pop() if len(variants) == 1 else f"{path[-1][:-1]} ×{len(variants)}"
+    if same_names and len(ops) == 1:
+        op = next(iter(ops))
+        return Box(f"{op} ×{len(nodes)}", _under(outer, stem(parts[nodes[0]][-1]), op), "op", device, members)
+    return Box(label, outer or main, "scope", device, members)
+
+
+def _single(placement: Placement, node: int, parts: Path) -> Box:
+    graph, device = placement.graph, placement.device(node)
+    op, name = graph.ops[node], _MADE_ENDING.sub("", graph.names[node])
+    if is_arg(op):
+        kind: BoxKind = "variable" if _is_resource(placement, node) else "argument"
+        return Box(placement.notes(node).variable or name, kind, kind, device, (node,))
+    if is_retval(op):
+        return Box(name, "result", "result", device, (node,))
+    kind = "variable" if op == VARIABLE_HANDLE or is_variable(op) else "op"
+    return Box(op, _under("/".join(parts[:-1]), parts[-1], op), kind, device, (node,))
+
+
+def _under(outer: str, name: str, op: str) -> str:
+    """Spell where an op is: its scope, and its name where that is not the op's own."""
+    own = "" if name == op else name
+    return "/".join(filter(None, (outer, own)))

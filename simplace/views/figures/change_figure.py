@@ -1,0 +1,108 @@
+"""Draw a placement with what differs from another one marked: moved and new nodes, new copies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from simplace.changes.placement_changes import ProgramChanges
+from simplace.partition.transfers import between_devices
+from simplace.views.figures.alike_devices import figure_boxes
+from simplace.views.figures.captions import facts
+from simplace.views.figures.placement_figure import placement_figure
+from simplace.views.text import quantities
+from simplace.views.text.tables import short
+from viz import Edge, Figure, Group, Node
+
+
+def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
+    """Describe the device graph after the change; what moved says from where, new nodes say so."""
+    placement = change.after.placement
+    figure = placement_figure(change.after, limit)
+    alike = figure_boxes(placement, limit)
+    members: list[list[int]] = [[] for _ in alike.boxes]
+    for node, number in alike.box_of.items():
+        members[number].append(node)
+    origins = {move.after: short(change.before.placement, move.source) for move in change.moves}
+    new = {placement.graph.ids[name] for name in change.only_after}
+    marks = {
+        str(number): _mark(members[number], alike.boxes[number].nodes, origins, new) for number in range(len(members))
+    }
+    return replace(
+        figure,
+        title=f"{change.name}: what changed",
+        caption=f"{_counts(change)} · {figure.caption}",
+        nodes=tuple(_marked(node, marks.get(node.id, "")) for node in figure.nodes),
+        description=f"{facts(change.after, 'The second placement')} {_counts(change)}.",
+    )
+
+
+def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
+    """Describe both placements in one figure, what changed marked in the second; each may have half of the boxes."""
+    before = placement_figure(change.before, max(limit // 2, 1))
+    after = change_figure(change, max(limit // 2, 1))
+    return Figure(
+        title=f"{change.name}: before and after",
+        caption=_counts(change),
+        groups=(*_groups("before", before), *_groups("after", after)),
+        nodes=(*_nodes("before", before), *_nodes("after", after)),
+        edges=(*_edges("before", before), *_edges("after", after)),
+        direction="down",
+        description=f"{facts(change.before, 'The first placement')} {after.description}",
+    )
+
+
+def _groups(when: str, figure: Figure) -> list[Group]:
+    return [
+        replace(
+            group,
+            id=f"{when} {group.id}",
+            title=f"{when}: {group.title}",
+            frame=group.frame and f"{when}: {group.frame}",
+        )
+        for group in figure.groups
+    ]
+
+
+def _nodes(when: str, figure: Figure) -> list[Node]:
+    return [replace(node, id=f"{when} {node.id}", group=node.group and f"{when} {node.group}") for node in figure.nodes]
+
+
+def _edges(when: str, figure: Figure) -> list[Edge]:
+    return [replace(edge, source=f"{when} {edge.source}", target=f"{when} {edge.target}") for edge in figure.edges]
+
+
+def _marked(node: Node, mark: str) -> Node:
+    return replace(node, changed=mark) if mark else node
+
+
+def _mark(members: list[int], own: Sequence[int], origins: dict[int, str], new: set[int]) -> str:
+    """Say where the nodes of a box come from, with numbers where not all of them do.
+
+    For a box of one node that node alone counts, whatever is drawn with it.
+    """
+    nodes = own if len(own) == 1 else members
+    moved = Counter(f"from {origins[node]}" for node in nodes if node in origins)
+    moved["new"] = sum(1 for node in nodes if node in new)
+    return ", ".join(
+        what if count == len(nodes) else f"{count} {what}" for what, count in sorted(moved.items()) if count
+    )
+
+
+def _counts(change: ProgramChanges) -> str:
+    parts = [f"{len(change.moves):,} of {quantities.plural(change.compared, 'node')} moved"]
+    for names, word in ((change.only_after, "new"), (change.only_before, "gone")):
+        parts += [f"{len(names):,} {word}"] if names else []
+    lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
+    for copies, word in ((gained, "gained"), (lost, "lost")):
+        if copies:
+            size = quantities.total([copy.size for copy in copies])
+            parts.append(f"{quantities.plural(len(copies), 'copy')} {word} ({size})")
+    return ", ".join(parts)
+
+
+FIGURES: Mapping[str, Callable[[ProgramChanges, int], Figure]] = {
+    "changes": change_figure,
+    "side-by-side": side_by_side,
+}

@@ -1,0 +1,141 @@
+"""Draw the colocation groups of a placed graph: which nodes must share a device, what ties them, who decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from simplace.explain import reasons as why
+from simplace.explain.sentences import DECIDED_BY
+from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
+from simplace.placement.placement import Placement
+from simplace.result import Placed
+from simplace.views.figures.captions import facts
+from simplace.views.figures.placement_figure import numbered
+from simplace.views.text import quantities
+from simplace.views.text.tables import short
+from viz import Edge, Figure, Group, Node
+from viz.figure import NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Hold groups that look the same, by their roots; `parts` are the first one's members, by how they are drawn."""
+
+    roots: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
+
+
+def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
+    """Describe the groups of two nodes or more, the largest first, in at most `limit` boxes.
+
+    Members of one op are drawn as one box where they are several, groups of the same ops on the same device as one.
+    """
+    placement = placed.placement
+    families = _families(placement)
+    shown = _largest(families, limit)
+    groups, nodes, edges = [], [], []
+    for number, family in enumerate(shown):
+        groups.append(_group(placement, family, number))
+        nodes += [_node(placement, part, str(number)) for part in family.parts]
+        edges += _edges(placement, family)
+    return Figure(
+        title=f"{placed.name}: colocation groups",
+        caption=_caption(families, shown),
+        groups=tuple(groups),
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        description=facts(placed, "Colocation groups"),
+    )
+
+
+def _families(placement: Placement) -> list[_Family]:
+    """Put groups together that look the same, the largest groups first."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for root, members in placement.members.items():
+        if len(members) < 2:
+            continue
+        ops = Counter(placement.graph.ops[node] for node in members)
+        requests = Counter(placement.graph.requested[node] for node in members)
+        key = (placement.device(root), tuple(sorted(ops.items())), tuple(sorted(requests.items())))
+        found.setdefault(key, []).append(root)
+    families = [_Family(tuple(roots), _parts(placement, roots[0])) for roots in found.values()]
+    sizes = {family.roots: len(placement.members[family.roots[0]]) for family in families}
+    return sorted(families, key=lambda family: (-sizes[family.roots] * len(family.roots), family.roots))
+
+
+def _parts(placement: Placement, root: int) -> tuple[tuple[int, ...], ...]:
+    parts: dict[tuple[str, str], list[int]] = {}
+    for node in placement.members[root]:
+        parts.setdefault((placement.graph.ops[node], placement.graph.requested[node]), []).append(node)
+    return tuple(tuple(nodes) for nodes in parts.values())
+
+
+def _largest(families: list[_Family], limit: int) -> list[_Family]:
+    shown: list[_Family] = []
+    boxes = 0
+    for family in families:
+        if shown and boxes + len(family.parts) > limit:
+            continue
+        shown.append(family)
+        boxes += len(family.parts)
+    return shown
+
+
+def _caption(families: list[_Family], shown: list[_Family]) -> str:
+    total = sum(len(family.roots) for family in families)
+    if not total:
+        return "no node has to share a device with another"
+    parts = [f"{quantities.plural(total, 'group')} of two nodes or more"]
+    drawn = sum(len(family.roots) for family in shown)
+    return " · ".join(parts + ([f"{total - drawn:,} smaller ones are not drawn"] if drawn < total else []))
+
+
+def _group(placement: Placement, family: _Family, number: int) -> Group:
+    root = family.roots[0]
+    device, members = placement.device(root), placement.members[root]
+    index = {name: i for i, name in numbered(placement)}.get(device, 0)
+    kind = placement.devices.by_name[device].type if device else ""
+    times = f"{len(family.roots)} groups of " if len(family.roots) > 1 else ""
+    title = f"{short(placement, device) or 'not placed'}: {times}{quantities.plural(len(members), 'node')}"
+    return Group(str(number), title, _decided_by(placement, members), kind, index)
+
+
+def _decided_by(placement: Placement, members: list[int]) -> str:
+    """Name the member that decides for the group, and by what; "" where it takes what is left."""
+    for node in members:
+        if node not in placement.decisions:
+            continue
+        reason = why.reason(placement, node)
+        if isinstance(reason, why.Colocated):
+            return f"decided by {_name(placement, reason.leader)}: {DECIDED_BY[reason.how]}"
+        if isinstance(reason, why.Requested) and placement.graph.requested[node]:
+            return f"decided by {_name(placement, node)}: {DECIDED_BY['request']}"
+    return ""
+
+
+def _name(placement: Placement, node: int) -> str:
+    return placement.notes(node).variable or placement.graph.names[node]
+
+
+def _node(placement: Placement, part: tuple[int, ...], group: str) -> Node:
+    graph, first = placement.graph, part[0]
+    op, asked = graph.ops[first], graph.requested[first].rpartition("/device:")[2]
+    is_handle = is_arg(op) or op == VARIABLE_HANDLE
+    kind: NodeKind = "variable" if is_handle else "op"
+    label = f"{op} ×{len(part)}" if len(part) > 1 else _name(placement, first) if is_handle else op
+    detail = "" if len(part) > 1 else (op if is_handle else graph.names[first])
+    requests = f"requests {asked}" if asked else ""
+    return Node(str(first), label, detail or requests, group, kind, tooltip=requests)
+
+
+def _edges(placement: Placement, family: _Family) -> list[Edge]:
+    """List what ties the members: one edge for all ties of a kind between two boxes."""
+    box_of = {node: str(part[0]) for part in family.parts for node in part}
+    found: dict[tuple[str, str, str], None] = {}
+    joins = {join for node in box_of for join in placement.joins_at.get(node, ())}
+    for join in sorted(joins, key=lambda one: (one.first, one.second, one.kind.value)):
+        one, other = box_of.get(join.first, ""), box_of.get(join.second, "")
+        if one and other and one != other:
+            found[one, other, join.kind.value] = None
+    return [Edge(one, other, "tie", kind) for one, other, kind in found]

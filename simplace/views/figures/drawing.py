@@ -1,0 +1,71 @@
+"""Make a picture of a figure or chart: bytes of the kind that a file's name asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from simplace.errors import DrawingError, choices
+from simplace.views.marks import write_file
+from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
+from viz.area import AreaChart
+from viz.gantt import Gantt
+from viz.names import visible
+from viz.style import STYLES, Style, style_called
+from viz.svg import described
+
+KINDS = ("svg", "png", "pdf", "dot")
+
+
+def drawn(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") -> bytes:
+    """Draw for the file `name`; raise `DrawingError` for an unknown ending or style, or where Graphviz fails."""
+    kind = Path(name).suffix.lower()[1:]
+    if kind not in KINDS:
+        raise DrawingError(f"{name}: a figure's name ends in {', '.join(f'.{one}' for one in KINDS)}")
+    found = style_of(style)
+    try:
+        if isinstance(what, Figure):
+            return to_dot(what, found).encode() if kind == "dot" else draw(what, kind, style=found)  # type: ignore[arg-type]
+        dot = area.to_dot(what, found) if isinstance(what, AreaChart) else gantt.to_dot(what, found)
+        if kind == "dot":
+            return dot.encode()
+        data = render(dot, kind)  # type: ignore[arg-type]
+        return described(data, what.title, what.description) if kind == "svg" else data
+    except LayoutError as error:
+        raise DrawingError(f"{name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Picture:
+    """Hold a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
+
+    what: Figure | Gantt | AreaChart
+    style: str = "screen"
+
+    def save(self, file: str | Path) -> None:
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `drawn` does, or if it cannot write."""
+        data = drawn(self.what, str(file), self.style)
+        write_file(file, data)
+
+    def __repr__(self) -> str:
+        return f"<picture of {visible(self.what.title)}>"
+
+    def _repr_svg_(self) -> str:
+        return drawn(self.what, "notebook.svg", self.style).decode()
+
+
+def chosen(figure: str, known: Iterable[str]) -> str:
+    """Return the name of a figure; raise `DrawingError` with the choices for an unknown one."""
+    names = list(known)
+    if figure not in names:
+        raise DrawingError(f"{figure!r} is not a figure of this; there are: {choices(names)}")
+    return figure
+
+
+def style_of(name: str) -> Style:
+    """Return a style by name; raise `DrawingError` with the choices otherwise."""
+    try:
+        return style_called(name)
+    except FigureError:
+        raise DrawingError(f"{name!r} is not a style of figures; there are: {choices(STYLES)}") from None

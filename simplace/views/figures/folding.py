@@ -1,0 +1,48 @@
+"""Decide which nodes of a placed graph are drawn with a neighbour: constants, pass-through nodes, variable reads."""
+
+from __future__ import annotations
+
+from simplace.graph.op_kinds import is_constant, is_identity
+from simplace.placement.placement import Placement
+
+LEFT_OUT = -1
+
+
+def fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
+    """Map each drawn node to the node of its device it is drawn with, itself where it stands alone.
+
+    `LEFT_OUT` stands for nodes that no tensor enters or leaves: NoOps, and constants that nothing reads.
+    """
+    step = {node: _neighbour(placement, node) for node in drawn}
+    step = {node: goal if goal in step or goal == LEFT_OUT else node for node, goal in step.items()}
+    home: dict[int, int] = {}
+    for node in drawn:
+        chain = []
+        at = node
+        while at not in home:
+            home[at] = at  # a chain that comes back here ends here: a loop of nodes that only pass on
+            chain.append(at)
+            if step[at] in (LEFT_OUT, at):
+                home[at] = step[at]
+                break
+            at = step[at]
+        goal = home[at]
+        for passed in chain:
+            home[passed] = goal
+    return home
+
+
+def _neighbour(placement: Placement, node: int) -> int:
+    graph, device = placement.graph, placement.device(node)
+    op = graph.ops[node]
+    if op == "NoOp":
+        return LEFT_OUT
+    if is_constant(op):
+        users = [graph.edge_dst[e] for e in graph.out_edges[node] if not graph.is_control(e)]
+        near = next((user for user in users if placement.device(user) == device), node)
+        return near if users else LEFT_OUT
+    if is_identity(op) or op == "ReadVariableOp":
+        sources = [graph.edge_src[e] for e in graph.data_in_edges(node)]
+        if sources and placement.device(sources[0]) == device:
+            return sources[0]
+    return node

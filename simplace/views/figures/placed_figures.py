@@ -1,0 +1,29 @@
+"""The figures that one placement, and one schedule, can be drawn as, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from simplace.analysis.schedule import Schedule
+from simplace.result import Placed
+from simplace.views.figures.colocation_figure import colocation_figure
+from simplace.views.figures.memory_chart import memory_chart
+from simplace.views.figures.parallelism_chart import width_chart
+from simplace.views.figures.partition_figure import partition_figure
+from simplace.views.figures.placement_figure import placement_figure
+from simplace.views.figures.timeline import timeline
+from viz import Figure
+from viz.area import AreaChart
+from viz.gantt import Gantt
+
+FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
+    "placement": placement_figure,
+    "partition": partition_figure,
+    "colocation": colocation_figure,
+}
+
+CHARTS: Mapping[str, Callable[[Schedule], Gantt | AreaChart]] = {
+    "timeline": timeline,
+    "width": width_chart,
+    "memory": memory_chart,
+}

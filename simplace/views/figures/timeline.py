@@ -1,0 +1,101 @@
+"""Turn a schedule into a Gantt chart: a lane a thread, stream and link."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from simplace.analysis.schedule import Schedule
+from simplace.devices.device_name import LOCAL_TASK
+from simplace.executor.trace import Lane, Span
+from simplace.result import Placed
+from simplace.views.figures.captions import facts
+from simplace.views.text.schedule_tables import duration
+from viz import Group
+from viz.gantt import Bar, BarKind, Gantt
+from viz.gantt import Lane as Row
+
+_KINDS: dict[str, BarKind] = {
+    "op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy", "dead": "op",
+}  # fmt: skip
+
+
+def timeline(schedule: Schedule) -> Gantt:
+    """Describe the chart of a schedule; lanes that did nothing are left out."""
+    trace = schedule.trace
+    used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
+    rows = {lane: row for row, lane in enumerate(used)}
+    critical = set(schedule.critical_path)
+    bars = tuple(
+        _bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
+    )
+    lanes = tuple(Row(_label(schedule, trace.lanes[i]), lane_owner(schedule, trace.lanes[i])) for i in used)
+    title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
+    if len(trace.steps) > 1:
+        title += f" for {len(trace.steps)} steps"
+    caption = settings(schedule)
+    said = f"{facts(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
+    return Gantt(title, caption, lanes, bars, _groups(schedule), trace.makespan / 1e9, said)
+
+
+def settings(schedule: Schedule) -> str:
+    """Say on what a schedule was simulated: executor, threads, cores, costs."""
+    threads = schedule.threads
+    inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
+    each = " a device" if schedule.executor == "textbook" else ""
+    cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
+    return (
+        f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
+        f"costs {schedule.priced.model.name}"
+    )
+
+
+def lane_owner(schedule: Schedule, lane: Lane) -> str:
+    """Return the heading of a lane: the device of a stream, the process of a thread, or "links"."""
+    if lane.kind == "link":
+        return "links"
+    device = schedule.placement.devices.by_name.get(lane.owner)
+    if device is not None:
+        return device.short
+    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
+
+
+def _groups(schedule: Schedule) -> tuple[Group, ...]:
+    counts: Counter[str] = Counter()
+    groups = []
+    for device in schedule.placement.devices:
+        groups.append(Group(device.name, device.short, kind=device.type, index=counts[device.type]))
+        counts[device.type] += 1
+    return tuple(groups)
+
+
+def _label(schedule: Schedule, lane: Lane) -> str:
+    """Drop from a lane's name what its owner's heading says already."""
+    owner = lane_owner(schedule, lane)
+    return lane.name.removeprefix(owner).strip() if owner and lane.name != owner else lane.name
+
+
+def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
+    graph = schedule.priced.graph
+    node = graph.nodes[span.node]
+    device = graph.copies[node.copy].target if span.kind == "copy" else node.device
+    name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
+    label = name.rpartition("/")[2] or name
+    if span.kind == "copy" and graph.copies[node.copy].is_control:
+        label = f"order of {label.removeprefix('^')}"
+    if span.kind == "shard":
+        label += " (part)"
+    return Bar(
+        row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
+        is_critical, _tooltip(schedule, span, name),
+    )  # fmt: skip
+
+
+def _tooltip(schedule: Schedule, span: Span, name: str) -> str:
+    graph = schedule.priced.graph
+    parts = [f"{name} ({graph.nodes[span.node].op}), {duration(span.duration)} from {duration(span.start)}"]
+    if span.start > span.ready:
+        parts.append(f"waited {duration(span.start - span.ready)} for a {span.why}")
+    if span.iteration:
+        parts.append(f"iteration {span.iteration}")
+    line = graph.source_line(span.node)
+    return "; ".join(parts) + (f"; {line}" if line else "")

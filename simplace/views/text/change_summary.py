@@ -1,0 +1,313 @@
+"""Say in words what differs between two placements: what moved, why, which copies, how long a step takes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from simplace.analysis.step_times import StepTimes
+from simplace.changes.placement_changes import Changes, Given, Move, MoveCause, ProgramChanges
+from simplace.explain import reasons as why
+from simplace.explain.sentences import tell_reason
+from simplace.partition.transfers import Copy, between_devices
+from simplace.placement.placement import Placement
+from simplace.result import Placed, Result
+from simplace.views.text import quantities, summary
+from simplace.views.text.schedule_tables import duration
+from simplace.views.text.tables import short
+from viz import Column, Table, to_text
+from viz.names import visible
+
+_CAUSES, _COPIES, _NAMES = 6, 6, 4
+
+
+def change_summary(
+    changes: Changes, times: Sequence[StepTimes] = (), width: int | None = None, in_full: bool = False
+) -> str:
+    """Write the whole comparison, at most `width` cells wide; `times` are the step times of the programs, () for none.
+
+    Lists are cut after a few lines unless `in_full`.
+    """
+    blocks = ["\n".join(_wrapped(line, width) for line in _heads(changes))]
+    same = [change for change in changes.programs if not change.differs]
+    known: Sequence[StepTimes | None] = times or [None] * len(changes.programs)
+    pairs = zip(changes.programs, known, strict=True)
+    blocks += [_program(change, one, width, in_full) for change, one in pairs if change.differs]
+    if same:
+        blocks.append(_wrapped(_unchanged(same), width))
+    for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
+        if programs:
+            names = _listed([placed.name for placed in programs], _NAMES)
+            blocks.append(_wrapped(f"only {which}: {quantities.plural(len(programs), 'program')}: {names}", width))
+    blocks.append("\n".join(_wrapped(line, width) for line in checked(changes)))
+    return "\n\n".join(blocks)
+
+
+def checked(changes: Changes) -> list[str]:
+    """Say of each side whether TensorFlow agrees with it."""
+    lines = (summary.agreement_line(changes.before), summary.agreement_line(changes.after))
+    return [f"before: {lines[0]}", f"after:  {lines[1]}"]
+
+
+def step_text(times: StepTimes) -> str:
+    """Say both times and by how much they differ.
+
+    >>> step_text(StepTimes(1000, 1500, "flat"))
+    'a simulated step takes 1 us before, 1.5 us after (+50%), costs flat'
+    """
+    if times.without:
+        return f"no step times: {times.without}"
+    change = times.after / times.before - 1 if times.before else 0.0
+    share = f"{change:+.{0 if abs(change) >= 0.1 else 1}%}" if times.after != times.before else "the same"
+    spans = f"{duration(times.before)} before, {duration(times.after)} after ({share})"
+    return f"a simulated step takes {spans}, costs {times.costs}"
+
+
+def move_title(move: Move, placement: Placement) -> str:
+    """Name a node that moved, with the line that made it."""
+    at = placement.notes(move.after).at
+    return f"{move.name} ({move.op})" + (f" at {at}" if at else "")
+
+
+def given_text(given: Given, root: Move, old: Placement, new: Placement) -> str:
+    """Say which fact differs, "" where no single one does."""
+    return _GIVENS[given](root, old, new) if given else ""
+
+
+def _heads(changes: Changes) -> list[str]:
+    return [f"before: {_head(changes.before)}", f"after:  {_head(changes.after)}"]
+
+
+def _head(result: Result) -> str:
+    note = f" ({result.devices_note})" if result.devices_note else ""
+    pins = dict.fromkeys(pin for placed in result for pin in placed.placement.program.pins)
+    supposed = "; ".join(f"{pin.pattern} requests {pin.device}" for pin in pins)
+    return f"{result.target} on {result.devices}{note}" + (f", supposing that {supposed}" if supposed else "")
+
+
+def _unchanged(same: list[ProgramChanges]) -> str:
+    compared = sum(change.compared for change in same)
+    if len(same) == 1:
+        return f"{same[0].name}: none of {quantities.plural(compared, 'node')} moved"
+    names = _listed([change.name for change in same], _NAMES)
+    return f"{len(same)} programs without a change ({compared:,} nodes): {names}"
+
+
+def _program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
+    parts = [_wrapped(f"{change.name}: {_counts(change)}", width), *_refusals(change)]
+    if change.moves:
+        parts.append(to_text(_move_table(change), width))
+    shown = _largest(change.causes, None if in_full else _CAUSES)
+    parts += ["\n".join(_wrapped(line, width) for line in _cause(change, i, one)) for i, one in enumerate(shown, 1)]
+    rest = len(change.causes) - len(shown)
+    if rest:
+        parts.append(f"and {quantities.plural(rest, 'smaller cause')}; --table lists them all")
+    parts += _one_sided(change, width, in_full)
+    copies = _copy_table(change, None if in_full else _COPIES)
+    parts.append(_wrapped(_copy_counts(change), width))
+    if copies.rows:
+        parts.append(to_text(copies, width))
+    if times is not None:
+        parts.append(_wrapped(step_text(times), width))
+    return "\n\n".join(parts)
+
+
+def _counts(change: ProgramChanges) -> str:
+    if any(change.refusals):
+        return f"{quantities.plural(change.compared, 'node')} placed by both, {len(change.moves):,} of them elsewhere"
+    return f"{len(change.moves):,} of {quantities.plural(change.compared, 'node')} moved"
+
+
+def _refusals(change: ProgramChanges) -> list[str]:
+    lines = []
+    for when, placed in (("before", change.before), ("after", change.after)):
+        refusal = placed.placement.refusal
+        if refusal is not None:
+            said = refusal.message.strip().split("\nColocation Debug Info")[0].splitlines()
+            lines.append(f"{when}: TensorFlow does not place this graph ({refusal.code})")
+            lines += [f"  {visible(line)}" for line in said[:1]]
+    return ["\n".join(lines)] if lines else []
+
+
+def _move_table(change: ProgramChanges) -> Table:
+    old, new = change.before.placement, change.after.placement
+    ways: dict[tuple[str, str], list[Move]] = {}
+    for move in change.moves:
+        ways.setdefault((move.source, move.target), []).append(move)
+    rows = tuple(
+        (f"{short(old, source)} → {short(new, target)}", f"{len(moves):,}", _ops(moves))
+        for (source, target), moves in sorted(ways.items(), key=lambda item: -len(item[1]))
+    )
+    return Table((Column("moved", flexible=False), Column("nodes", "right", flexible=False), Column("ops")), rows)
+
+
+def _ops(moves: Iterable[Move]) -> str:
+    ops = Counter(move.op for move in moves)
+    shown = [f"{count} {op}" if count > 1 else op for op, count in ops.most_common(4)]
+    return ", ".join(shown) + (", …" if len(ops) > 4 else "")
+
+
+def _largest(causes: tuple[MoveCause, ...], limit: int | None) -> list[MoveCause]:
+    """Pick the causes of most moves, and leave them in the order of their first decision."""
+    kept = sorted(range(len(causes)), key=lambda i: (-causes[i].moves, i))[:limit]
+    return [causes[i] for i in sorted(kept)]
+
+
+def _cause(change: ProgramChanges, number: int, cause: MoveCause) -> list[str]:
+    old, new = change.before.placement, change.after.placement
+    root = cause.roots[0]
+    more = f" and {len(cause.roots) - 1:,} more" if len(cause.roots) > 1 else ""
+    given = given_text(cause.given, root, old, new)
+    way = f"{short(old, root.source)} → {short(new, root.target)}"
+    lines = [f"{number}. {move_title(root, new)}{more}: {way}" + (f", because {given}" if given else "")]
+    lines.append(f"   before: {tell_reason(old, why.reason(old, root.before))}")
+    lines.append(f"   after:  {tell_reason(new, why.reason(new, root.after))}")
+    for moves, how in ((cause.colocated, "by colocation"), (cause.propagated, "along edges")):
+        if moves:
+            names = _listed([move.name for move in moves], _NAMES)
+            verb = "follows" if len(moves) == 1 else "follow"
+            lines.append(f"   {quantities.plural(len(moves), 'node')} {verb} {how}: {names}")
+    return lines
+
+
+def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list[str]:
+    lines = []
+    for which, names in (("before", change.only_before), ("after", change.only_after)):
+        if names:
+            shown = _listed(list(names), None if in_full else _NAMES)
+            lines.append(_wrapped(f"only {which}: {quantities.plural(len(names), 'node')}: {shown}", width))
+    return ["\n".join(lines)] if lines else []
+
+
+def _copy_counts(change: ProgramChanges) -> str:
+    old, new = change.before.crossing, change.after.crossing
+    lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
+    if not lost and not gained:
+        return f"the same {quantities.plural(len(old), 'copy')} between devices ({_bytes(old)})"
+    return (
+        f"copies between devices: {len(old):,} ({_bytes(old)}) before, {len(new):,} ({_bytes(new)}) after; "
+        f"{len(lost):,} lost ({_bytes(lost)}), {len(gained):,} gained ({_bytes(gained)})"
+    )
+
+
+def _bytes(copies: Iterable[Copy]) -> str:
+    return quantities.total([copy.size for copy in copies])
+
+
+def _copy_table(change: ProgramChanges, limit: int | None) -> Table:
+    """List lost and gained copies, the largest of each first."""
+    rows: list[tuple[str, ...]] = []
+    total = 0
+    for sign, placed, copies in (
+        ("lost", change.before, change.copies_lost),
+        ("gained", change.after, change.copies_gained),
+    ):
+        found = sorted(between_devices(copies), key=lambda copy: (-(copy.size or 0), copy.tensor, copy.target))
+        total += len(found)
+        rows += [_copy_row(sign, placed, copy) for copy in found[:limit]]
+    columns = (Column("", flexible=False), Column("copy", flexible=False), Column("tensor"), Column("type"),
+               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+    more = total - len(rows)
+    return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def _copy_row(sign: str, placed: Placed, copy: Copy) -> tuple[str, ...]:
+    placement = placed.placement
+    return (
+        sign,
+        f"{short(placement, copy.source)} → {short(placement, copy.target)}",
+        copy.tensor,
+        f"{copy.dtype} {quantities.shape(copy.shape)}",
+        quantities.size(copy.size),
+        _listed([placement.graph.names[i] for i in copy.consumers], _NAMES),
+    )
+
+
+def _listed(names: list[str], limit: int | None) -> str:
+    shown = names[:limit]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    """Write one line, whatever names it holds, over as many as the width makes of it."""
+    text = visible(text)
+    if width is None:
+        return text
+    indent = " " * (len(text) - len(text.lstrip()) + 4)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _request(root: Move, old: Placement, new: Placement) -> str:
+    before, after = old.graph.requested[root.before], new.graph.requested[root.after]
+    instead = f" instead of {_spec(before)}" if before else " and before that nothing"
+    return f"it requests {_spec(after)}{instead}" if after else f"it requests nothing, and before that {_spec(before)}"
+
+
+def _op(root: Move, old: Placement, new: Placement) -> str:
+    return f"the op is {new.graph.ops[root.after]} instead of {old.graph.ops[root.before]}"
+
+
+def _argument(root: Move, old: Placement, new: Placement) -> str:
+    return f"the caller's tensor is on {short(new, root.target)} instead of {short(old, root.source)}"
+
+
+def _call(root: Move, old: Placement, new: Placement) -> str:
+    was, now = (one.default.short if one.default else "no device" for one in (old, new))
+    return f"the function is called on {now} instead of {was}"
+
+
+def _gone(root: Move, old: Placement, new: Placement) -> str:
+    return f"{short(old, root.source)} is not there any more"
+
+
+def _new_device(root: Move, old: Placement, new: Placement) -> str:
+    return f"{short(new, root.target)} is new"
+
+
+def _kernels(root: Move, old: Placement, new: Placement) -> str:
+    was, now = _kinds(old, root.before), _kinds(new, root.after)
+    return f"it has a kernel for {now} instead of for {was}"
+
+
+def _kinds(placement: Placement, node: int) -> str:
+    return " and ".join(kind for kind, _ in placement.groups.own_types[node]) or "no device type"
+
+
+def _group(root: Move, old: Placement, new: Placement) -> str:
+    was = {old.graph.names[i] for i in why.group_of(old, root.before)}
+    now = {new.graph.names[i] for i in why.group_of(new, root.after)}
+    parts = [
+        f"{word} {_listed(sorted(names), 3)}" for word, names in (("gained", now - was), ("lost", was - now)) if names
+    ]
+    return f"its colocation group {' and '.join(parts)}"
+
+
+def _soft(root: Move, old: Placement, new: Placement) -> str:
+    return (
+        f"soft placement is {'on' if new.soft_placement else 'off'}, no longer {'on' if old.soft_placement else 'off'}"
+    )
+
+
+def _rules(root: Move, old: Placement, new: Placement) -> str:
+    was, now = (one.groups.support.table.version for one in (old, new))
+    return f"the rules are those of TensorFlow {now} instead of {was}"
+
+
+def _spec(text: str) -> str:
+    return text.removeprefix("/job:localhost/replica:0/task:0")
+
+
+_GIVENS: dict[Given, Callable[[Move, Placement, Placement], str]] = {
+    "request": _request,
+    "op": _op,
+    "argument": _argument,
+    "call": _call,
+    "device gone": _gone,
+    "device new": _new_device,
+    "kernels": _kernels,
+    "group": _group,
+    "soft placement": _soft,
+    "rules": _rules,
+}

@@ -1,0 +1,39 @@
+"""The doctor's report in text: findings with their line, the most severe first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from simplace.doctor.advice import advice
+from simplace.explain.findings import Finding
+from simplace.views.text.quantities import plural
+from viz.names import visible
+
+_LEVELS = ("error", "warning", "note")
+
+
+def doctor_report(findings: Sequence[Finding], head: str, width: int | None = None) -> str:
+    """Write the findings, at most `width` cells wide."""
+    count = plural(len(findings), "finding") if findings else "nothing found"
+    ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
+    return "\n\n".join([visible(f"{head}: {count}"), *(_block(finding, width) for finding in ordered)])
+
+
+def _block(finding: Finding, width: int | None) -> str:
+    said = advice(finding)
+    at = f" at {finding.source}" if finding.source else ""
+    program = f" in {finding.program}" if finding.program else ""
+    lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
+    lines += [
+        _wrapped(text, label, width) for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
+    ]
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, label: str, width: int | None) -> str:
+    line = f"  {label}{visible(text)}"
+    if width is None:
+        return line
+    indent = " " * (2 + len(label))
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

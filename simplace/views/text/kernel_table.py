@@ -1,0 +1,103 @@
+"""Cross the data types of an op with the device types that have kernels for them."""
+
+from __future__ import annotations
+
+from simplace.devices.device_set import type_order
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import AttrValue
+from simplace.kernels.kernel_lookup import DEFAULT, SYMBOLIC, nearest_dtype
+from simplace.kernels.registry import KernelTable
+from simplace.kernels.summary import KernelRow
+from viz import Column, Table
+
+Types = tuple[tuple[str, AttrValue], ...]  # a value per constrained attribute
+Choices = tuple[tuple[str, tuple[AttrValue, ...]], ...]  # the values per constrained attribute that share a row
+
+_FUNCTIONALIZED = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
+
+
+def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[str, ...] = ()) -> Table:
+    """Cross an op's data types with device types; arguments kept in host memory are named in the cell.
+
+    A device type without a kernel of its own shows the one that is registered for every device type, as "default". A
+    kernel without constraints counts for every data type. Data types with the same answers share a row.
+    """
+    devices = sorted({"CPU", "GPU"} | {row.device_type for row in rows} - {DEFAULT}, key=type_order)
+    by_types: dict[Types, dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: len(row.types)):
+        by_types.setdefault(row.types, dict(by_types.get((), {})))[row.device_type] = _kernel_cell(row)
+    answers = {types: tuple(_answer(found, kind) for kind in devices) for types, found in by_types.items()}
+    joined = _joined(answers)
+    others = "all others" if len(joined) > 1 else "all"
+    table_rows = [(_types_text(choices) or others, *cells) for choices, cells in joined]
+    table_rows.sort(key=lambda cells: cells[0] == others)
+    heads = [Column(kind, flexible=False) for kind in devices]
+    footer = "; ".join([*notes, f"kernel table: TensorFlow {name}"])
+    return Table((Column("data types"), *heads), tuple(table_rows), f"kernels of {op}", footer)
+
+
+def _answer(found: dict[str, str], kind: str) -> str:
+    return found.get(kind) or found.get(DEFAULT, "-").replace("yes", "default")
+
+
+def _joined(answers: dict[Types, tuple[str, ...]]) -> list[tuple[Choices, tuple[str, ...]]]:
+    """Join rows that differ in the values of one attribute only, the last attribute first."""
+    rows: list[tuple[Choices, tuple[str, ...]]] = [
+        (tuple((attr, (value,)) for attr, value in types), cells) for types, cells in answers.items()
+    ]
+    for at in reversed(range(max((len(choices) for choices, _ in rows), default=0))):
+        merged: dict[tuple[Choices, Choices, str, tuple[str, ...]], tuple[AttrValue, ...]] = {}
+        rest = [row for row in rows if len(row[0]) <= at]
+        for choices, cells in rows:
+            if len(choices) > at:
+                attr, values = choices[at]
+                key = (choices[:at], choices[at + 1 :], attr, cells)
+                merged[key] = (*merged.get(key, ()), *values)
+        rows = [((*before, (attr, values), *after), cells) for (before, after, attr, cells), values in merged.items()]
+        rows += rest
+    return rows
+
+
+def lacking_notes(table: KernelTable, op: str, dtype: DataType) -> tuple[str, ...]:
+    """Say for CPU and GPU that an op has no kernel for a data type, and which one is nearest."""
+    op_def = table.op(op)
+    assert op_def is not None, "the rows were found, so the op is known"
+    attrs = {attr: dtype for attr, kind in op_def.attr_types.items() if kind == "type"}
+    notes = []
+    for kind in ("CPU", "GPU"):
+        nearest = nearest_dtype(table, op, kind, {**op_def.defaults, **attrs})
+        if nearest is not None:
+            instead = dtypes.name(nearest.instead)
+            notes.append(f"no {kind} kernel with {nearest.attr}={dtypes.name(dtype)}; the nearest is {instead}")
+    return tuple(notes)
+
+
+def xla_note(table: KernelTable, op: str) -> str:
+    """Say whether XLA can compile an op; "" for control flow that is turned into functions before XLA sees it.
+
+    An op without a kernel for XLA's symbolic device types makes all that holds it uncompilable
+    (RecursiveCompilabilityChecker in tensorflow/compiler/jit/compilability_check_util.cc).
+    """
+    if op in _FUNCTIONALIZED:
+        return ""
+    if any(kernel.device_type.endswith(SYMBOLIC) for kernel in table.kernels(op)):
+        return "XLA has a kernel: jit_compile takes it"
+    return "XLA has no kernel: jit_compile refuses it"
+
+
+def _kernel_cell(row: KernelRow) -> str:
+    notes = [f"host: {', '.join(row.host_memory)}"] if row.host_memory else []
+    notes += [f"priority {row.priority}"] if row.priority else []
+    notes += [f"label {row.label}"] if row.label else []
+    return f"yes ({'; '.join(notes)})" if notes else "yes"
+
+
+def _types_text(choices: Choices) -> str:
+    return " ".join(f"{attr}={', '.join(_name(value) for value in values)}" for attr, values in choices)
+
+
+def _name(value: AttrValue) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    return dtypes.name(value) if isinstance(value, DataType) else str(value)

@@ -1,0 +1,259 @@
+"""Tables and sentences of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.schedule import Schedule
+from simplace.costs.estimate import Assumption
+from simplace.executor.control_flow import Branch, Loop
+from simplace.executor.trace import Why
+from simplace.measure.step_comparison import StepAgreement
+from simplace.views.text.quantities import plural, size
+from viz import Column, Table, to_text
+from viz.names import visible
+
+_DISTURBED = 0.05
+_WAITED_FOR: dict[Why, str] = {
+    "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
+}  # fmt: skip
+
+
+def duration(nanoseconds: float) -> str:
+    """Spell a time.
+
+    >>> duration(900), duration(1500), duration(2_340_000), duration(3e9), duration(0)
+    ('900 ns', '1.5 us', '2.34 ms', '3 s', '0')
+    """
+    if nanoseconds == 0:
+        return "0"
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if abs(nanoseconds) >= factor:
+            return (
+                f"{nanoseconds / factor:.3g} {unit}" if nanoseconds < 1000 * factor else f"{nanoseconds / factor:.0f} s"
+            )
+    return f"{nanoseconds:.0f} ns"
+
+
+def summary(schedule: Schedule, width: int | None = None) -> str:
+    """Write what a person wants to know of a schedule in ten seconds."""
+    parts = [headline(schedule), to_text(lane_table(schedule), width)]
+    path = critical_table(schedule)
+    if path.rows:
+        parts.append(to_text(path, width))
+    held_up = waiting_table(schedule)
+    if held_up.rows:
+        parts.append(to_text(held_up, width))
+    parts.append(to_text(memory_table(schedule), width))
+    parts += [f"! {visible(line)}" for line in warnings(schedule)]
+    parts += [f"note: {visible(line)}" for line in assumptions(schedule)]
+    return "\n\n".join(parts)
+
+
+def headline(schedule: Schedule) -> str:
+    """Say the makespan, and how near it is to what the dependencies allow."""
+    trace = schedule.trace
+    steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
+    line = (
+        f"{schedule.placement.program.name}: {duration(trace.makespan)}{steps} on the {schedule.executor} executor, "
+        f"costs {schedule.priced.model.name}"
+    )
+    line = visible(line)
+    chain = schedule.longest_chain
+    if chain is not None:
+        line += f"\nits longest chain of dependencies takes {duration(chain)}, with any number of threads"
+    return line
+
+
+def lane_table(schedule: Schedule) -> Table:
+    """List how busy each thread, stream and link was."""
+    rows = tuple(
+        (one.name, plural(one.spans, "span"), duration(one.busy), f"{one.share:.0%}")
+        for one in (schedule.busy_lanes[i] for i in schedule.trace.lane_order)
+        if one.spans
+    )
+    idle = sum(not one.spans for one in schedule.busy_lanes)
+    columns = (Column("lane"), Column("does", "right"), Column("busy", "right"), Column("of the step", "right"))
+    footer = f"{plural(idle, 'thread')} did nothing" if idle else ""
+    return Table(columns, rows, footer=footer)
+
+
+def critical_table(schedule: Schedule, limit: int = 8) -> Table:
+    """List the longest spans of the critical path, in the order of time."""
+    spans, graph = schedule.trace.spans, schedule.priced.graph
+    path = schedule.critical_path
+    kept = set(sorted(path, key=lambda i: (-spans[i].duration, i))[:limit])
+    rows = []
+    for i in path:
+        if i not in kept:
+            continue
+        span = spans[i]
+        waited = duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
+        rows.append(
+            (
+                duration(span.start),
+                graph.nodes[span.node].name,
+                schedule.trace.lanes[span.lane].name,
+                duration(span.duration),
+                waited if span.why in _WAITED_FOR else "-",
+                graph.source_line(span.node) or "-",
+            )
+        )
+    columns = (Column("at", "right", flexible=False), Column("critical path"), Column("lane"),
+               Column("takes", "right", flexible=False), Column("waited"), Column("line"))  # fmt: skip
+    more = len(path) - len(rows)
+    return Table(columns, tuple(rows), footer=f"and {more:,} shorter ones" if more else "")
+
+
+def waiting_table(schedule: Schedule) -> Table:
+    """Sum up the waiting by cause, with the op that waited longest for each."""
+    rows = []
+    for cause, words in _WAITED_FOR.items():
+        longest = max(schedule.waits, key=lambda wait: wait.by_cause.get(cause, 0), default=None)
+        total = schedule.waiting_by_cause[cause]
+        if longest is None or not total:
+            continue
+        count = sum(cause in wait.by_cause for wait in schedule.waits)
+        name = schedule.priced.graph.nodes[longest.node].name
+        rows.append((words, plural(count, "op"), duration(total), f"{name} ({duration(longest.by_cause[cause])})"))
+    columns = (Column("ops waited"), Column("how many", "right"), Column("together", "right"), Column("longest"))
+    return Table(columns, tuple(rows))
+
+
+def memory_table(schedule: Schedule) -> Table:
+    """List each device's peak of memory and what holds it."""
+    rows = tuple(
+        (
+            schedule.placement.devices.by_name[use.device].short,
+            size(use.peak),
+            size(use.limit) if use.limit else "-",
+            duration(use.peak_at),
+            ", ".join(_held(schedule, held) for held in use.holders[:3]) or "-",
+        )
+        for use in schedule.memory
+    )
+    columns = (Column("memory of", flexible=False), Column("peak", "right", flexible=False),
+               Column("limit", "right", flexible=False), Column("at", "right", flexible=False),
+               Column("held most by"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def inter_op_table(schedules: Sequence[Schedule]) -> Table:
+    """Compare thread settings, a row each; gains are against the row before."""
+    rows = []
+    before: int | None = None
+    for one in schedules:
+        span, threads = one.trace.makespan, one.threads
+        gain = "-" if before is None or not before else f"{1 - span / before:+.1%}"
+        peak = max((use.peak for use in one.memory), default=0)
+        label = "caller" if threads.inter_op == -1 else str(threads.inter_op_size)
+        waited = duration(one.waiting_by_cause["thread"])
+        rows.append((label, str(threads.intra_op_size), duration(span), gain, waited, size(peak)))
+        before = span
+    heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "largest peak of memory")
+    return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
+
+
+def agreement_table(rows: Sequence[StepAgreement]) -> Table:
+    """Compare simulated and measured steps, a thread setting a row."""
+    cells = tuple(
+        (
+            "caller" if one.inter_op == -1 else str(one.inter_op),
+            str(one.intra_op),
+            duration(one.measured),
+            duration(one.simulated),
+            f"{one.ratio:.3f}",
+            f"{one.low:.3f} to {one.high:.3f}",
+            f"{one.same_order}/{one.held}",
+            f"{one.disturbed:.0%}",
+        )
+        for one in rows
+    )
+    heads = (
+        "inter-op",
+        "intra-op",
+        "measured",
+        "simulated",
+        "simulated/measured",
+        "quartiles",
+        "same order",
+        "disturbed",
+    )
+    return Table(tuple(Column(head, "right") for head in heads), cells)
+
+
+def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequence[StepAgreement]) -> list[str]:
+    """Say what ran, with which inputs, and what the columns of `agreement_table` are."""
+    lines = [
+        f"{name} ran {plural(nodes, 'node')} as a session's graph, "
+        f"traced, without TensorFlow's rewrites (Grappler, constant folding) and without oneDNN",
+        *remarks,
+        "medians of traced steps, each simulated with its own node times; "
+        + ", ".join(f"{one.steps} of {one.traced} steps" for one in rows[:1])
+        + " count, those in which threads waited least for a core",
+        "same order: of steps during which the same ops stayed expensive, those whose nodes started in the simulated "
+        "order; with several threads chance decides it too",
+    ]
+    if any(one.disturbed > _DISTURBED for one in rows):
+        lines.append("this computer was busy: with more than 5% disturbed, a step is longer than its ops explain")
+    return lines
+
+
+def warnings(schedule: Schedule) -> list[str]:
+    """Say what goes wrong: memory that runs out, writes without order."""
+    lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
+    names = schedule.placed.graph.names
+    pairs = schedule.unordered_writes
+    lines += [
+        f"{names[pair.first]} and {names[pair.second]} both write {names[pair.variable]}, and nothing orders them"
+        for pair in pairs[:3]
+    ]
+    if len(pairs) > 3:
+        lines.append(f"and {plural(len(pairs) - 3, 'more pair')} of writes without order; --json has them all")
+    return lines
+
+
+def assumptions(schedule: Schedule) -> list[str]:
+    """Say what the simulation assumed."""
+    lines = [_loop(loop) for loop in schedule.flow.loops] + [_branch(branch) for branch in schedule.flow.branches]
+    return lines + [_assumption(one) for one in schedule.priced.assumptions]
+
+
+def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
+    node = schedule.priced.graph.nodes[use.runs_out]
+    short = schedule.placement.devices.by_name[use.device].short
+    alive = ", ".join(_held(schedule, held) for held in use.alive_then[:3])
+    line = schedule.priced.graph.source_line(use.runs_out)
+    at = f" ({line})" if line else ""
+    return f"{short} would run out of its {size(use.limit)} at {node.name}{at}; alive then: {alive}"
+
+
+def _held(schedule: Schedule, held: Held) -> str:
+    node = schedule.priced.graph.nodes[held.node]
+    slot = f":{held.slot}" if held.slot > 0 else ""
+    return f"{node.name}{slot} {size(held.size)}"
+
+
+def _loop(loop: Loop) -> str:
+    how = {"given": "as given", "read": "read off its condition", "assumed": "assumed; --trips NAME=N sets it"}
+    return f"the loop {loop.name} runs {plural(loop.trips, 'time')} ({how[loop.how]})"
+
+
+def _branch(branch: Branch) -> str:
+    how = {"given": "as given", "read": "a constant", "assumed": "assumed; --branch NAME=N sets it"}
+    return (
+        f"output {branch.taken} of the condition {branch.predicate} is taken ({how[branch.how]}; for an If, 1 is then)"
+    )
+
+
+def _assumption(one: Assumption) -> str:
+    more = f" and {one.count - 1:,} more" if one.count > 1 else ""
+    match one.kind:
+        case "batch":
+            return f"the unknown first dimension of {one.example}{more} is taken as {one.value}; --batch sets it"
+        case "dimension":
+            return f"unknown dimensions of {one.example}{more} are taken as {one.value}"
+        case "rank":
+            return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
+    return f"no formula for the work of {one.example}{more}: only its bytes are counted"

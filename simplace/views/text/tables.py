@@ -1,0 +1,106 @@
+"""Tables of a result: devices, copies, nodes, differences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import nsmallest
+
+from simplace.partition.shapes import TensorSizes
+from simplace.partition.transfers import Copy, CopyColumns
+from simplace.placement.placement import Placement
+from simplace.result import Placed
+from simplace.views.text import quantities
+from viz import Column, Table
+
+
+def short(placement: Placement, device: str) -> str:
+    """Spell a full device name without what all devices share."""
+    found = placement.devices.find(device)
+    return found.short if found is not None else device
+
+
+def device_table(placed: Placed) -> Table:
+    """Count ops, the bytes they put out, and the copies that arrive, a device a row."""
+    placement, copies = placed.placement, placed.copy_columns
+    sizes = TensorSizes(placement.placed)
+    ops = Counter(placement.node_devices)
+    made: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
+    for node, name in enumerate(placement.node_devices):
+        if name:
+            made[name] += sizes.output_sizes(node)
+    arriving: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
+    for i in copies.between_devices():
+        arriving[copies.targets[i]].append(copies.sizes[i])
+    rows = []
+    for device in placement.devices:
+        found = arriving[device.name]
+        copied = f"{quantities.plural(len(found), 'copy')}, {quantities.total(found)}" if found else "-"
+        rows.append((device.short, f"{ops[device.name]:,}", quantities.total(made[device.name]), copied))
+    columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
+               Column("tensors they make", "right"), Column("copied in"))  # fmt: skip
+    return Table(columns, tuple(rows))
+
+
+def copy_table(placed: Placed, limit: int | None = None) -> Table:
+    """List the tensors copied between devices, largest first."""
+    placement, copies = placed.placement, placed.copy_columns
+    rows = tuple(
+        (
+            f"{short(placement, c.source)} → {short(placement, c.target)}",
+            c.tensor,
+            f"{c.dtype} {quantities.shape(c.shape)}",
+            quantities.size(c.size),
+            ", ".join(placement.graph.names[i] for i in c.consumers),
+        )
+        for c in _largest(copies, limit)
+    )
+    more = len(copies.between_devices()) - len(rows)
+    columns = (Column("copy", flexible=False), Column("tensor"), Column("type"),
+               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+    return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def _largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
+    """Return the records of the tensors copied between devices, the largest first, then by name."""
+
+    def order(i: int) -> tuple[int, str]:
+        return -(copies.sizes[i] or 0), copies.tensor(i)
+
+    crossing = copies.between_devices()
+    first = sorted(crossing, key=order) if limit is None else nsmallest(limit, crossing, order)
+    return [copies[i] for i in first]
+
+
+def node_table(placed: Placed) -> Table:
+    """List every node with its devices, reason and the user's line, in TensorFlow's order."""
+    from simplace.explain import reasons as why
+    from simplace.explain.sentences import tell_reason
+
+    placement = placed.placement
+    rows = tuple(
+        (
+            node.name,
+            node.op,
+            node.requested or "-",
+            short(placement, node.device),
+            str(tell_reason(placement, why.reason(placement, node.id))),
+            node.source or "-",
+        )
+        for node in placement.nodes
+    )
+    columns = (Column("node"), Column("op"), Column("requested"), Column("device", flexible=False),
+               Column("because"), Column("line"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def difference_table(placed: Placed, limit: int | None = None) -> Table:
+    """List the nodes that simplace and TensorFlow place differently."""
+    placement, agreement = placed.placement, placed.agreement
+    assert agreement is not None, "only a compared placement has differences"
+    rows = tuple(
+        (d.node, d.op, short(placement, d.ours) or "(no such node)", short(placement, d.theirs) or "(no such node)")
+        for d in agreement.differences[:limit]
+    )
+    more = len(agreement.differences) - len(rows)
+    columns = (Column("node"), Column("op"), Column("simplace", flexible=False), Column("TensorFlow", flexible=False))
+    return Table(columns, rows, footer=f"and {more:,} more" if more else "")

@@ -1,0 +1,97 @@
+"""The commands: `python -m tests.agreement` writes the table, `... random` runs random programs."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from simplace.errors import SimplaceError
+from simplace.machine.machine import Machine
+from tests.agreement.campaign import Count, record, rounds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status: 1 where anything differs."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _COMMANDS[options.command or "table"](options)
+    except SimplaceError as error:
+        print(f"tests.agreement: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.agreement", description=__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    table = commands.add_parser("table", help="compare samples and corpus, write docs/agreement.md (the default)")
+    for each in (parser, table):
+        each.add_argument("--only", metavar="TEXT", nargs="+", default=[""], help="only scripts whose name holds TEXT")
+        each.add_argument(
+            "--column", metavar="TEXT", nargs="+", default=[""], help="only columns whose name holds TEXT"
+        )
+        each.add_argument("--stale", action="store_true", help="only what is not compared yet, or was changed since")
+        each.add_argument("--jobs", metavar="N", type=int, default=1, help="so many runs at a time (default: 1)")
+    commands.add_parser("pages", help="write the pages anew from docs/agreement/*.json")
+    chance = commands.add_parser("random", help="compare random programs")
+    chance.add_argument("--seed", type=int, help="the first program's seed (default: a fresh one, printed)")
+    chance.add_argument("--programs", type=int, default=1000, metavar="N", help="how many (default: %(default)s)")
+    chance.add_argument("--batch", type=int, default=400, metavar="N", help="so many a process (default: %(default)s)")
+    chance.add_argument("--jobs", type=int, default=1, metavar="N", help="so many processes at once")
+    chance.add_argument("--keep", type=Path, metavar="DIR", help="write the programs that differ there")
+    chance.add_argument("--record", action="store_true", help="keep the counts in docs/agreement-random.json")
+    chance.add_argument("--shrink", action="store_true", help="shrink the programs that differ first")
+    return parser
+
+
+def _random(options: argparse.Namespace) -> int:
+    from tests.agreement.table import RANDOM
+
+    seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    count = Count()
+    for part in rounds(seed, options.programs, options.batch, count, jobs=options.jobs):
+        if options.record:
+            record(RANDOM, datetime.date.today(), seed, count)
+        print(f"{part.first_seed}: cpu:{part.machine.cpus},gpu:{part.machine.gpus}: {count}", flush=True)
+        if part.batch.ended:
+            print(f"    the process ended early: {part.batch.ended}", flush=True)
+        for name, source in part.differing.items():
+            print(f"    {name} differs", flush=True)
+            for outcome in part.batch.outcomes:
+                if outcome.program == name:
+                    print("".join(f"        {line[:600]}\n" for line in outcome.differences[:2]), end="", flush=True)
+            if options.keep:
+                _keep(options, name, source, part.machine)
+    return 1 if count.differing else 0
+
+
+def _keep(options: argparse.Namespace, name: str, source: str, machine: Machine) -> None:
+    from tests.agreement.regressions import Case, write
+    from tests.agreement.shrinker import shrink
+
+    options.keep.mkdir(parents=True, exist_ok=True)
+    write(options.keep / f"{name}.py", Case(shrink(source, machine) if options.shrink else source, machine))
+
+
+def _table(options: argparse.Namespace) -> int:
+    from tests.agreement import table
+
+    return table.write(table.Wish(tuple(options.only), tuple(options.column), options.stale, max(1, options.jobs)))
+
+
+def _pages(_: argparse.Namespace) -> int:
+    from tests.agreement import table
+
+    table.write_pages()
+    return 0
+
+
+_COMMANDS = {"table": _table, "random": _random, "pages": _pages}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

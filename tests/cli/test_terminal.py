@@ -1,0 +1,124 @@
+"""Nothing that a file or an argument holds can steer the terminal; what the user's own program prints passes."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from simplace.cli import main
+from simplace.commands import output
+from simplace.errors import ProgramError
+from simplace.explain.explanation import Explanation
+from simplace.progress import progress
+from simplace.views.text.summary import agreement_line, summary
+from tests.exports.hostile import NAMES
+from tests.report import worlds
+from tests.report.test_hostile_outputs import outputs
+from tests.worlds import constant, node
+
+ROOT = Path(__file__).resolve().parents[2]
+CLEAR = "\x1b[2J\x9b31m\u202e"  # an escape sequence, the same by one character, and text that runs backwards
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+READ_AS_TEXT = (".txt", ".html", ".svg", ".dot", ".json", ".sarif", ".xml", ".graphml", ".pbtxt")
+LIBRARY = ROOT / "simplace/report/assets/vendor/dagre.min.js"  # has two of its own
+PRINTS = ("print", "sys.stdout.write", "sys.stderr.write")
+OWN_PROGRAM = {"oracle/native_output.py", "oracle/child/script.py"}  # what the program prints, or Python for it
+AT_THE_DESK = {"kernels/capture.py", "kernels/difference.py"}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    file = tmp_path / f"graph{CLEAR}.pbtxt"
+    names = (constant("a", (2, 3), device=f"/CPU:0{CLEAR}"), node(f"b{CLEAR}", "Neg", "a"))
+    file.write_text("\n".join(names), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "{graph}", "--soft", "--table"],
+        ["show", "{graph}.none"],
+        ["show", "{graph}", "--devices", "cpu:{clear}"],
+        ["show", "{graph}", "--require", "{clear}"],
+        ["show", "{graph}", "--program", "{clear}"],
+        ["show", "{graph}", "-o", "{clear}.gif"],
+        ["show", "{graph}", "--json", "no{clear}/file"],
+        ["explain", "{graph}", "b{clear}", "--soft"],
+        ["explain", "{graph}", "c{clear}", "--soft"],
+        ["schedule", "{graph}", "--soft"],
+        ["diff", "{graph}", "{graph}", "--soft"],
+        ["export", "{graph}", "{folder}/{clear}.pbtxt", "--soft"],
+        ["kernels", "{clear}"],
+        ["--{clear}"],
+        ["show", "{graph}", "--calls", "{clear}"],
+    ],
+)
+def test_no_command_lets_it_through(words, graph, tmp_path, capsys):
+    with contextlib.suppress(SystemExit):
+        main([word.format(graph=graph, clear=CLEAR, folder=tmp_path) for word in words])
+    out, err = capsys.readouterr()
+    assert out + err
+    assert STEERING.findall(out + err) == []
+
+
+def test_lines_stay_lines_and_an_error_is_one(capsys):
+    output.say("one\n\ttwo\x1b[31m")
+    output.complain(ProgramError("broken\nagrees with TensorFlow", details="line 1\r\n\tline 2\x07"))
+    assert capsys.readouterr() == (
+        "one\n\ttwo\ufffd[31m\n",
+        "line 1↵\n\tline 2\ufffd\nsimplace: broken↵agrees with TensorFlow\n",
+    )
+
+
+def test_no_name_can_pose_as_a_line_of_ours():
+    pose = "x\nagrees with TensorFlow 2.21.0: 9/9 nodes"
+    result = worlds.hostile(tuple(f"{pose}{part}" for part in ("", "/a", "/b", "/c")))
+    told = [summary(result), agreement_line(result), str(Explanation(pose, f"{pose} runs", (pose,)))]
+    assert [line for text in told for line in text.splitlines() if line.startswith("agrees")] == []
+
+
+def test_a_stage_at_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress() as stage:
+        stage(f"running {CLEAR}[link=https://example.org]here[/link] ...")
+    said = capsys.readouterr().err
+    assert "\x9b" not in said
+    assert "\x1b[2J" not in said
+    assert "[link=https://example.org]here" in said
+
+
+def test_every_file_that_is_text_can_be_shown():
+    names = (*NAMES, *worlds.HOSTILE, f"name{CLEAR}", "isolated\u2066", "deleted\x7f")
+    found = {name: data.decode() for name, data in outputs(names).items() if name.endswith(READ_AS_TEXT)}
+    found["report.html"] = found["report.html"].replace(LIBRARY.read_text(encoding="utf-8").strip(), "")
+    assert {name: STEERING.findall(text)[:3] for name, text in found.items() if STEERING.search(text)} == {}
+
+
+def test_one_door():
+    printing = set()
+    for path in (ROOT / "simplace").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in PRINTS:
+                printing.add(path.relative_to(ROOT / "simplace").as_posix())
+    assert printing - OWN_PROGRAM - AT_THE_DESK == {"commands/output.py"}
+
+
+@pytest.mark.tf
+def test_what_the_program_prints_passes(tmp_path, capfd):
+    script = tmp_path / "coloured.py"
+    script.write_text(
+        "import os, tensorflow as tf\n"
+        "print('\\x1b[31mred\\x1b[0m')\n"
+        "os.write(1, b'\\x1b[32mgreen\\x1b[0m\\n')\n"
+        "tf.function(lambda: tf.add(1, 2))()\n"
+    )
+    assert main(["show", str(script), "--devices", "cpu:1"]) == 0
+    out = capfd.readouterr().out
+    assert "\x1b[31mred\x1b[0m\n" in out
+    assert "\x1b[32mgreen\x1b[0m\n" in out

@@ -1,0 +1,1 @@
+"""Inputs made to break a reader, and who tells whether they did."""

@@ -1,0 +1,105 @@
+"""Try many inputs by hand: `python -m tests.hostile 20000 --seed 1 --tf --write docs/reliability.md`.
+
+Prints what ended badly, with the numbers to make it again, and a table by kind of input. With `--tf`, TensorFlow is
+asked about each graph. `--write` puts the table into a page, under the heading "Hostile input".
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.hostile.judge import Ending, judge
+from tests.hostile.oracle import Answer, ask, graphs_of
+
+_PIECE = 400  # inputs for one process
+_BAD = ("traceback", "hang", "memory", "died", "lines")
+_BEGIN, _END = "<!-- begin: python -m tests.hostile -->", "<!-- end -->"
+
+
+def main(words: Sequence[str]) -> int:
+    """Try inputs; return 1 if any ended badly."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop after so long, with what was tried until then")
+    parser.add_argument("--tf", action="store_true", help="ask TensorFlow, too")
+    parser.add_argument("--write", metavar="PAGE", type=Path)
+    options = parser.parse_args(words)
+    endings: list[Ending] = []
+    answers: list[Answer] = []
+    end = time.monotonic() + 60 * options.minutes
+    for first in range(options.first, options.first + options.count, _PIECE):
+        if time.monotonic() > end:
+            break
+        numbers = range(first, min(first + _PIECE, options.first + options.count))
+        found = judge(options.seed, numbers)
+        asked = ask(graphs_of(options.seed, numbers)) if options.tf else []
+        for finding in [*filter(_is_finding, found), *filter(_is_wrong, asked)]:
+            print(finding, flush=True)
+        endings += found
+        answers += asked
+    text = table(endings, answers, f"{len(endings):,} inputs of seed {options.seed}")
+    print(text)
+    if options.write:
+        page = options.write.read_text(encoding="utf-8")
+        filled = re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{text}\n{_END}", page, flags=re.DOTALL)
+        options.write.write_text(filled, encoding="utf-8")
+    return int(any(map(_is_finding, endings)) or any(map(_is_wrong, answers)))
+
+
+def _is_finding(ending: Ending) -> bool:
+    return ending.is_finding
+
+
+def _is_wrong(answer: Answer) -> bool:
+    return answer.is_wrongly_accepted or answer.is_wrongly_refused or not answer.is_reason_alike
+
+
+def table(endings: Sequence[Ending], answers: Sequence[Answer], title: str) -> str:
+    """Write the table of what was tried, in Markdown."""
+    counts = Counter((ending.kind, ending.how) for ending in endings)
+    lines = [
+        f"{title}:",
+        "",
+        "| input | tried | done | refused in a line | tracebacks | hangs | over 1 GB | process ended | more lines |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: |",
+    ]
+    for kind in sorted({ending.kind for ending in endings}):
+        cells = [sum(counts[kind, how] for how in ("done", "refused", *_BAD))]
+        cells += [counts[kind, how] for how in ("done", "refused", *_BAD)]
+        lines.append(f"| {kind} | {' | '.join(f'{cell:,}' for cell in cells)} |")
+    every = Counter(ending.how for ending in endings)
+    totals = [every[how] for how in ("done", "refused", *_BAD)]
+    lines.append(f"| all | {' | '.join(f'{cell:,}' for cell in [len(endings), *totals])} |")
+    return "\n".join([*lines, *_judgement(answers)])
+
+
+def _judgement(answers: Sequence[Answer]) -> list[str]:
+    if not answers:
+        return []
+    both = sum(1 for one in answers if one.ours and one.theirs and not one.is_of_shapes)
+    rows = (
+        ("both import it", sum(1 for one in answers if not one.ours and not one.theirs)),
+        ("both refuse it", both),
+        ("TensorFlow alone refuses it: wrong acceptances", sum(one.is_wrongly_accepted for one in answers)),
+        ("simplace alone refuses it: wrong refusals", sum(one.is_wrongly_refused for one in answers)),
+        ("both refuse it, for different reasons", sum(not one.is_reason_alike for one in answers)),
+        ("shape inference refuses it, which simplace does not do", sum(one.is_of_shapes for one in answers)),
+    )
+    return [
+        "", f"{len(answers):,} graphs among them, compared with `tf.graph_util.import_graph_def` of TensorFlow "
+        f"{version('tensorflow')}:", "", "| graphs that | number |", "| --- | --: |",
+        *[f"| {what} | {number:,} |" for what, number in rows],
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,29 @@
+"""Fresh inputs in each run, all of which end well; `python -m tests.hostile COUNT` tries many more."""
+
+import random
+
+import pytest
+
+from tests.hostile.judge import judge
+from tests.hostile.oracle import ask, graphs_of
+
+COUNT = 300
+SEED = random.SystemRandom().randrange(10**6)
+
+
+def test_fresh_inputs_end_well():
+    print(f"seed {SEED}: python -m tests.hostile {COUNT} --seed {SEED}")  # shown where the test fails
+    findings = [ending for ending in judge(SEED, range(COUNT)) if ending.is_finding]
+    assert findings == [], f"seed {SEED}"
+
+
+def test_the_same_seed_gives_the_same_inputs():
+    assert graphs_of(7, range(40)) == graphs_of(7, range(40))
+
+
+@pytest.mark.tf
+def test_tensorflow_takes_what_is_placed_and_refuses_the_rest_for_the_same_reason():
+    print(f"seed {SEED}: python -m tests.hostile {COUNT} --seed {SEED}")
+    answers = ask(graphs_of(SEED, range(COUNT)))
+    assert [one for one in answers if one.is_wrongly_accepted or one.is_wrongly_refused] == [], f"seed {SEED}"
+    assert [one for one in answers if not one.is_reason_alike] == [], f"seed {SEED}"

@@ -1,0 +1,260 @@
+"""A graph that TensorFlow would not import is refused with TensorFlow's reason, told without TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simplace.errors import ImportRefusedError, TargetError
+from simplace.graph import protos
+from simplace.graph.graph_def import from_message, parse, parse_text
+from simplace.importers.import_graph_def import refuse_function, refuse_import
+from simplace.kernels.registry import KernelTable
+from tests.hostile.oracle import OURS, import_graphs
+
+FLOAT = 'attr { key: "T" value { type: DT_FLOAT } }'
+X = 'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }'
+NEG = f'node {{ name: "n" op: "Neg" input: "x" {FLOAT} }}'
+ADD = f'node {{ name: "s" op: "AddN" input: "x" input: "x" {FLOAT} attr {{ key: "N" value {{ i: 2 }} }} }}'
+SIGNATURE = 'signature { name: "f" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "b" type: DT_FLOAT } }'
+CALL = 'node { name: "c" op: "f" input: "x" }'
+
+
+def body(node: str = f'name: "i" op: "Identity" input: "a" {FLOAT}', ret: str = "i:output:0") -> str:
+    return f'function {{ {SIGNATURE} node_def {{ {node} }} ret {{ key: "b" value: "{ret}" }} }}'
+
+
+def library(*functions: str) -> str:
+    return f"library {{ {' '.join(functions)} }} {X}"
+
+
+def pool(padding: str, ksize: str = "i: 1 i: 1 i: 1 i: 1") -> str:
+    return X + (
+        f'node {{ name: "p" op: "MaxPool" input: "x" attr {{ key: "padding" value {{ s: "{padding}" }} }} '
+        f'attr {{ key: "ksize" value {{ list {{ {ksize} }} }} }} {FLOAT} '
+        'attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } } }'
+    )
+
+
+NEEDS_Z = body(f'name: "i" op: "Identity" input: "z" {FLOAT}')
+OF_INTEGERS = body('name: "i" op: "Identity" input: "a" attr { key: "T" value { type: DT_INT32 } }')
+LOOP = f"""
+node {{ name: "e" op: "Enter" input: "x" {FLOAT} attr {{ key: "frame_name" value {{ s: "f" }} }} }}
+node {{ name: "m" op: "Merge" input: "e" input: "t" {FLOAT} attr {{ key: "N" value {{ i: 2 }} }} }}
+node {{ name: "t" op: "NextIteration" input: "k" attr {{ key: "T" value {{ type: DT_INT32 }} }} }}
+node {{ name: "k" op: "Cast" input: "m" attr {{ key: "SrcT" value {{ type: DT_FLOAT }} }}
+  attr {{ key: "DstT" value {{ type: DT_INT32 }} }} }}
+"""
+REFUSED = {
+    "a name with a blank": (
+        'node { name: "a b" op: "NoOp" }',
+        "Node 'a b': Node name contains invalid characters",
+    ),
+    "a name of the insiders": (
+        'node { name: "_a" op: "NoOp" }',
+        "Node '_a': Node name contains invalid characters",
+    ),
+    "two of one name": (X + X, "Node 'x' is not unique"),
+    "an input that is not there": (NEG, "Node 'n': Unknown input node 'x'"),
+    "a data input after a control input": (
+        X + f'node {{ name: "n" op: "Neg" input: "^x" input: "x" {FLOAT} }}',
+        "Node 'n': Control dependencies must come after regular dependencies",
+    ),
+    "an output that is not there": (
+        X + NEG.replace('"x"', '"x:1"'),
+        "Node 'n': Connecting to invalid output 1 of source node x which has 1 outputs.",
+    ),
+    "a cycle": (NEG.replace('"x"', '"n"'), "1 nodes in a cycle"),
+    "a missing attribute": (
+        X + 'node { name: "n" op: "Neg" input: "x" }',
+        "NodeDef missing attr 'T' from Op<name=Neg>; NodeDef: {{node n}}",
+    ),
+    "an attribute without a value": (
+        X + 'node { name: "n" op: "Neg" input: "x" attr { key: "T" value { } } }',
+        "AttrValue missing value with expected type 'type' for attr 'T'; NodeDef: {{node n}}; Op<name=Neg>",
+    ),
+    "an attribute of another kind": (
+        X + 'node { name: "n" op: "Neg" input: "x" attr { key: "T" value { i: 1 } } }',
+        "AttrValue had value with type 'int' when 'type' expected for attr 'T'; NodeDef: {{node n}}; Op<name=Neg>",
+    ),
+    "a list of two kinds": (
+        pool("SAME", 'i: 1 s: "a"'),
+        "AttrValue had value with type 'list(string)' when 'list(int)' expected for attr 'ksize'; "
+        "NodeDef: {{node p}}; Op<name=MaxPool>",
+    ),
+    "an unknown type": (
+        X + NEG.replace("DT_FLOAT", "177"),
+        "AttrValue has invalid DataType enum: 177 for attr 'T'; NodeDef: {{node n}}; Op<name=Neg>",
+    ),
+    "a type of references": (
+        X + NEG.replace("DT_FLOAT", "DT_FLOAT_REF"),
+        "AttrValue must not have reference type value of float_ref for attr 'T'; NodeDef: {{node n}}; Op<name=Neg>",
+    ),
+    "a type that is not allowed": (
+        X + NEG.replace("DT_FLOAT", "DT_STRING"),
+        "Value for attr 'T' of string is not in the list of allowed values: bfloat16, half, float, double, int8, "
+        "int16, int32, int64, complex64, complex128; NodeDef: {{node n}}; Op<name=Neg>",
+    ),
+    "a word that is not allowed": (
+        pool("MOST"),
+        "Value for attr 'padding' of \"MOST\" is not in the list of allowed values: "
+        '"SAME", "VALID", "EXPLICIT"; NodeDef: {{node p}}; Op<name=MaxPool>',
+    ),
+    "a number below the least": (
+        X + ADD.replace("i: 2", "i: 0"),
+        "Value for attr 'N' of 0 must be at least minimum 1; NodeDef: {{node s}}; Op<name=AddN>",
+    ),
+    "more inputs than written": (
+        X + ADD.replace("i: 2", "i: 3"),
+        "NodeDef expected inputs 'float, float, float' do not match 2 inputs specified; Op<name=AddN>; "
+        "NodeDef: {{node s}}",
+    ),
+    "an input of another type": (
+        X.replace("DT_FLOAT", "DT_INT32") + NEG,
+        "Input 0 of node n was passed int32 from x:0 incompatible with expected float.",
+    ),
+    "a loop that changes a type": (
+        X + LOOP,
+        "Input 1 of node m was passed int32 from t:0 incompatible with expected float.",
+    ),
+    "a group of nobody": (
+        X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { list { s: "loc:@nobody" } } }'),
+        "Node 'n' expects to be colocated with unknown node 'nobody'",
+    ),
+    "too few shapes": (
+        X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_output_shapes" value { list { } } }'),
+        "Node 'n' has 1 outputs but the _output_shapes attribute specifies shapes for 0 outputs",
+    ),
+    "a device that cannot be read": (
+        X + NEG.replace("input", 'device: "gpu0" input'),
+        "Unknown attribute 'gpu0' is encountered while parsing the device spec: 'gpu0'.",
+    ),
+    "two functions of one name": (
+        library(body(), body(ret="a")),
+        "Cannot add function 'f' because a different function with the same name already exists.",
+    ),
+    "a function called like an op": (
+        library(body().replace('name: "f"', 'name: "Neg"')),
+        "Cannot add function 'Neg' because an op with the same name already exists.",
+    ),
+    "a gradient of nobody": (
+        f'library {{ {body()} gradient {{ function_name: "g" gradient_func: "f" }} }} {X}',
+        "FunctionDefLibrary missing 'g' FunctionDef",
+    ),
+    "a call with too many inputs": (
+        f'library {{ {body()} }} {X} node {{ name: "c" op: "f" input: "x" input: "x" }}',
+        "NodeDef expected inputs 'float' do not match 2 inputs specified; Op<name=f>; NodeDef: {{node c}}",
+    ),
+    "a body that reads what it has not": (
+        library(NEEDS_Z) + CALL,
+        "input z is not found: {{node i}} In {{node i}}",
+    ),
+    "a body that returns what it has not": (
+        library(body(ret="i:output:1")) + CALL,
+        "Return b -> i:output:1 is not found. In function output b:float",
+    ),
+    "a body of other types": (
+        library(OF_INTEGERS) + CALL,
+        "input input[0] expected type int32 != float, the type of a[0] In {{node i}}",
+    ),
+    "a consumer from the future": (
+        f"{X} versions {{ min_consumer: 100000 }}",
+        "GraphDef min consumer version 100000 above current version 2474 for TensorFlow 2.21.0.  "
+        "Please upgrade TensorFlow.",
+    ),
+    "a producer that warns of this consumer": (
+        f"{X} versions {{ bad_consumers: 2474 }}",
+        "GraphDef disallows consumer version 2474.  Please upgrade TensorFlow: this version is likely buggy.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_graph_is_refused_with_tensorflows_reason(case: str) -> None:
+    text, reason = REFUSED[case]
+    with pytest.raises(ImportRefusedError) as caught:
+        refuse_import(parse_text(text), KernelTable.shipped("2.21"))
+    assert str(caught.value) == OURS + reason
+
+
+@pytest.mark.tf
+def test_tensorflow_gives_the_same_reasons() -> None:
+    import tensorflow as tf
+
+    if not tf.version.VERSION.startswith("2.21"):
+        pytest.skip("the reasons name the version 2.21")
+    graphs = [protos.from_text("GraphDef", text).SerializeToString() for text, _ in REFUSED.values()]
+    assert dict(zip(REFUSED, import_graphs(graphs), strict=True)) == {name: said for name, (_, said) in REFUSED.items()}
+
+
+def test_what_holds_together_is_taken() -> None:
+    text = f"library {{ {body()} {body()} }} {X} {NEG} {ADD} {CALL} {LOOP.replace('DT_INT32', 'DT_FLOAT')}"
+    for version in KernelTable.versions():
+        refuse_import(parse(protos.from_text("GraphDef", text).SerializeToString()), KernelTable.shipped(version))
+
+
+def test_a_newer_graph_is_told_to_be_newer() -> None:
+    with pytest.raises(ImportRefusedError, match="produced by a binary built when GraphDef version was 9999"):
+        refuse_import(parse_text(NEG + " versions { producer: 9999 }"), KernelTable.shipped("2.21"))
+
+
+@pytest.mark.parametrize(("attribute", "op"), [("num_split", "Split"), ("N", "AddN"), ("N", "Pack")])
+def test_a_hundred_million_tensors_are_counted_not_made(attribute: str, op: str, tmp_path) -> None:
+    many = f'attr {{ key: "{attribute}" value {{ i: 100000000 }} }}'
+    node = f'node {{ name: "n" op: "{op}" input: "x" input: "x" {FLOAT} {many} }}'
+    with pytest.raises(TargetError, match=r"100,000,000 tensors|100000000 tensors"):
+        refuse_import(parse_text(X + node), KernelTable.shipped())
+
+
+@pytest.mark.tf
+def test_what_tensorflow_traced_itself_is_taken(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Model(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.v = tf.Variable([1.0, 2.0])
+            pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([1, 2]))
+            self.table = tf.lookup.StaticHashTable(pairs, 0)
+
+        @tf.function
+        def loop(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+            while tf.reduce_sum(x) < 10.0:
+                x = x + self.v[0]
+                if x[0] > 3.0:
+                    x = x * 2.0
+                else:
+                    tf.print(x)
+            return {"y": x, "z": tf.switch_case(tf.cast(x[0], tf.int32), [lambda: 1.0, lambda: 2.0])}
+
+        @tf.function
+        def look(self, keys: tf.Tensor) -> dict[str, tf.Tensor]:
+            total = tf.constant(0, tf.int64)
+            for batch in tf.data.Dataset.range(3).map(lambda one: one + 1).batch(2):
+                total += tf.reduce_sum(batch)
+            doubled = tf.map_fn(lambda one: one * 2.0, self.v)
+            ragged = tf.RaggedTensor.from_row_splits([1.0, 2.0], [0, 1, 2]).to_tensor()
+            return {"found": self.table.lookup(keys), "total": total, "doubled": doubled, "ragged": ragged}
+
+        @tf.function
+        def slope(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(tf.nn.relu(x * self.v))
+            self.v.assign_add(x)
+            tf.debugging.assert_positive(y)
+            return {"slope": tape.gradient(y, x)}
+
+    model, table = Model(), KernelTable.shipped(tf.version.VERSION)
+    specs = {"loop": tf.TensorSpec([None]), "look": tf.TensorSpec([None], tf.string), "slope": tf.TensorSpec([2])}
+    traced = {name: getattr(model, name).get_concrete_function(spec) for name, spec in specs.items()}
+    tf.saved_model.save(model, str(tmp_path), signatures=traced)
+    saved = protos.message_class("SavedModel").FromString((tmp_path / "saved_model.pb").read_bytes())
+    graphs = [from_message(saved.meta_graphs[0].graph_def)]
+    graphs += [from_message(function.graph.as_graph_def()) for function in traced.values()]
+    for graph in graphs:
+        refuse_import(graph, table)
+        for name in graph.library:
+            refuse_function(graph, name, table)
+    assert sum(len(graph.library) for graph in graphs) > 50

@@ -1,0 +1,206 @@
+"""What real programs do beside computing: each goes on as it would, and is placed as TensorFlow places it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.api import Settings, check
+from simplace.machine.machine import Machine
+from simplace.result import Result
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+V1 = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"
+V2 = "import tensorflow as tf\n"
+
+
+def checked(tmp_path: Path, text: str, head: str = V2) -> Result:
+    """Run a program on two emulated GPUs to its end, and compare with TensorFlow."""
+    path = tmp_path / "model.py"
+    path.write_text(head + dedent(text))
+    result = check(str(path), Settings(Machine(gpus=2), timeout=120.0))
+    assert result.failure is None
+    assert result.agrees
+    return result
+
+
+def names(result: Result) -> list[str]:
+    return [placed.name for placed in result]
+
+
+def test_a_perceptron_of_tensorflow_1(tmp_path: Path) -> None:
+    text = """\
+    import numpy as np
+    def dense(x, units, name):
+        with tf.variable_scope(name, reuse=tf.AUTO_REUSE):
+            kernel = tf.get_variable("kernel", [x.get_shape()[-1].value, units])
+            bias = tf.get_variable("bias", [units], initializer=tf.zeros_initializer())
+            return tf.matmul(x, kernel) + bias
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    labels = tf.placeholder(tf.int64, [None], name="labels")
+    with tf.device("/gpu:1"):
+        logits = dense(tf.nn.relu(dense(x, 8, "hidden")), 3, "logits")
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    step = tf.train.get_or_create_global_step()
+    train = tf.train.AdamOptimizer().minimize(loss, global_step=step)
+    with tf.control_dependencies([train]):
+        shown = tf.identity(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        value, _ = session.run([shown, train], {x: np.ones([5, 4]), labels: np.zeros([5])})
+        assert float(value) > 0.0 and value.shape == ()
+    """
+    (placed,) = checked(tmp_path, text, V1)
+    devices = {node.name: node.device[-5:] for node in placed.placement.nodes}
+    assert (devices["logits/kernel"], devices["logits/MatMul"]) == ("GPU:1", "GPU:1")
+    assert placed.placement.program.notes[""]["x"].shapes == ((-1, 4),)
+
+
+def test_a_summary_is_fetched_as_a_string(tmp_path: Path) -> None:
+    text = """\
+    import os
+    y = tf.reduce_mean(tf.random_uniform([3]))
+    tf.summary.scalar("y", y)
+    writer = tf.summary.FileWriter(os.path.dirname(__file__))
+    with tf.Session() as session:
+        summary, number, text = session.run([tf.summary.merge_all(), y, tf.strings.as_string(y)])
+        assert isinstance(summary, bytes) and isinstance(text, bytes) and number.dtype == "float32"
+        writer.add_summary(summary, 0)
+    """
+    assert names(checked(tmp_path, text, V1)) == ["Session.run"]
+
+
+def test_a_report_that_no_variable_lacks_a_value(tmp_path: Path) -> None:
+    text = """\
+    doubled = tf.get_variable("v", [2]) * 2.0
+    tf.train.get_or_create_global_step()
+    with tf.train.MonitoredTrainingSession() as session:
+        session.run(doubled)
+    """
+    assert names(checked(tmp_path, text, V1))[0] == "Session.run"
+
+
+def test_a_queue_that_nothing_was_put_into(tmp_path: Path) -> None:
+    text = """\
+    queue = tf.FIFOQueue(10, [tf.float32], shapes=[[2]])
+    put = queue.enqueue([tf.random_uniform([2])])
+    result = tf.identity(queue.dequeue()) + 1.0
+    with tf.Session() as session:
+        session.run(put)
+        assert session.run(result).shape == (2,)
+        session.run(put)
+        session.run(queue.close())
+    """
+    result = checked(tmp_path, text, V1)
+    assert all(placed.copy_agreement is not None for placed in result)
+
+
+def test_a_staging_area_that_nothing_was_put_into(tmp_path: Path) -> None:
+    text = """\
+    from tensorflow.python.ops import data_flow_ops
+    area = data_flow_ops.StagingArea([tf.float32], shapes=[[2]])
+    put, got = area.put([tf.random_uniform([2])]), area.get()
+    with tf.Session() as session:
+        session.run(put)
+        assert session.run(got)[0].shape == (2,)
+    """
+    checked(tmp_path, text, V1)
+
+
+def test_an_accumulator_that_nothing_was_put_into(tmp_path: Path) -> None:
+    text = """\
+    gathered = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    put, taken = gathered.apply_grad(tf.random_uniform([2]), 0), gathered.take_grad(1)
+    with tf.Session() as session:
+        session.run(put)
+        assert session.run(taken).shape == (2,)
+    """
+    checked(tmp_path, text, V1)
+
+
+def test_calls_that_a_session_inlines(tmp_path: Path) -> None:
+    text = """\
+    from tensorflow.python.framework import function
+    @function.Defun(tf.float32)
+    def double(x):
+        return x + x
+    @function.Defun(tf.float32, func_name="four_times")
+    def four_times(x):
+        return double(double(x))
+    result = four_times(tf.placeholder_with_default(tf.ones([2]), [2]))
+    for inlining in (True, False):
+        options = tf.OptimizerOptions(do_function_inlining=inlining)
+        config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=options))
+        with tf.Session(config=config) as session:
+            session.run(result)
+    """
+    inlined, not_inlined = checked(tmp_path, text, V1)
+    assert "four_times" in {node.op for node in not_inlined.placement.nodes}
+    assert [node.op for node in inlined.placement.nodes].count("AddV2") == 2
+
+
+def test_a_result_has_as_many_rows_as_the_argument(tmp_path: Path) -> None:
+    text = """\
+    v = tf.Variable(tf.ones([4, 3]))
+    @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+    def f(x):
+        repeated = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [0, x])[1]
+        return x @ v, tf.reduce_sum(x, 1), tf.reshape(x, [tf.shape(x)[0], 2, 2]), tf.concat([x, x], 0), repeated
+    for rows in (10, 7):
+        shapes = [result.shape.as_list() for result in f(tf.ones([rows, 4]))]
+        assert shapes == [[rows, 3], [rows], [rows, 2, 2], [2 * rows, 4], [rows, 4]], shapes
+    """
+    assert names(checked(tmp_path, text)) == ["f"]
+
+
+def test_a_context_that_is_made_anew(tmp_path: Path) -> None:
+    text = """\
+    from tensorflow.python.eager import context
+    for turn in range(2):
+        @tf.function
+        def f(x):
+            with tf.device("/gpu:1"):
+                return x + 1.0
+        f(tf.ones([2]))
+        assert len(tf.config.list_logical_devices("GPU")) == 2
+        context._reset_context()
+    """
+    result = checked(tmp_path, text)
+    assert names(result) == ["f", "f"]
+    assert [len(placed.placement.nodes) for placed in result] == [5, 5]
+
+
+def test_copies_are_compared_whatever_the_program_says_of_grappler(tmp_path: Path) -> None:
+    text = """\
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False, "min_graph_nodes": -1})
+    @tf.function
+    def f(x):
+        with tf.device("/gpu:0"):
+            c = tf.constant([1.0, 2.0]) * tf.constant([3.0, 4.0])
+        with tf.device("/gpu:1"):
+            return x + c, tf.identity(tf.identity(x)) + 0.0
+    f(tf.ones([2]))
+    """
+    (placed,) = checked(tmp_path, text)
+    assert placed.copy_agreement is not None
+
+
+def test_a_wrong_argument_is_rejected_and_no_refusal(tmp_path: Path) -> None:
+    text = """\
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+    def f(x):
+        return tf.sin(x)
+    traced = f.get_concrete_function()
+    for argument in (tf.constant([1, 2]), tf.ones([2]), tf.ones([2], tf.float64), tf.constant([1, 2])):
+        try:
+            traced(argument)
+        except tf.errors.InvalidArgumentError as error:
+            assert argument.dtype != tf.float32 and "was expected to be a float tensor" in error.message
+        else:
+            assert argument.dtype == tf.float32
+    """
+    result = checked(tmp_path, text)
+    assert {placed.agreement.refusals for placed in result if placed.agreement} == {("", "")}

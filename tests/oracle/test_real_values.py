@@ -1,0 +1,173 @@
+"""Programs on emulated GPUs run to their own end with the values that a CPU computes; each asserts what it got."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.api import Settings, place
+from simplace.machine.machine import Machine
+from simplace.result import Result
+
+pytestmark = pytest.mark.tf
+
+LOOPS = """\
+    import tensorflow as tf
+    w = tf.Variable([[1.0], [2.0]])
+    @tf.function
+    def train_step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(x @ w)
+        w.assign_sub(tape.gradient(loss, w))
+        return loss
+    @tf.function
+    def test_step(x):
+        return x @ w
+    for epoch in range(2):
+        for step in range(3):
+            loss = train_step(tf.ones([1, 2]))
+        for step in range(2):
+            result = test_step(tf.ones([1, 2]))
+    assert (float(loss), float(result[0, 0])) == (-7.0, -9.0)
+    assert w.device.endswith("GPU:0") and result.device.endswith("GPU:0")
+"""
+
+KINDS = """\
+    import tensorflow as tf
+    generator = tf.random.Generator.from_seed(1)
+    with tf.device("CPU:0"):
+        expected = tf.random.Generator.from_seed(1).normal([2])
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [7]), -1)
+    @tf.function
+    def draw():
+        return generator.normal([2])
+    assert bool(tf.reduce_all(draw() == expected))
+    @tf.function
+    def collect(x):
+        found = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        while tf.reduce_sum(x) < 100.0:
+            x = x * 2.0
+            found = found.write(found.size(), tf.reduce_sum(x))
+        ragged = tf.RaggedTensor.from_row_lengths(x, [1, 2])
+        return found.stack(), tf.strings.as_string(x), ragged, tf.sparse.from_dense(x)
+    sums, text, ragged, sparse = collect(tf.constant([1.0, 0.0, 3.0]))
+    assert sums.numpy().tolist() == [8.0, 16.0, 32.0, 64.0, 128.0]
+    assert text.numpy().tolist() == [b"32.000000", b"0.000000", b"96.000000"]
+    assert ragged.to_list() == [[32.0], [0.0, 96.0]] and sparse.indices.numpy().tolist() == [[0], [2]]
+    @tf.function
+    def look_up(words):
+        return table.lookup(words)
+    assert look_up(tf.constant(["a", "b"])).numpy().tolist() == [7, -1]
+    @tf.function
+    def square(x):
+        return x * x
+    with tf.GradientTape() as tape:
+        x = tf.constant(3.0)
+        tape.watch(x)
+        y = square(x)
+    assert float(tape.gradient(y, x)) == 6.0
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def add_up(rows):
+        return tf.reduce_sum(rows, 1)
+    assert add_up(tf.ones([10, 2])).shape == [10] and add_up(tf.ones([3, 2])).shape == [3]
+"""
+
+REPLICAS = """\
+    import tensorflow as tf
+    strategy = tf.distribute.MirroredStrategy()
+    @tf.function
+    def step():
+        def replica():
+            context = tf.distribute.get_replica_context()
+            one = tf.cast(context.replica_id_in_sync_group, tf.float32) + 1.0
+            return context.all_reduce("SUM", one), context.all_reduce("MEAN", one * 2.0)
+        return tuple(strategy.experimental_local_results(each) for each in strategy.run(replica))
+    sums, means = step()
+    assert [float(each) for each in sums] == [3.0, 3.0] and [float(each) for each in means] == [3.0, 3.0]
+    assert [each.device[-5:] for each in sums] == ["GPU:0", "GPU:1"]
+"""
+
+SESSION = """\
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    x = tf.placeholder(tf.float32, [None, 2])
+    w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+    loss = tf.reduce_sum(tf.matmul(x, w))
+    step = tf.train.get_or_create_global_step()
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss, global_step=step)
+    elements = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
+    element = elements.get_next()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        losses = [float(session.run([loss, train], {x: [[1.0, 1.0]]})[0]) for _ in range(3)]
+        assert losses == [2.0, 0.0, -2.0] and session.run(step) == 3
+        for epoch in range(2):
+            session.run(elements.initializer)
+            seen = []
+            try:
+                while True:
+                    seen.append(int(session.run(element)))
+            except tf.errors.OutOfRangeError:
+                assert seen == [0, 1, 2]
+"""
+
+
+def run(folder: Path, text: str, gpus: int) -> Result:
+    path = folder / "model.py"
+    path.write_text(dedent(text))
+    return place(str(path), Settings(Machine(gpus=gpus)))
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (SESSION, 1)],
+    ids=["loops", "kinds", "replicas", "session"],
+)
+def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
+    found = run(tmp_path, text, gpus)
+    assert found.failure is None
+    assert found.agrees
+
+
+@pytest.mark.usefixtures("forked")
+def test_after_some_calls_the_latest_values_stand_and_the_program_goes_on(tmp_path: Path) -> None:
+    text = """\
+        import tensorflow as tf
+        count = tf.Variable(0.0)
+        @tf.function
+        def train_step():
+            return count.assign_add(1.0)
+        @tf.function
+        def test_step():
+            return count * 2.0
+        for _ in range(1000):
+            last = train_step()
+        assert float(last) == 10.0
+        assert float(test_step()) == 20.0
+    """
+    found = run(tmp_path, text, 1)
+    assert found.failure is None
+    assert [placed.name for placed in found] == ["train_step", "test_step"]
+    assert found.remarks == (
+        "train_step was computed 10 times; 990 later calls returned the latest values "
+        "(--calls all computes every one).",
+    )
+
+
+@pytest.mark.usefixtures("forked")
+def test_what_the_program_would_raise_it_raises(tmp_path: Path) -> None:
+    text = """\
+        import tensorflow as tf
+        @tf.function
+        def invert(x):
+            return tf.linalg.inv(x)
+        invert(tf.zeros([2, 2]))
+    """
+    failure = run(tmp_path, text, 1).failure
+    assert failure is not None
+    assert "Input is not invertible" in str(failure)
+    assert str(failure).endswith("model.py:5")
+    assert "simplace_cpu" not in str(failure)
