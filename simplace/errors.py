@@ -61,7 +61,7 @@ class DrawingError(SimplaceError):
     """Report a figure that cannot be drawn or written."""
 
 
-def choices(names: Iterable[str], limit: int = 12) -> str:
+def join_choices(names: Iterable[str], limit: int = 12) -> str:
     """Join names for a message, sorted, cut after `limit` with a count of the rest.
 
     >>> choices(["b", "a"])
@@ -75,7 +75,7 @@ def choices(names: Iterable[str], limit: int = 12) -> str:
     return f"{head} and {rest} more" if rest > 0 else head
 
 
-def alternatives(names: Sequence[str]) -> str:
+def join_alternatives(names: Sequence[str]) -> str:
     """Join names that one may have meant.
 
     >>> alternatives(["a"]), alternatives(["b", "a", "c"])

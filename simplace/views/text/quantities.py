@@ -5,7 +5,7 @@ from __future__ import annotations
 from simplace.graph.node_def import Shape
 
 
-def size(count: int | None) -> str:
+def format_bytes(count: int | None) -> str:
     """Spell a number of bytes; None is an unknown size.
 
     >>> size(512), size(4096), size(3 * 2**20 + 2**19), size(None)
@@ -21,7 +21,7 @@ def size(count: int | None) -> str:
     return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
 
 
-def total(sizes: list[int | None]) -> str:
+def format_total_bytes(sizes: list[int | None]) -> str:
     """Spell a sum of sizes, with a plus where some are unknown.
 
     >>> total([1024, 1024]), total([1024, None]), total([None]), total([])
@@ -29,11 +29,11 @@ def total(sizes: list[int | None]) -> str:
     """
     known = [one for one in sizes if one is not None]
     if len(known) == len(sizes):
-        return size(sum(known))
-    return f"{size(sum(known))} +?" if known else "?"
+        return format_bytes(sum(known))
+    return f"{format_bytes(sum(known))} +?" if known else "?"
 
 
-def shape(dims: Shape) -> str:
+def format_shape(dims: Shape) -> str:
     """Spell a shape; an unknown dimension is a question mark.
 
     >>> shape((2, -1)), shape(()), shape(None)
@@ -42,7 +42,7 @@ def shape(dims: Shape) -> str:
     return "[?]" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
 
 
-def plural(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Spell a count with its noun.
 
     >>> plural(1, "copy"), plural(2, "copy"), plural(3, "op")
