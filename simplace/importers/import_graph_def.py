@@ -84,16 +84,12 @@ def _find_fault(graph: GraphDef, table: KernelTable) -> str:
     if fault:
         return fault
     inputs: list[Sequence[Slot]] = []
-    first_output = places.__getitem__
+    find_slot = _Slots(places).__getitem__
     for node in graph.nodes:
         try:
-            inputs.append(tuple(map(first_output, node.inputs)))
-        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
-            missing = next((text for text in node.inputs if parse_tensor_name(text)[0] not in places), None)
-            if missing is not None:
-                return f"Node '{node.name}': Unknown input node '{missing}'"
-            pairs = map(parse_tensor_name, node.inputs)
-            inputs.append([(places[name][0], slot) for name, slot in pairs])
+            inputs.append(tuple(map(find_slot, node.inputs)))
+        except KeyError as missing:
+            return f"Node '{node.name}': Unknown input node '{missing.args[0]}'"
     return (
         _find_library_fault(graph, table)
         or _Importer(graph, table, places, inputs).find_fault()
@@ -101,12 +97,28 @@ def _find_fault(graph: GraphDef, table: KernelTable) -> str:
     )
 
 
+class _Slots(dict[str, Slot]):
+    """Map what inputs say to slots, each text parsed once; a node's name, which has no caret or colon, needs no parsing."""
+
+    def __init__(self, places: Mapping[str, Slot]) -> None:
+        super().__init__(places)
+        self._places = places
+
+    def __missing__(self, text: str) -> Slot:
+        name, slot = parse_tensor_name(text)
+        if name not in self._places:
+            raise KeyError(text)
+        found = self[text] = self._places[name][0], slot
+        return found
+
+
 def _find_python_fault(graph: GraphDef) -> str:
     """Find what Python refuses of what C++ has imported: groups, devices, the types of functions, their gradients."""
     for node in graph.nodes:
-        if not node.device and "_class" not in node.attrs:
-            continue
-        fault = _find_group_fault(node) or _find_device_fault(node)
+        if "_class" in node.attrs:
+            fault = _find_group_fault(node) or _find_device_fault(node)
+        else:
+            fault = find_device_fault(node.device) if node.device else ""
         if fault:
             return fault
     if graph.gradient_fault:
@@ -239,10 +251,12 @@ class _Importer:
 
     def _is_suspect(self, i: int, types: Sequence[Types | None]) -> bool:
         """Say whether a node may have a fault, which takes less than to say which."""
-        own, attrs = types[i], self.graph.nodes[i].attrs
-        node = self.graph.nodes[i]
+        own, node = types[i], self.graph.nodes[i]
+        attrs = node.attrs
         is_call = node.op in _CALLS or node.op in self.graph.library
-        if own is None or is_call or "_class" in attrs or "_output_shapes" in attrs:
+        if own is None or is_call or "_output_shapes" in attrs:
+            return True
+        if "_class" in attrs and self._find_colocation_fault(node):
             return True
         k = 0
         for src, slot in self.inputs[i]:
@@ -268,7 +282,7 @@ class _Importer:
         return (
             self._find_colocation_fault(node)
             or self._find_output_fault(i, types, steps)
-            or known.find_fault(node, _count_data(self.inputs[i]))
+            or ("" if types[i] is not None else known.find_fault(node, _count_data(self.inputs[i])))
             or self._find_edge_fault(i, types, steps)
             or self._find_call_fault(node, types[i])
             or _find_shapes_fault(node, types[i])
@@ -353,20 +367,32 @@ class _Importer:
 
 
 class _Types:
-    """Give the types of nodes, once for those that share their attributes; None for a node with a fault."""
+    """Give the types of nodes, once for those with equal attributes; None for a node with a fault.
+
+    Neither a fault nor a type of an op comes from what begins with an underscore, such as colocation groups.
+    """
 
     def __init__(self, library: Mapping[str, FunctionDef], table: KernelTable, producer: int) -> None:
         self._library = library
         self._table = table
         self._producer = producer
         self._known: dict[tuple[str, int, int], Types | None] = {}
+        self._alike: dict[tuple[object, ...], Types | None] = {}
 
     def of(self, node: NodeDef, inputs: int) -> Types | None:
         """Return (input types, output types) of a node with so many data inputs."""
         key = (node.op, id(node.attrs), inputs)
         if key not in self._known:
-            self._known[key] = None if self.find_fault(node, inputs) else self._types(node)
+            self._known[key] = self._of_alike(node, inputs)
         return self._known[key]
+
+    def _of_alike(self, node: NodeDef, inputs: int) -> Types | None:
+        is_call = node.op in self._library  # whose attributes may have any name
+        matters = [(name, id(value)) for name, value in node.attrs.items() if is_call or name[:1] != "_"]
+        key = (node.op, inputs, *matters)  # the graph keeps the values, so that no other can come to have their ids
+        if key not in self._alike:
+            self._alike[key] = None if self.find_fault(node, inputs) else self._types(node)
+        return self._alike[key]
 
     def find_fault(self, node: NodeDef, inputs: int) -> str:
         """Find what `GraphConstructor::ModifyNodeDefForImport` refuses, and `Graph::AddNode`."""
