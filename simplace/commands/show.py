@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from simplace.commands import figures, judging, output
 from simplace.commands import options as words
+from simplace.graph.collector import paused_collector
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ def _run_show(options: argparse.Namespace) -> int:
     output.check_figure(options.output)
     output.check_writable(options.json)
     requirements = judging.check_first(options)
-    with show_progress() as stage:
-        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-    _print_report(result, options)
-    if options.output:
-        _draw_placement(result, options)
-    verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
+    with paused_collector():
+        with show_progress() as stage:
+            result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
+        _print_report(result, options)
+        if options.output:
+            _draw_placement(result, options)
+        verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
     return output.report_error(result.failure) if result.failure else judging.compute_exit_status(verdicts)
 
 

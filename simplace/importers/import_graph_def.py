@@ -14,9 +14,11 @@ from typing import Any
 
 from simplace.errors import ImportRefusedError, TargetError
 from simplace.graph import dtypes
+from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, TypeNumber
 from simplace.graph.function_library import different_function
 from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
+from simplace.graph.tensor_id import Slot, TensorSlots
 from simplace.importers.device_spec import find_device_fault
 from simplace.importers.function_body import find_body_fault, op_of
 from simplace.importers.versions import find_version_fault, with_version_warning
@@ -27,12 +29,8 @@ from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_ty
 from simplace.kernels.summary import hint_at_op
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
-Slot = tuple[int, int]  # the place of a node in the list, and one of its outputs, -1 for a control edge
 
-_CONTROL = -1
-_DIGITS = 32  # ten to this power is a multiple of two to this power
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9.][A-Za-z0-9_./-]*)*\Z")
-_TENSOR = re.compile(r"(.+):([0-9]+)\Z", re.DOTALL)
 _MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 _HAVE_INTERMEDIATES = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
@@ -84,32 +82,20 @@ def _find_fault(graph: GraphDef, table: KernelTable) -> str:
     if fault:
         return fault
     inputs: list[Sequence[Slot]] = []
-    find_slot = _Slots(places).__getitem__
+    first_output, find_slot = places.__getitem__, TensorSlots(places).__getitem__
     for node in graph.nodes:
         try:
-            inputs.append(tuple(map(find_slot, node.inputs)))
-        except KeyError as missing:
-            return f"Node '{node.name}': Unknown input node '{missing.args[0]}'"
+            inputs.append(tuple(map(first_output, node.inputs)))
+        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
+            try:
+                inputs.append(tuple(map(find_slot, node.inputs)))
+            except KeyError as missing:
+                return f"Node '{node.name}': Unknown input node '{missing.args[0]}'"
     return (
         _find_library_fault(graph, table)
         or _Importer(graph, table, places, inputs).find_fault()
         or _find_python_fault(graph)
     )
-
-
-class _Slots(dict[str, Slot]):
-    """Map what inputs say to slots, each text parsed once; a node's name, which has no caret or colon, needs no parsing."""
-
-    def __init__(self, places: Mapping[str, Slot]) -> None:
-        super().__init__(places)
-        self._places = places
-
-    def __missing__(self, text: str) -> Slot:
-        name, slot = parse_tensor_name(text)
-        if name not in self._places:
-            raise KeyError(text)
-        found = self[text] = self._places[name][0], slot
-        return found
 
 
 def _find_python_fault(graph: GraphDef) -> str:
@@ -200,18 +186,6 @@ def _is_mixed(inputs: Sequence[str]) -> bool:
     return any(text[:1] == "^" for text in inputs)
 
 
-def parse_tensor_name(text: str) -> tuple[str, int]:
-    """Split an input into a node's name and an output, -1 for a control input (`ParseTensorName`, tensor_id.cc).
-
-    >>> parse_tensor_name("a:1"), parse_tensor_name("^a"), parse_tensor_name("a:b"), parse_tensor_name(":1")
-    (('a', 1), ('a', -1), ('a:b', 0), (':1', 0))
-    """
-    found = _TENSOR.match(text)
-    if found is not None:
-        return found[1], int(found[2][-_DIGITS:]) % (1 << 32)  # a uint32, in TensorFlow
-    return (text[1:], _CONTROL) if text.startswith("^") else (text, 0)
-
-
 def _find_library_fault(graph: GraphDef, table: KernelTable) -> str:
     """Find what `FunctionLibraryDefinition::AddLibrary` of framework/function.cc refuses."""
     for name in graph.library:
@@ -263,7 +237,7 @@ class _Importer:
             outputs = types[src]
             if outputs is None or src >= i or slot >= len(outputs[1]):
                 return True
-            if slot != _CONTROL:
+            if slot != CONTROL:
                 if outputs[1][slot] != own[0][k]:
                     return True
                 k += 1
@@ -324,7 +298,7 @@ class _Importer:
         for k, (wanted, (src, slot)) in enumerate(zip(own[0], self.inputs[i], strict=False)):
             outputs, source = types[src], self.graph.nodes[src].name
             is_back_edge = steps[src] >= steps[i]
-            if outputs is None or slot == _CONTROL or is_back_edge != back_edges:
+            if outputs is None or slot == CONTROL or is_back_edge != back_edges:
                 continue
             if slot >= len(outputs[1]):
                 return f"Output {slot} of node {source} does not exist. Node only has {len(outputs[1])} outputs."
@@ -451,9 +425,9 @@ def _find_shapes_fault(node: NodeDef, types: Types | None) -> str:
 
 
 def _count_data(inputs: Sequence[Slot]) -> int:
-    if not inputs or inputs[-1][1] != _CONTROL:  # control inputs are the last ones
+    if not inputs or inputs[-1][1] != CONTROL:  # control inputs are the last ones
         return len(inputs)
-    return sum(1 for _, slot in inputs if slot != _CONTROL)
+    return sum(1 for _, slot in inputs if slot != CONTROL)
 
 
 def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> list[int]:
@@ -464,7 +438,7 @@ def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> lis
     pending = []
     for i, slots in enumerate(inputs):
         loops = nodes[i].op in _MERGES and any(
-            slot != _CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
+            slot != CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
         )
         pending.append(len(slots) - _count_data(slots) + 1 if loops else len(slots))
         for src, _ in slots:

@@ -203,7 +203,7 @@ def with_defaults(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> Mapping[str,
 def type_attrs(op_def: OpDef) -> tuple[str, ...]:
     """List the attributes that an op's types depend on.
 
-    >>> type_attrs(OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"),), (ArgSpec("sum", type_attr="T"),)))
+    >>> type_attrs(OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"),)))
     ('N', 'T')
     """
     args = (*op_def.inputs, *op_def.outputs)

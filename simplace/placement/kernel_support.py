@@ -18,7 +18,7 @@ OnHost = tuple[tuple[bool, ...], tuple[bool, ...]]  # of each input and each out
 class KernelSupport:
     """Answer "which device types, at which priority" and "what is in host memory" for one table and one device set.
 
-    Mirrors SupportedDeviceTypesForNode (tensorflow/core/framework/op_kernel.cc) and MemoryTypesForNode (memory_types.cc).
+    Mirrors SupportedDeviceTypesForNode and MemoryTypesForNode (tensorflow/core/framework/{op_kernel,memory_types}.cc).
     """
 
     def __init__(self, table: KernelTable, devices: DeviceSet, local: DeviceName | None) -> None:
