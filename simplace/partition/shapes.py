@@ -81,7 +81,7 @@ class TensorSizes:
         return found
 
     def _key(self, node: int) -> tuple[str, int, int] | None:
-        """Return what nodes share that say the same of their outputs, None for one whose outputs others tell of, too."""
+        """Return what nodes share that say the same of their outputs, None where others tell of them, too."""
         graph = self._placed.graph
         op = graph.ops[node]
         if self._has_notes or op in _HANDS_ON:
