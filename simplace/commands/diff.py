@@ -118,7 +118,7 @@ def _print(changes: Diff, times: Sequence[StepTimes], options: argparse.Namespac
     out = sys.stderr if options.json == "-" else sys.stdout
     output.say(change_summary(changes, times, output.width(out), options.table), out)
     if options.json:
-        output.write_json(options.json, report(changes, times))
+        output.write_json(options.json, report(changes, times), options.force)
 
 
 def _draw(changes: Diff, options: argparse.Namespace) -> None:

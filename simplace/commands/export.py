@@ -46,7 +46,7 @@ def _export(options: argparse.Namespace) -> int:
         result = words.named(place(options.target, words.settings(options, stage)), options)
         stage(f"writing {path}")
         data = written(_material(result, options, now), form)
-    output.write(path, data)
+    output.write(path, data, options.force)
     output.say(f"wrote {_what(result, options, form)}: {path}", sys.stderr)
     return output.complain(result.failure) if result.failure else 0
 

@@ -47,5 +47,5 @@ def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.
     with progress() as stage:
         stage(f"drawing {options.output}")
         data = drawn(what, options.output, options.style)
-    output.write(options.output, data)
+    output.write(options.output, data, options.force)
     output.say(f"drew {said}: {options.output}", sys.stderr)

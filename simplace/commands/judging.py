@@ -72,10 +72,11 @@ def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], find
     from simplace.exports.sarif import sarif
 
     if options.junit:
-        output.write(options.junit, junit(options.target, verdicts))
+        output.write(options.junit, junit(options.target, verdicts), options.force)
     if options.sarif:
         problems = [problem for verdict in verdicts for problem in verdict.problems]
-        output.write_json(options.sarif, sarif(options.target, [*problems, *findings], Path.cwd()))
+        found = sarif(options.target, [*problems, *findings], Path.cwd())
+        output.write_json(options.sarif, found, options.force)
 
 
 def findings(options: argparse.Namespace, result: Result) -> list[Problem]:

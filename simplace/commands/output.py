@@ -64,7 +64,7 @@ def shortened(line: str, most: int = 2000) -> str:
 
 def check_distinct(options: argparse.Namespace) -> None:
     """Refuse, before anything runs, to write over what is read or somebody else's, or two outputs into one file."""
-    from simplace.views.marks import is_own
+    from simplace.views.marks import check_replaceable
 
     read = [name for each in _READ if (name := getattr(options, each, None))]
     sources = [Path(os.path.realpath(path)) for name in read for path in (name, name.rpartition(":")[0]) if path]
@@ -75,8 +75,7 @@ def check_distinct(options: argparse.Namespace) -> None:
             raise DrawingError(f"{name}: is read by this command and would be lost; name another file to write")
         if path in taken:
             raise DrawingError(f"{name}: is to be written twice; name a file for each")
-        if not (options.force or os.path.isdir(path) or is_own(path)):
-            raise DrawingError(f"{name}: is there, and simplace did not write it; name another file, or --force")
+        check_replaceable(name, options.force)
         taken.add(path)
 
 
@@ -117,7 +116,7 @@ def check_writable(name: str | None) -> None:
         raise DrawingError(f"{name}: cannot write there: permission denied")
 
 
-def write_json(name: str, content: Any) -> None:
+def write_json(name: str, content: Any, overwrite: bool) -> None:
     """Write a JSON file; "-" is standard output."""
     from simplace.exports.steering import json_escaped
 
@@ -126,14 +125,14 @@ def write_json(name: str, content: Any) -> None:
     if name == "-":
         sys.stdout.write(text)
     else:
-        write(name, text.encode())
+        write(name, text.encode(), overwrite)
 
 
-def write(name: str | Path, data: bytes) -> None:
-    """Write a file, or say in one line why not."""
+def write(name: str | Path, data: bytes, overwrite: bool) -> None:
+    """Write a file, or say in one line why not; `overwrite` is `--force`."""
     from simplace.views.marks import write_file
 
-    write_file(name, data)
+    write_file(name, data, overwrite)
 
 
 def width(stream: TextIO) -> int | None:

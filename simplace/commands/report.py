@@ -37,11 +37,11 @@ def _report(options: argparse.Namespace) -> int:
     from simplace.views.text import summary
 
     simulation = None if options.no_schedule else _step_options(options)
-    page_file.check(options.output, simulation)
+    page_file.check(options.output, simulation, options.force)
     output.check_writable(options.output)
     with progress() as stage:
         result = words.named(place(options.target, words.settings(options, stage)), options)
-        size = page_file.write(result, options.output, simulation, stage)
+        size = page_file.write(result, options.output, simulation, options.force, stage)
     output.say(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
     output.say(summary.agreement_line(result))
     return output.complain(result.failure) if result.failure else 0

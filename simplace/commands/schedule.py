@@ -168,14 +168,10 @@ def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     if options.output:
         _draw(schedule, options)
     if options.trace:
-        _write(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
+        output.write(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode(), options.force)
+        output.say(f"wrote {options.trace}", sys.stderr)
     if options.json:
-        output.write_json(options.json, report(schedule))
-
-
-def _write(name: str, data: bytes) -> None:
-    output.write(name, data)
-    output.say(f"wrote {name}", sys.stderr)
+        output.write_json(options.json, report(schedule), options.force)
 
 
 def _draw(schedule: Simulated, options: argparse.Namespace) -> None:

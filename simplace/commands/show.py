@@ -56,7 +56,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     if options.json:
         from simplace.exports.json_report import report
 
-        output.write_json(options.json, report(result))
+        output.write_json(options.json, report(result), options.force)
     output.say(f"\n{summary.agreement_line(result)}", out)
 
 
