@@ -111,6 +111,7 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
     if request.options.partitions:
