@@ -232,7 +232,7 @@ def _program(
     program = Program(
         name=event["name"],
         kind=event["program_kind"],
-        graph=graph_def.parse((directory / event["graph"]).read_bytes()),
+        graph=graph_def.parse((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         scope=event["scope"],
@@ -251,7 +251,8 @@ def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
+    graphs = (graph_def.read(file, is_ours=True) for file in files)
+    return Cut(tuple(graphs), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _run_of(fields: Mapping[str, Any]) -> SessionRun:
