@@ -398,7 +398,7 @@ def _message_from_text(text: str) -> Any:
         return protos.from_text("GraphDef", text)
     except MalformedError as mistake:
         try:
-            meta = protos.from_text("MetaGraphDef", text, allow_unknown_field=True)
+            meta = protos.from_text("MetaGraphDef", text)
         except MalformedError:
             raise mistake from None
         if not meta.graph_def.node:

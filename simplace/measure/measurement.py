@@ -197,7 +197,9 @@ def measure(target: str | Path, options: MeasureOptions | None = None) -> Measur
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
-        program = Program(values["name"], "graph", graph_def.parse(graph.read_bytes()), soft_placement=True)
+        program = Program(
+            values["name"], "graph", graph_def.parse(graph.read_bytes(), is_ours=True), soft_placement=True
+        )
     found = tuple(
         Measurement(
             values["tensorflow"],

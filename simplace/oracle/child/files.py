@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.python.saved_model import loader_impl
 
-from simplace.oracle.child.boundary import raise_as_theirs, theirs
+from simplace.oracle.child.boundary import is_own, raise_as_theirs, theirs
 from simplace.oracle.child.functions import zeros
 from simplace.oracle.child.unexecuted import silence_debug_ops
 from simplace.oracle.protocol import Options
@@ -18,12 +20,26 @@ from simplace.oracle.protocol import Options
 _PARSE = loader_impl.parse_saved_model
 
 
+class NotImportedError(Exception):
+    """Report a graph or SavedModel that TensorFlow refuses before it places anything of it."""
+
+
+@contextmanager
+def _importing(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if is_own(error):
+            raise
+        raise NotImportedError(f"TensorFlow refuses this {what}: {error}") from error
+
+
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
-    definition = _read(Path(path).read_bytes())
-    _silence(definition)
     graph = tf.Graph()
-    with graph.as_default():
+    with _importing("graph"), graph.as_default():
+        definition = _read(Path(path).read_bytes())
+        _silence(definition)
         theirs(tf.graph_util.import_graph_def)(definition, name="")
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
@@ -32,7 +48,7 @@ def place_graph(path: str, options: Options) -> None:
 
 def _read(data: bytes) -> Any:
     try:
-        return tf.compat.v1.GraphDef.FromString(data)
+        return theirs(tf.compat.v1.GraphDef.FromString)(data)
     except DecodeError:
         return theirs(text_format.Parse)(data, tf.compat.v1.GraphDef())
 
@@ -53,7 +69,8 @@ def _parse_silenced(directory: str) -> Any:
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
     loader_impl.parse_saved_model = _parse_silenced
-    loaded = theirs(tf.saved_model.load)(directory, tags=list(options.tags) or None)
+    with _importing("SavedModel"):
+        loaded = theirs(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)
     if options.signature and options.signature not in names:
         listed = ", ".join(names) or "none"
