@@ -39,7 +39,7 @@ def marked(data: bytes) -> bytes:
 def check_replaceable(name: str | Path, overwrite: bool) -> None:
     """Raise `DrawingError` where writing a file would lose what somebody else wrote, unless it is to be lost."""
     path = Path(os.path.realpath(name))
-    if not (overwrite or path.is_dir() or is_own(path)):
+    if not (overwrite or os.path.isdir(path) or is_own(path)):
         raise DrawingError(
             f"{name}: is there, and simplace did not write it; name another file, or overwrite it "
             "(--force; in Python, overwrite=True)"
