@@ -21,8 +21,8 @@ def find_library_fault(library: Any) -> str:
         if known is function:
             continue
         if name not in compared:
-            compared[name] = _compared(known)
-        if _compared(function) != compared[name]:
+            compared[name] = _encode_for_comparison(known)
+        if _encode_for_comparison(function) != compared[name]:
             return different_function(name)
     gradients: dict[str, str] = {}
     for gradient in library.gradient:
@@ -53,7 +53,7 @@ def find_gradient_fault(library: Any) -> str:
     return ""
 
 
-def _compared(function: Any) -> bytes:
+def _encode_for_comparison(function: Any) -> bytes:
     """Encode what two functions of one name must have in common: nodes by name, attributes that are set."""
     message = protos.message_class("FunctionDef").FromString(function.SerializeToString())
     for name in ("arg_attr", "resource_arg_unique_id"):

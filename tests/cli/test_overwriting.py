@@ -8,11 +8,11 @@ import pytest
 
 import simplace
 from simplace.api import Diff
-from simplace.changes.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.cli import main
 from simplace.errors import DrawingError
 from simplace.views.figures import drawing
-from simplace.views.marks import is_own, marked
+from simplace.views.marks import add_mark, is_own
 from tests.exports import every_output, readers
 from tests.report import worlds
 from tests.worlds import constant, node
@@ -91,13 +91,13 @@ def test_the_library_replaces_only_what_simplace_wrote(name, here):
 
 
 def test_a_file_that_the_program_wrote_meanwhile_is_not_lost(here, capsys, monkeypatch):
-    drawn = drawing.drawn
+    drawn = drawing.draw_picture
 
     def draw_late(*what):
         (here / "figure.svg").write_text("<svg/>")
         return drawn(*what)
 
-    monkeypatch.setattr(drawing, "drawn", draw_late)
+    monkeypatch.setattr(drawing, "draw_picture", draw_late)
     assert main(["show", "g.pbtxt", "-o", "figure.svg", "--devices", "cpu:1,gpu:1", "--soft"]) == 2
     assert REFUSED in capsys.readouterr().err
     assert (here / "figure.svg").read_text() == "<svg/>"
@@ -114,8 +114,8 @@ def test_nothing_is_lost_in_an_empty_file_a_pipe_or_a_device(here):
 
 def test_a_file_is_as_readable_with_its_mark_as_without():
     result = worlds.towers()
-    changes = Diff(result, suppose(result, [read_pin("*=GPU:1")]))
+    changes = Diff(result, suppose_changes(result, [read_pin("*=GPU:1")]))
     made = every_output.outputs(result, changes, shaped=["placement", "partition", "colocation"])
     for name, data in made.items():
         if not name.endswith((".txt", "notebook.html", "diff.html", "schedule.html")):
-            readers.read(name, marked(data))
+            readers.read(name, add_mark(data))

@@ -98,11 +98,11 @@ def test_too_many_parts_are_refused_in_a_line(kind: str, tmp_path) -> None:
     file = tmp_path / "g.pb"
     file.write_bytes(TOO_MANY[kind])
     with pytest.raises(TargetError) as refused:
-        graph_def.read(file)
+        graph_def.read_graph_file(file)
     assert str(refused.value) == f"{file}: cannot be read: {REFUSED}"
     (tmp_path / "saved_model.pb").write_bytes(field(2, field(2, TOO_MANY[kind])))
     with pytest.raises(TargetError) as refused:
-        saved_model.read(tmp_path)
+        saved_model.read_saved_model(tmp_path)
     assert str(refused.value) == f"the SavedModel in {tmp_path} cannot be read: {REFUSED}"
 
 
@@ -110,12 +110,12 @@ def test_a_meta_graph_is_not_counted_as_the_graph_that_it_is_not(tmp_path) -> No
     nodes = [{"name": f"a{i}", "op": "NoOp"} for i in range(MOST_PARTS // 80 + 1)]
     meta = protos.message_class("MetaGraphDef")(graph_def={"node": nodes})
     (tmp_path / "m.pb").write_bytes(meta.SerializeToString())
-    assert len(graph_def.read(tmp_path / "m.pb").nodes) == len(nodes)
+    assert len(graph_def.read_graph_file(tmp_path / "m.pb").nodes) == len(nodes)
 
 
 def test_what_tensorflow_wrote_for_us_has_no_limit(tmp_path) -> None:
     (tmp_path / "g.pb").write_bytes(node(b"\x1a\0" * (1 + MOST_PARTS // 5)))
-    (found,) = graph_def.read(tmp_path / "g.pb", is_ours=True).nodes
+    (found,) = graph_def.read_graph_file(tmp_path / "g.pb", is_ours=True).nodes
     assert len(found.inputs) == 1 + MOST_PARTS // 5
 
 
@@ -127,9 +127,9 @@ def test_long_text_is_refused_with_how_to_make_it_binary(tmp_path) -> None:
     )
     (tmp_path / "g.pbtxt").write_text(text)
     with pytest.raises(TargetError) as refused:
-        graph_def.read(tmp_path / "g.pbtxt")
+        graph_def.read_graph_file(tmp_path / "g.pbtxt")
     assert str(refused.value) == f"{tmp_path / 'g.pbtxt'}: cannot be read: {said}"
     (tmp_path / "saved_model.pbtxt").write_text(f"meta_graphs{{graph_def{{{text}}}}}")
     with pytest.raises(TargetError) as refused:
-        saved_model.read(tmp_path)
+        saved_model.read_saved_model(tmp_path)
     assert str(refused.value) == f"the SavedModel in {tmp_path} cannot be read: {said}"
