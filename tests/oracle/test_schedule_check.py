@@ -115,7 +115,7 @@ def test_tiny_ops_change_their_order_when_they_are_known_to_be_cheap(tmp_path: P
 
     def order_of(warm: bool) -> str:
         done = schedule_placement(placement, inter_op=1, intra_op=1, warm=warm)
-        nodes = done.priced.graph.nodes
+        nodes = done.estimated.graph.nodes
         return " ".join(nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op")
 
     assert order_of(warm=False) == "dims value x b0 b1 b2 a0 a1 a2"
