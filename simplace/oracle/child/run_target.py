@@ -49,18 +49,18 @@ def run_request(request: Request) -> int:
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
     clusters = Clusters(request, recorder)
-    cuts = PartitionGraphs(recorder, log, request.options.partitions)
+    partitionings = PartitionGraphs(recorder, log, request.options.partitions)
     if tf_private.is_complete(tf_names.SUBGRAPHS):
-        cuts.prepare()
+        partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
-    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
+    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
     eager = EagerExecution(calls, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
     eager.watch()
     if tf_private.is_complete(tf_names.SESSIONS):
-        SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request).watch()
+        SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, request).watch()
     if tf_private.is_complete(tf_names.LINES):
         lines.watch(directory)
     if tf_private.is_complete(tf_names.FACTS):
