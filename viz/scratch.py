@@ -16,15 +16,15 @@ _OWNER = re.compile(r"-(\d+)-(\d+)-")  # its process, and when that started
 
 @contextmanager
 def scratch_folder(kind: str, parent: Path | None = None) -> Iterator[str]:
-    """Make a folder of a kind that only the user can read, in `parent` or where temporary files go; sweep there before.
+    """Yield a new folder that only the user can read, in `parent` or where temporary files go; sweep its kind before.
 
-    A lock tells that the owner lives, also to processes in another container that see the same folder.
+    A lock shows that the owner is alive, also to processes in another container that see the same folder.
     Raises `OSError` where it cannot be made.
     """
     base = parent or Path(tempfile.gettempdir())
     sweep_folders(base, kind)
     owner = os.getpid()
-    prefix = f"{kind}-{owner}-{started(owner)}-"
+    prefix = f"{kind}-{owner}-{read_start_time(owner)}-"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=base, ignore_cleanup_errors=True) as folder:
         lock = os.open(folder, os.O_RDONLY)
         try:
@@ -42,8 +42,8 @@ def sweep_folders(base: Path, kind: str) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def started(process: int) -> int:
-    """Return when a process started, in ticks since the computer did; 0 where the system does not tell.
+def read_start_time(process: int) -> int:
+    """Return when a process started, in ticks since the computer did; 0 where the system does not say.
 
     Raise `ProcessLookupError` where there is no such process.
     """
@@ -61,12 +61,12 @@ def _is_left(entry: os.DirEntry[str], owner: str) -> bool:
     if found is None or not entry.is_dir(follow_symlinks=False):
         return False
     is_own = entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-    return is_own and not _lives(int(found[1]), int(found[2])) and not _is_locked(entry.path)
+    return is_own and not _is_alive(int(found[1]), int(found[2])) and not _is_locked(entry.path)
 
 
-def _lives(process: int, start: int) -> bool:
+def _is_alive(process: int, start: int) -> bool:
     try:
-        return started(process) == start
+        return read_start_time(process) == start
     except ProcessLookupError:
         return False
 

@@ -76,7 +76,7 @@ def read_graph_file(path: str | Path, *, is_ours: bool = False) -> GraphDef:
 
 
 def parse_graph_def(data: bytes, *, is_ours: bool = False) -> GraphDef:
-    """Parse the bytes of a GraphDef or a MetaGraphDef; raise `TargetError` for anything else; see `read`.
+    """Parse the bytes of a GraphDef or a MetaGraphDef; raise `TargetError` for anything else; see `read_graph_file`.
 
     >>> message = protos.message_class("GraphDef")(node=[{"name": "a", "op": "NoOp"}])
     >>> parse_graph_def(message.SerializeToString()).nodes[0].op
@@ -196,7 +196,7 @@ def convert_shape(message: Any) -> Shape:
 
 
 def data_type(number: int) -> DataType | TypeNumber:
-    """Give the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
+    """Return the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
 
     >>> data_type(1), data_type(101), data_type(77)
     (<DataType.DT_FLOAT: 1>, 101, 77)
@@ -325,7 +325,7 @@ def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef
         if isinstance(count, int):
             if not 0 <= count <= MOST_ARGUMENTS:
                 raise TargetError(
-                    f"argument {arg.name!r} of a function is {count:,} tensors; at most {MOST_ARGUMENTS:,} are read"
+                    f"argument {arg.name!r} of a function stands for {count:,} tensors; the limit is {MOST_ARGUMENTS:,}"
                 )
             types = (dtype,) * count
         if types is None:
@@ -393,7 +393,7 @@ def _is_plausible(graph: GraphDef) -> bool:
 
 
 def _message_from_text(text: str) -> Any:
-    """Parse a GraphDef, or the one in a MetaGraphDef; what is neither is told by its first mistake as a GraphDef."""
+    """Parse a GraphDef, or the one in a MetaGraphDef; for anything else report its first error as a GraphDef."""
     try:
         return protos.from_text("GraphDef", text)
     except MalformedError as mistake:

@@ -50,7 +50,7 @@ def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOS
         return
     counter = _Counter(data, most, set() if sealed else None)
     try:
-        counter.count(0, len(data), _message(name).fields, 0)
+        counter.count(0, len(data), _describe_message(name).fields, 0)
     except (_DamagedError, IndexError):
         return
     except _TooManyError:
@@ -90,23 +90,23 @@ class _Part:
 
 
 @cache
-def _message(name: str) -> _Part:
-    return _part_of(protos.message_class(name).DESCRIPTOR, {})
+def _describe_message(name: str) -> _Part:
+    return _describe_part(protos.message_class(name).DESCRIPTOR, {})
 
 
-def _part_of(descriptor: Any, known: dict[str, _Part]) -> _Part:
+def _describe_part(descriptor: Any, known: dict[str, _Part]) -> _Part:
     name = descriptor.full_name.removeprefix("tensorflow.")
     if name not in known:
         made = known[name] = _Part(WEIGHTS.get(name, _OTHER), is_attr=name == _ATTR)
         for each in descriptor.fields:
-            made.fields.update(_parts_of_field(each, known))
+            made.fields.update(_describe_field(each, known))
     return known[name]
 
 
-def _parts_of_field(each: Any, known: dict[str, _Part]) -> Mapping[int, _Part]:
+def _describe_field(each: Any, known: dict[str, _Part]) -> Mapping[int, _Part]:
     tag = each.number << 3
     if each.message_type is not None:
-        return {tag | _LENGTH_DELIMITED: _part_of(each.message_type, known)}
+        return {tag | _LENGTH_DELIMITED: _describe_part(each.message_type, known)}
     if not _is_list(each):
         return {}
     if each.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
@@ -136,15 +136,15 @@ class _Counter:
             tag = data[at]
             at += 1
             if tag > 127:
-                tag, at = _varint(data, at - 1)
+                tag, at = _read_varint(data, at - 1)
             if tag & 7 != _LENGTH_DELIMITED:
-                at = _varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)
+                at = _read_varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)
                 self._take(_OTHER if tag in fields else 0)
                 continue
             size = data[at]
             at += 1
             if size > 127:
-                size, at = _varint(data, at - 1)
+                size, at = _read_varint(data, at - 1)
             if at + size > end:
                 raise _DamagedError
             if tag in fields:
@@ -168,7 +168,7 @@ class _Counter:
             raise _TooManyError
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     for place in range(at, at + _LONGEST_VARINT):
         byte = data[place]

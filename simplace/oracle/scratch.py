@@ -15,7 +15,7 @@ _KIND, _OF_DRAWINGS = "simplace", "viz"
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[str]:
-    """Make a folder that only the user can read, in `parent` or where temporary files go; sweep there before."""
+    """Yield a new folder that only the user can read, in `parent` or where temporary files go; sweep there before."""
     with ExitStack() as held:
         try:
             base = parent or Path(tempfile.gettempdir())

@@ -14,7 +14,7 @@ from simplace.views.marks import check_replaceable, write_file
 
 
 def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite: bool) -> None:
-    """Refuse a name that is not a page's, somebody else's file and unknown hardware before anything is simulated."""
+    """Raise a `SimplaceError`, before simulating, for a name that does not end in .html, a foreign file or hardware."""
     if Path(file).suffix.lower() not in (".html", ".htm"):
         raise DrawingError(f"{file}: a page's name ends in .html")
     check_replaceable(file, overwrite)

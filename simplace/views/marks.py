@@ -41,13 +41,13 @@ def check_replaceable(name: str | Path, overwrite: bool) -> None:
     path = Path(os.path.realpath(name))
     if not (overwrite or os.path.isdir(path) or is_own(path)):
         raise DrawingError(
-            f"{name}: is there, and simplace did not write it; name another file, or overwrite it "
+            f"{name}: exists, and simplace did not write it; name another file, or overwrite it "
             "(--force; in Python, overwrite=True)"
         )
 
 
 def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
-    """Write a file with its mark, or say in one line why not; what could not be written is not left half there."""
+    """Write a file with its mark; raise `DrawingError` if that fails, with no partial file left."""
     check_replaceable(name, overwrite)
     path, is_new = Path(name), not os.path.lexists(name)
     try:
@@ -59,7 +59,7 @@ def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device holds nothing."""
+    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device contains nothing."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             found = os.fstat(file.fileno())

@@ -19,7 +19,7 @@ from tests.worlds import constant, node
 
 GRAPH = "\n".join([constant("a", (2, 3), device="/CPU:0"), node("b", "Neg", "a", device="/GPU:0")])
 REFUSED = (
-    "is there, and simplace did not write it; name another file, or overwrite it (--force; in Python, overwrite=True)"
+    "exists, and simplace did not write it; name another file, or overwrite it (--force; in Python, overwrite=True)"
 )
 WRITES = [
     *(["show", "-o", f"figure{kind}"] for kind in (".svg", ".png", ".pdf", ".dot")),

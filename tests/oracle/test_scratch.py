@@ -17,8 +17,8 @@ from simplace.errors import ProgramError
 from simplace.oracle.scratch import scratch_folder
 from viz.engine import run_graphviz
 from viz.errors import LayoutError
+from viz.scratch import read_start_time, sweep_folders
 from viz.scratch import scratch_folder as drawing_folder
-from viz.scratch import started, sweep_folders
 
 OWNER = """
 import sys, time
@@ -43,7 +43,7 @@ def owner(base: Path, kind: str = "simplace") -> tuple[subprocess.Popen[str], Pa
 def test_a_folder_is_the_users_own_and_goes(tmp_path: Path) -> None:
     with scratch_folder(tmp_path) as folder:
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
-        assert Path(folder).name.startswith(f"simplace-{os.getpid()}-{started(os.getpid())}-")
+        assert Path(folder).name.startswith(f"simplace-{os.getpid()}-{read_start_time(os.getpid())}-")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,7 +82,7 @@ def test_a_drawing_has_its_folder_named_after_its_process(tmp_path: Path, monkey
     dot.chmod(0o755)
     monkeypatch.setenv("GRAPHVIZ_DOT", str(dot))
     config = Path(run_graphviz("digraph {}", "svg", 72, 60).decode().strip())
-    assert config.parent.name.startswith(f"viz-{os.getpid()}-{started(os.getpid())}-")
+    assert config.parent.name.startswith(f"viz-{os.getpid()}-{read_start_time(os.getpid())}-")
     assert not config.parent.exists()
 
 
@@ -93,8 +93,10 @@ def test_a_drawing_without_room_for_its_folder_says_so(tmp_path: Path, monkeypat
 
 
 def test_only_what_is_surely_left_is_swept(tmp_path: Path) -> None:
-    mine = tmp_path / f"simplace-{os.getpid()}-{started(os.getpid())}-a"
-    recycled = tmp_path / f"simplace-{os.getpid()}-{started(os.getpid()) + 1}-a"  # its owner had the same number
+    mine = tmp_path / f"simplace-{os.getpid()}-{read_start_time(os.getpid())}-a"
+    recycled = (
+        tmp_path / f"simplace-{os.getpid()}-{read_start_time(os.getpid()) + 1}-a"
+    )  # its owner had the same number
     locked = tmp_path / f"simplace-{NO_PROCESS}-1-a"  # its owner lives where its number is not seen
     file, link, other = (tmp_path / name for name in (f"simplace-{NO_PROCESS}-1-b", f"simplace-{NO_PROCESS}-1-c", "x"))
     for folder in (mine, recycled, locked, other):
