@@ -56,7 +56,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     if options.json:
         from simplace.exports.json_report import report_result
 
-        output.write_json(options.json, report_result(result))
+        output.write_json(options.json, report_result(result), options.force)
     output.print_text(f"\n{summary.agreement_line(result)}", out)
 
 
