@@ -82,7 +82,7 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
 
 
 def _default_device(program: Program, devices: DeviceSet) -> Device | None:
-    return None if program.function is None else call_device(program.scope, devices, program.soft_placement)
+    return None if not program.is_called else call_device(program.scope, devices, program.soft_placement)
 
 
 def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> PricedGraph:

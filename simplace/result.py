@@ -12,6 +12,7 @@ from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, choi
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, find_clusters
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from simplace.explain.explanation import Explanation
     from simplace.program.observation import PythonFact
     from simplace.program.placed_graph import PlacedNode
+
+_INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class Placed:
     def name(self) -> str:
         """Return the program's name, such as that of the Python function."""
         return self.placement.program.name
+
+    @cached_property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Return what XLA compiles of the program: ops that TensorFlow does not place one by one."""
+        return find_clusters(self.placement)
+
+    @property
+    def ops(self) -> int:
+        """Return how many ops do the program's work: the placed nodes, and those that XLA compiles."""
+        return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)
 
     @cached_property
     def copies(self) -> list[Copy]:
@@ -108,19 +121,22 @@ class Result:
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
-        """Return the program with the most nodes, the first of several; raise `SimplaceError` where there is none."""
+        """Return the program that does the work; raise `SimplaceError` where there is none.
+
+        It is the one with the most ops, the first of several; one that only initializes variables if there is no other.
+        """
         if not self.programs:
             raise SimplaceError(f"{self.target}: nothing was placed, so there is nothing to draw or run")
-        return max(self.programs, key=lambda placed: len(placed.placement.decisions))
+        return max(self.programs, key=lambda placed: (placed.name != _INITIALIZER, placed.ops))
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""
-        from simplace.explain.explanation import find
+        from simplace.explain.explanation import check_found
 
         error: NodeNotFoundError | None = None
         for placed in self.programs:
             try:
-                find(placed.placement, node)
+                check_found(placed.placement, node, placed.clusters)
             except NodeNotFoundError as missing:
                 error = error or missing
             else:
@@ -131,7 +147,8 @@ class Result:
         """Explain the device of a node of the first program that has it."""
         from simplace.explain.explanation import explain
 
-        return explain(self.holding(node).placement, node)
+        placed = self.holding(node)
+        return explain(placed.placement, node, placed.clusters)
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""

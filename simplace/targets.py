@@ -12,6 +12,7 @@ from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
 from simplace.importers.import_graph_def import refuse_function, refuse_import
 from simplace.importers.target import Target, parse_target
+from simplace.importers.xla_attributes import without_jit
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
@@ -39,7 +40,8 @@ class Settings:
     `devices_note` says in a sentence where the machine's devices come from. `soft_placement` None keeps what the
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
-    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
+    the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
+    `jit_compile` counts for nothing. `stage` is told what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -51,6 +53,7 @@ class Settings:
     kernels: str = ""
     tensorflow: str = ""
     stdout: int | None = None
+    jit: bool = True
     stage: Stage = silent
 
 
@@ -83,7 +86,9 @@ def check(target: str, settings: Settings, kind: type[R]) -> R:
     from simplace.oracle.observe import observe_file
     from simplace.oracle.protocol import Options
 
-    options = Options(timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True)
+    options = Options(
+        timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True, jit=settings.jit
+    )
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -113,6 +118,7 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         function=parsed.function,
         soft_placement=settings.soft_placement,
         partitions=partitions,
+        jit=settings.jit,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
@@ -146,6 +152,7 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
 def _simulated(target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
     """Place a program; what is wrong with its graph is said with the file's name."""
     try:
+        program = program if settings.jit else without_jit(program)
         if program.kind == "graph":
             refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
@@ -181,7 +188,8 @@ def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, s
 
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
-    return Placed(placement, compare(placement, observed.log, observed.refused), check_cuts(placement, observed.cuts))
+    agreement = compare(placement, observed.log, observed.refused) if observed.is_asked else None
+    return Placed(placement, agreement, check_cuts(placement, observed.cuts))
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:

@@ -13,6 +13,7 @@ from simplace.explain.findings import (
     detours_over_cpu,
     host_memory,
     idle_gpus,
+    uncompilable_ops,
     ungranted_requests,
 )
 from simplace.explain.sentences import short_request, tell_conflict
@@ -65,6 +66,11 @@ def _refused(patient: Patient) -> Iterator[Finding]:
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
         yield found.ProgramRefused(at, placed.name, nodes, message, " ".join(map(str, tell_conflict(placed.placement))))
+
+
+def _uncompilable(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        yield from uncompilable_ops(placed.placement)
 
 
 def _late_log_flag(patient: Patient) -> Iterator[Finding]:
@@ -194,6 +200,6 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _refused, _late_log_flag, _hidden_log, _baked_devices, _requests, _scopes_without_device, _unknown_colocation,
-    _lost_scopes, _layers, _datasets, _detours, _host_memory, _idle_gpus,
+    _refused, _uncompilable, _late_log_flag, _hidden_log, _baked_devices, _requests, _scopes_without_device,
+    _unknown_colocation, _lost_scopes, _layers, _datasets, _detours, _host_memory, _idle_gpus,
 )  # fmt: skip

@@ -10,10 +10,11 @@ from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, conflict
-from simplace.explain.sentences import tell_conflict, tell_reason
+from simplace.explain.sentences import Words, tell_conflict, tell_reason
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import Join, Notice
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
@@ -49,6 +50,7 @@ def _program(placed: Placed) -> dict[str, Any]:
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
         "nodes": [_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
+        "clusters": [_cluster(placement, cluster) for cluster in placed.clusters],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "agreement": None if placed.agreement is None else _agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
@@ -65,6 +67,32 @@ def _node(placement: Placement, i: int) -> dict[str, Any]:
         "device": node.device,
         "reason": reason_report(placement, i),
         "source": node.source,
+    }
+
+
+def _cluster(placement: Placement, cluster: Cluster) -> dict[str, Any]:
+    """Return what XLA compiles of one call."""
+    words, names = Words(placement), placement.graph.names
+    reasons = ((op, why.compiled_reason(cluster, op)) for op in cluster.ops)
+    return {
+        "call": names[cluster.node],
+        "function": cluster.function,
+        "device": cluster.device,
+        "ops": [
+            {
+                "name": op.name,
+                "op": op.op,
+                "source": op.at,
+                "supported": op.is_supported,
+                "reason": {
+                    "rule": reason.rule,
+                    "call": names[reason.node],
+                    "others": reason.others,
+                    "text": str(words.compiled(reason)),
+                },
+            }
+            for op, reason in reasons
+        ],
     }
 
 

@@ -243,7 +243,8 @@ def _program(
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_device(each) for each in event.get("devices", ()))
-    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+    log = tuple(LoggedNode(*line) for line in event["log"])
+    return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
 
 
 def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:

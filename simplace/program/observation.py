@@ -53,7 +53,8 @@ class ObservedProgram:
     """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
 
     `devices` are those of this program alone, () where they are those of the observation: a session has its own.
-    `cuts` are in the order they were made, () where they were not asked for.
+    `cuts` are in the order they were made, () where they were not asked for. `is_asked` is False where
+    TensorFlow was not asked to place it.
     """
 
     program: Program
@@ -61,6 +62,7 @@ class ObservedProgram:
     refused: ObservedRefusal | None = None
     devices: tuple[ObservedDevice, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
-Kind = Literal["function", "session", "graph"]
+Kind = Literal["function", "session", "graph", "compiled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,9 @@ class Program:
     """Describe one graph to place.
 
     `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
-    is what a session places. `arg_devices` holds a full device name per function input. `scope` is the device
-    scope around the call, as a device name, "" without one. `soft_placement` is what the program set.
+    is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
+    `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
+    name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
@@ -85,6 +86,11 @@ class Program:
     def inlines_calls(self) -> bool:
         """Return whether the function calls in the graph are inlined before it is placed, as in functions they are."""
         return self.inlining or self.function is not None
+
+    @property
+    def is_called(self) -> bool:
+        """Return whether a function is called, so that what asks for no device goes to that of the call."""
+        return self.function is not None or self.kind == "compiled"
 
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""

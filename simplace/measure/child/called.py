@@ -15,7 +15,8 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 from tensorflow.python.framework import errors_impl
 from tensorflow.python.ops import gen_dataset_ops, gen_resource_variable_ops
 
-from simplace.oracle.child.functions import shown_name, zeros
+from simplace.graph.function_names import shown_name
+from simplace.oracle.child.functions import zeros
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
 

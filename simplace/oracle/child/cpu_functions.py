@@ -16,6 +16,7 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import cancellation, context, core, record
 from tensorflow.python.framework import errors_impl
 
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.boundary import theirs
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.devices import computes_nothing
@@ -27,7 +28,7 @@ _EXECUTE = theirs(pywrap_tfe.TFE_Py_Execute)  # before they are watched
 _EXECUTE_CANCELABLE = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
 _PREFIX = "simplace_cpu_"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
+_DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
     "only supports NHWC",

@@ -13,15 +13,16 @@ from tensorflow.python.saved_model import loader_impl
 from simplace.oracle.child.boundary import raise_as_theirs, theirs
 from simplace.oracle.child.functions import zeros
 from simplace.oracle.child.unexecuted import silence_debug_ops
+from simplace.oracle.child.xla_functions import drop_attributes
 from simplace.oracle.protocol import Options
-
-_PARSE = loader_impl.parse_saved_model
 
 
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
     definition = _read(Path(path).read_bytes())
     _silence(definition)
+    if not options.jit:
+        drop_attributes(definition)
     graph = tf.Graph()
     with graph.as_default():
         theirs(tf.graph_util.import_graph_def)(definition, name="")
@@ -43,16 +44,21 @@ def _silence(definition: Any) -> None:
         silence_debug_ops(function.node_def)
 
 
-def _parse_silenced(directory: str) -> Any:
-    model = _PARSE(directory)
-    for meta in model.meta_graphs:
-        _silence(meta.graph_def)
-    return model
+def _silence_what_is_parsed() -> None:
+    parse = loader_impl.parse_saved_model
+
+    def parse_silenced(directory: str) -> Any:
+        model = parse(directory)
+        for meta in model.meta_graphs:
+            _silence(meta.graph_def)
+        return model
+
+    loader_impl.parse_saved_model = parse_silenced
 
 
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
-    loader_impl.parse_saved_model = _parse_silenced
+    _silence_what_is_parsed()
     loaded = theirs(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)
     if options.signature and options.signature not in names:

@@ -26,6 +26,7 @@ from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
 
 
@@ -40,6 +41,10 @@ def run(request: Request) -> int:
     lines = SourceLines(request.target)
     devices.prepare(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
+    if request.options.jit:
+        remark_automatic_jit(recorder, lines)
+    else:
+        ignore_jit()
     log = LogFile(directory / protocol.LOG)
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)

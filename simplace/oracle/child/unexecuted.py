@@ -8,9 +8,9 @@ from typing import Any
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes, errors_impl
 
+from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.function_calls import Call, FunctionCalls, _code, _Kind
-from simplace.oracle.child.functions import shown_name
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -29,7 +29,7 @@ class UnexecutedCalls(FunctionCalls):
             message = f"{shown_name(name)} would have to run, for it returns a resource; what a file holds is not run"
             raise errors_impl.UnimplementedError(None, None, message)
         if self._is_compiled(name):
-            self._remark_compiled(name)
+            self._record_compiled(kind, "", None, is_asked=False)
         else:
             attempt = self._attempt(kind, call, is_cancelled=True)
             if attempt.error is not None and _code(attempt.error) != errors_impl.CANCELLED:

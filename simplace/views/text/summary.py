@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from simplace.explain.findings import find_in_placement, line_of
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 _DETAILED = 4  # programs shown in full; of more, the largest
 _SURPRISES = 6
+KINDS = {"function": "tf.function", "session": "session", "graph": "graph", "compiled": "tf.function"}
 COPIES = 5
 
 
@@ -29,7 +29,7 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: -len(placed.placement.decisions))[:2]
+        largest = sorted(detailed, key=lambda placed: -placed.ops)[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
@@ -41,7 +41,11 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of one program: devices, copies, surprises."""
-    parts = [title(placed), to_text(tables.device_table(placed), width)]
+    parts = [title(placed)]
+    if placed.placement.program.kind != "compiled":
+        parts.append(to_text(tables.device_table(placed), width))
+    if placed.clusters:
+        parts.append(to_text(tables.cluster_table(placed), width))
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
@@ -63,7 +67,9 @@ def title(placed: Placed) -> str:
     called = f" called on {placement.default.short}" if placement.default else ""
     soft = "on" if placement.soft_placement else "off"
     nodes = plural(len(placement.decisions), "node")
-    kind = {"function": "tf.function", "session": "session", "graph": "graph"}[program.kind]
+    kind = KINDS[program.kind]
+    if program.kind == "compiled":
+        nodes = f"{plural(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
@@ -154,7 +160,7 @@ def _head(result: Result) -> str:
 def _program_table(result: Result) -> Table:
     rows = []
     for placed in result.programs:
-        ops = Counter(tables.short(placed.placement, d.device) for d in placed.placement.decisions.values())
+        ops = tables.ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
         rows.append((placed.name, placed.placement.program.kind, spread, agreement))
