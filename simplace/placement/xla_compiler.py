@@ -76,7 +76,7 @@ def _make_cluster(placement: Placement, node: int) -> Cluster:
     assert call is not None, "only a call makes a cluster"
     kind, table = placement.devices.by_name[device].type, _with_xla_kernels(placement.groups.support.table)
     walk = _Walk(placement.program.graph.library, placement.program.notes, table, kind)
-    return Cluster(node, call.name, device, tuple(walk.list_ops(call, placement.graph.names[node], 0)))
+    return Cluster(node, call.name, device, tuple(walk.list_ops(call, placement.graph.names[node])))
 
 
 def _with_xla_kernels(table: KernelTable) -> KernelTable:
@@ -105,15 +105,18 @@ class _Walk:
         self._left = _MOST
         self._supported: dict[int, bool] = {}  # by id of a node's attributes
 
-    def list_ops(self, call: FuncRef, path: str, depth: int) -> Iterator[ClusterOp]:
-        """Yield the ops of a function that something needs; not the calls in it, but what they call."""
+    def list_ops(self, call: FuncRef, path: str, depth: int = 0, *, is_inlined: bool = False) -> Iterator[ClusterOp]:
+        """Yield the ops of a function; not the calls in it, but what they call.
+
+        What nothing needs is compiled too, but for the ops of a call that is inlined before.
+        """
         function = self._library[call.name]
         notes = self._notes.get(function.name, {})
         for arg in function.inputs:
             if not self._has_kernel("_Arg", {"T": arg.dtype}):
                 at = notes[arg.name].at if arg.name in notes else ""
                 yield ClusterOp(f"{path}/{arg.name}", "_Arg", at, is_supported=False)
-        for node in _needed_nodes(function, self._table):
+        for node in _needed_nodes(function, self._table) if is_inlined else function.nodes:
             name = f"{path}/{node.name}"
             inner = _callee(node.op, node.attrs, self._library)
             if inner is None:
@@ -122,7 +125,7 @@ class _Walk:
                 yield ClusterOp(name, node.op, at, self._is_supported(function, node))
             if depth < _DEEPEST and self._left > 0:
                 for called in [inner] if inner is not None else _bodies(node, self._library):
-                    yield from self.list_ops(called, name, depth + 1)
+                    yield from self.list_ops(called, name, depth + 1, is_inlined=inner is not None)
 
     def _is_supported(self, function: FunctionDef, node: NodeDef) -> bool:
         if is_control_flow(node.op) or is_loop_cond(node.op) or self._table.op(node.op) is None:
@@ -148,7 +151,7 @@ def _bodies(node: NodeDef, library: Mapping[str, FunctionDef]) -> list[FuncRef]:
 
 
 def _needed_nodes(function: FunctionDef, table: KernelTable) -> list[NodeDef]:
-    """List the nodes that a result or a stateful op needs: the others are gone before XLA looks at the graph."""
+    """List the nodes that a result or a stateful op needs."""
     nodes = {node.name: node for node in function.nodes}
     stateful = [node.name for node in function.nodes if _is_stateful(node.op, table)]
     waiting = [*function.ret.values(), *function.control_ret.values(), *stateful]

@@ -14,11 +14,10 @@ from simplace.program.program import Program
 from tests.lowering.worlds import call_program, function
 
 TABLE = KernelTable.shipped("2.21.0")
-INNER = function("g(x: float) -> y: float", "r = Relu(x) {T=float}", {"y": "r:activations:0"})
+INNER = function("g(x: float) -> y: float", "r = Relu(x) {T=float}\nu = Neg(x)", {"y": "r:activations:0"})
 COMPILED = function(
     "__inference_step_7(x: float) -> y: float",
     """
-    unused = Neg(x) {T=float}
     text = AsString(x) {T=float}
     length = StringLength(text:output:0)
     number = Cast(length:output:0) {SrcT=int32, DstT=float}
@@ -67,8 +66,8 @@ def test_an_op_of_a_cluster_is_explained() -> None:
     placement = placed(call_program(CALLER, COMPILED, INNER))
     assert str(explain(placement, "text", find_clusters(placement))) == (
         "c/text (AsString) runs on GPU:0.\n"
-        "  1. It is compiled by XLA together with 3 others into one kernel for GPU:0, where its call c (PartitionedCall) "
-        "runs.\n"
+        "  1. It is compiled by XLA together with 3 others into one kernel for GPU:0, where its call c "
+        "(PartitionedCall) runs.\n"
         "  2. XLA has no kernel for AsString: TensorFlow refuses to run the call.\n"
         "  3. As for c (PartitionedCall): It asked for /device:GPU:0 and got GPU:0."
     )
@@ -79,5 +78,5 @@ def test_without_jit_the_ops_are_placed() -> None:
     assert find_clusters(placement) == ()
     names = [node.name for node in placement.nodes if not node.name.startswith("Func/")]
     assert [name for name in names if "/" in name] == [
-        "c/unused", "c/text", "c/length", "c/number", "c/call/r", "c/call",
+        "c/text", "c/length", "c/number", "c/call/r", "c/call/u", "c/call",
     ]  # fmt: skip
