@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,6 +18,7 @@ from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import import_programs, place_program
+from simplace.placement.captured_function import find_captured
 from simplace.placement.default_device import call_device
 from simplace.program.program import Program
 from simplace.progress import Stage, silent
@@ -167,7 +168,7 @@ def _result(target: str, observed: Observation, settings: Settings, kind: type[R
     table = _table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
-    placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
+    placed = tuple(_placed_with_callees(observed, devices, table, settings))
     failure = failure_of(target, observed)
     return kind(
         target,
@@ -180,6 +181,42 @@ def _result(target: str, observed: Observation, settings: Settings, kind: type[R
         failure=failure,
         python=observed.python,
     )
+
+
+def _placed_with_callees(
+    observed: Observation, devices: DeviceSet, table: KernelTable, settings: Settings
+) -> Iterator[Placed]:
+    """Yield the programs, then the functions that the datasets in them call, each instance once."""
+    from simplace.compare.logged_functions import LoggedFunctions
+
+    logged = LoggedFunctions(observed.logged)
+    seen: set[tuple[object, ...]] = set()
+    waiting: list[tuple[Program, DeviceSet]] = []
+    for program in observed.programs:
+        if program.program.kind == "dataset":
+            waiting.append((program.program, devices))
+            continue
+        placed = _placed(program, devices, table, settings)
+        yield placed
+        waiting += [(callee, placed.placement.devices) for callee in find_captured(placed.placement)]
+    while waiting:
+        callee, own = waiting.pop(0)
+        for instance, log in logged.find_instances(callee):
+            key = (instance.function, instance.arg_devices, instance.scope)
+            if key not in seen:
+                seen.add(key)
+                placed = _placed_callee(instance, log, own, table, settings)
+                yield placed
+                waiting += [(inner, own) for inner in find_captured(placed.placement)]
+
+
+def _placed_callee(
+    program: Program, log: Sequence[LoggedNode] | None, devices: DeviceSet, table: KernelTable, settings: Settings
+) -> Placed:
+    from simplace.compare.compare_placements import compare
+
+    placement = place_program(program, devices, table, soft_placement=settings.soft_placement)
+    return Placed(placement, None if log is None else compare(placement, log))
 
 
 def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:

@@ -59,6 +59,12 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
             result.assigned = _match(wanted, devices, fallback)
 
 
+def pin_all_results(body: Body, device: str) -> None:
+    """Assign every result to one device, as a caller does that says where it wants them."""
+    for result in body.results:
+        result.assigned = device
+
+
 def _producer(result: Node) -> Node:
     node = _source(result)
     while not (node.assigned or node.device) and _first_group(node) is None and is_identity(node.op):

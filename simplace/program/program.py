@@ -9,7 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
-Kind = Literal["function", "session", "graph", "compiled"]
+Kind = Literal["function", "session", "graph", "compiled", "dataset"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,30 @@ class SessionRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
+
+    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
+    for it, `at` is the user's line. With `takes_default` what asks for no device goes to that of the op. With
+    `is_rewritten` the dataset's graph is rewritten first (lowering/rewrite_utils.py).
+    """
+
+    program: str
+    node: str
+    op: str
+    role: str
+    at: str
+    takes_default: bool = True
+    is_rewritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Describe one graph to place.
 
     `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
     is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
+    Of kind "dataset" is a function that the kernel of a dataset's op calls, of which `caller` is the record.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -81,6 +100,7 @@ class Program:
     pruned_to: SessionRun | None = None
     inlining: bool = False
     pins: tuple[Pin, ...] = ()
+    caller: Caller | None = None
 
     @property
     def inlines_calls(self) -> bool:

@@ -239,9 +239,9 @@ class FunctionCalls:
 
     def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
         shown = shown_name(kind.function)
-        if self._is_left_out(shown):
+        if self.is_left_out(shown):
             return
-        self._tell_devices()
+        self.tell_devices()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
         self._recorder.program(
@@ -259,11 +259,11 @@ class FunctionCalls:
         )
         self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
 
-    def _is_left_out(self, shown: str) -> bool:
+    def is_left_out(self, shown: str) -> bool:
         """Return whether the run is narrowed to other functions."""
         return bool(self._narrow) and shown.split(" ")[0] != self._narrow
 
-    def _tell_devices(self) -> None:
+    def tell_devices(self) -> None:
         """Tell the devices before the first program, in case this one crashes later."""
         if not self._has_told_devices:
             self._has_told_devices = True
@@ -301,9 +301,9 @@ class FunctionCalls:
     def _record_compiled(self, kind: _Kind, home: str, error: Any, *, is_asked: bool = True) -> None:
         """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
         shown = shown_name(kind.function)
-        if self._is_left_out(shown):
+        if self.is_left_out(shown):
             return
-        self._tell_devices()
+        self.tell_devices()
         node, names = compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
         self._recorder.program(

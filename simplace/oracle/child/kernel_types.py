@@ -30,6 +30,13 @@ def is_harmless(op: str) -> bool:
 
 
 @cache
+def has_dataset_functions(op: str) -> bool:
+    """Return whether `op` calls functions as the kernels of datasets do."""
+    definition = signature(op)
+    return definition is not None and "Dataset" in op and any(attr.type == "func" for attr in definition.attr)
+
+
+@cache
 def handles_objects(op: str) -> bool:
     """Say whether `op` works on something else than numbers: it takes or makes a variant, makes a resource, or calls.
 

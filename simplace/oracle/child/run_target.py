@@ -17,6 +17,7 @@ from simplace.oracle.child import devices, files, script, uncalled_functions
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -53,7 +54,8 @@ def run(request: Request) -> int:
     cuts.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
-    eager = EagerExecution(calls, emulate=bool(request.plugin))
+    datasets = DatasetFunctions(functions, recorder, lines, calls)
+    eager = EagerExecution(calls, datasets, emulate=bool(request.plugin))
     sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
     for watcher in (clusters, functions, eager, sessions):
         watcher.watch()

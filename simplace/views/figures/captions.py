@@ -8,7 +8,13 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.text.quantities import plural
 
-_KINDS = {"function": "tf.function", "session": "session graph", "graph": "graph", "compiled": "tf.function"}
+_KINDS = {
+    "function": "tf.function",
+    "session": "session graph",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+}
 _NAMED = 4  # devices that are listed by name
 
 

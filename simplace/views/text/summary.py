@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 _DETAILED = 4  # programs shown in full; of more, the largest
 _SURPRISES = 6
-KINDS = {"function": "tf.function", "session": "session", "graph": "graph", "compiled": "tf.function"}
+KINDS = {
+    "function": "tf.function",
+    "session": "session",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+}
 COPIES = 5
 
 
@@ -65,6 +71,10 @@ def title(placed: Placed) -> str:
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
+    if program.caller is not None:
+        called = f", the {program.caller.role} of the dataset" + (
+            f" at {program.caller.at}" if program.caller.at else ""
+        )
     soft = "on" if placement.soft_placement else "off"
     nodes = plural(len(placement.decisions), "node")
     kind = KINDS[program.kind]

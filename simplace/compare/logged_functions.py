@@ -1,0 +1,44 @@
+"""Find what TensorFlow logged of the functions that dataset ops call, which it places at some time on some thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from simplace.graph.op_kinds import is_arg
+from simplace.lowering.rewrite_utils import FAKE_SINK
+from simplace.program.observation import LoggedGraph, LoggedNode, WholeLog
+from simplace.program.program import Program
+
+
+class LoggedFunctions:
+    """Record of the logged placements of functions by name."""
+
+    def __init__(self, log: WholeLog) -> None:
+        self._by_name: dict[str, list[LoggedGraph]] = {}
+        for graph in log.graphs:
+            self._by_name.setdefault(graph.function, []).append(graph)
+
+    def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
+        """Yield a dataset's function as TensorFlow instantiated it, each time with its log, or None if it never did.
+
+        Where there are several instances, the log says where the arguments of each are. A dataset may turn the
+        rewriting of its functions off.
+        """
+        assert program.function is not None, "a dataset calls a function"
+        assert program.caller is not None, "somebody calls it"
+        logged = self._by_name.get(program.function, [])
+        for graph in logged:
+            is_rewritten = any(node.name.startswith(FAKE_SINK) for node in graph.nodes)
+            caller = replace(program.caller, is_rewritten=program.caller.is_rewritten and is_rewritten)
+            arguments = _arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
+            yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
+        if not logged:
+            yield program, None
+
+
+def _arg_devices(program: Program, graph: LoggedGraph) -> tuple[str, ...]:
+    """Return the devices of the arguments as logged, by which the instances of one function differ."""
+    devices = {node.name: node.device for node in graph.nodes if is_arg(node.op)}
+    args = program.graph.library[program.function or ""].inputs
+    return tuple(devices.get(arg.name, own) for arg, own in zip(args, program.arg_devices, strict=True))
