@@ -17,6 +17,7 @@ from simplace.placement.xla_compiler import Cluster, find_clusters
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyAgreement
+    from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
     from simplace.program.observation import PythonFact
     from simplace.program.placed_graph import PlacedNode
@@ -73,7 +74,8 @@ class Result:
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
     about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
     the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
-    `python` holds what only the running program showed.
+    `python` holds what only the running program showed. `coverage` counts what TensorFlow logged by whether it belongs
+    to a program here, None where nothing was logged or the run was narrowed to one function.
     """
 
     target: str
@@ -86,6 +88,7 @@ class Result:
     failure: ProgramError | None = None
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
+    coverage: Coverage | None = None
 
     @property
     def nodes(self) -> list[PlacedNode]:

@@ -25,6 +25,7 @@ from simplace.progress import Stage, silent
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
+    from simplace.compare.coverage import Coverage
     from simplace.program.observation import LoggedNode, Observation, ObservedProgram
 
 # What reads a file must not wait for what runs children: the functions that ask TensorFlow import what they need.
@@ -180,7 +181,15 @@ def _result(target: str, observed: Observation, settings: Settings, kind: type[R
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        coverage=None if parse_target(target).function else _coverage(placed, observed),
     )
+
+
+def _coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:
+    from simplace.compare.coverage import measure_coverage
+
+    graphs = observed.logged.graphs
+    return measure_coverage([one.placement for one in placed], observed.logged) if graphs else None
 
 
 def _placed_with_callees(

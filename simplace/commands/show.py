@@ -58,6 +58,8 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 
         output.write_json(options.json, report(result))
     output.say(f"\n{summary.agreement_line(result)}", out)
+    if line := summary.coverage_line(result):
+        output.say(line, out)
 
 
 def _draw(result: Result, options: argparse.Namespace) -> None:

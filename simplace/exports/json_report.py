@@ -8,6 +8,7 @@ from typing import Any
 
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
+from simplace.compare.coverage import Coverage
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, conflict
 from simplace.explain.sentences import Words, tell_conflict, tell_reason
@@ -36,6 +37,16 @@ def report(result: Result) -> dict[str, Any]:
         "devices": [device.name for device in result.devices],
         "programs": [_program(placed) for placed in result.programs],
         "remarks": list(result.remarks),
+        "coverage": None if result.coverage is None else _coverage(result.coverage),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "accounted": coverage.accounted,
+        "total": coverage.total,
+        "eager": coverage.eager,
+        "missing": list(coverage.missing),
     }
 
 

@@ -98,6 +98,16 @@ def agreement_line(result: Result, whom: str = "") -> str:
     return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
 
 
+def coverage_line(result: Result) -> str:
+    """Say in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured."""
+    found = result.coverage
+    if found is None:
+        return ""
+    more = f"; {plural(found.eager, 'line')} more of ops that ran one by one" if found.eager else ""
+    rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
+    return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
+
+
 def copies_line(result: Result) -> str:
     """Say in one line whether TensorFlow's partition graphs have the same copies, "" where they were not asked for."""
     asked = [placed.copy_agreement for placed in result.programs if placed.copy_agreement is not None]
