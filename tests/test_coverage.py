@@ -44,8 +44,8 @@ def test_what_belongs_to_no_program_is_listed() -> None:
     shown = place_program(call_program(f), local_devices([("CPU", 1)]), KernelTable.shipped())
     log = cut_log(
         logged(
-            "7 f\n7 x _Arg\n7 n Neg\n7 y_RetVal _Retval\n7 ! f\n7 ! f\n7 h\n7 m Mul\n7 __wrapped__Neg\n7 Neg Neg\n7 ! Neg"
-            "\n7 ! __g\n7 simplace_cpu_f\n7 n Neg\n7 f_partitioned_12_0\n7 other Neg"
+            "7 f\n7 x _Arg\n7 n Neg\n7 y_RetVal _Retval\n7 ! f\n7 ! f\n7 h\n7 m Mul\n7 __wrapped__Neg\n7 Neg Neg"
+            "\n7 ! Neg\n7 ! __g\n7 simplace_cpu_f\n7 n Neg\n7 f_partitioned_12_0\n7 other Neg"
         )
     )
     assert measure_coverage([shown], log) == Coverage(6, 8, 2, ("m of h", "the call __g"))

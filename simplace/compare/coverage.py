@@ -41,12 +41,13 @@ def measure_coverage(placements: Sequence[Placement], log: WholeLog) -> Coverage
             accounted += (len(graph.nodes) - len(unknown)) * graph.times
             missing += _listed(graph, unknown)
     for op, times in log.executed.items():
-        if op in shown:
+        whole = _PART.sub("", op)
+        if whole in shown:
             accounted += times
-        elif op.startswith("__"):
-            missing += [f"the call {op}"] * times
-        elif not op.startswith(_OWN):
+        elif whole.startswith(_EAGER) or not whole.startswith(("__", _OWN)):
             eager += times
+        elif not whole.startswith(_OWN):
+            missing += [f"the call {op}"] * times
     return Coverage(accounted, accounted + len(missing), eager, tuple(missing))
 
 
