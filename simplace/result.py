@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
-from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, choices
+from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
@@ -120,7 +120,7 @@ class Result:
         for placed in self.programs:
             if name in (placed.name, placed.placement.program.function):
                 return placed
-        names = choices({placed.name for placed in self.programs})
+        names = join_choices({placed.name for placed in self.programs})
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
@@ -148,10 +148,10 @@ class Result:
 
     def explain(self, node: str) -> Explanation:
         """Explain the device of a node of the first program that has it."""
-        from simplace.explain.explanation import explain
+        from simplace.explain.explanation import explain_node
 
         placed = self.holding(node)
-        return explain(placed.placement, node, placed.clusters)
+        return explain_node(placed.placement, node, placed.clusters)
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""

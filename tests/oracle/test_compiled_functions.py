@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 import simplace
-from simplace.views.text.summary import title
+from simplace.views.text.summary import write_title
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
@@ -40,7 +40,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_what_is_compiled_is_on_the_device_of_its_call(write) -> None:
     write(COMPILED)
     result = simplace.check("model.py", "cpu:1,gpu:1")
-    assert [title(placed) for placed in result] == [
+    assert [write_title(placed) for placed in result] == [
         "inner: tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
         "inner: tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
         "outer: tf.function called on GPU:0, 7 nodes, soft placement on",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simplace.devices.device_set import local_devices
-from simplace.explain.explanation import explain
-from simplace.explain.findings import line_of, uncompilable_ops
+from simplace.explain.explanation import explain_node
+from simplace.explain.findings import format_finding, uncompilable_ops
 from simplace.importers.xla_attributes import without_jit
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
@@ -56,7 +56,7 @@ def test_a_cluster_has_the_ops_that_are_needed_of_all_calls() -> None:
 
 def test_what_xla_lacks_a_kernel_for_is_said() -> None:
     found = uncompilable_ops(placed(call_program(CALLER, COMPILED, INNER)))
-    assert [line_of(one) for one in found] == [
+    assert [format_finding(one) for one in found] == [
         "XLA has no kernel for AsString: TensorFlow refuses to run c, which it is to compile",
         "XLA has no kernel for StringLength: TensorFlow refuses to run c, which it is to compile",
     ]
@@ -64,7 +64,7 @@ def test_what_xla_lacks_a_kernel_for_is_said() -> None:
 
 def test_an_op_of_a_cluster_is_explained() -> None:
     placement = placed(call_program(CALLER, COMPILED, INNER))
-    assert str(explain(placement, "text", find_clusters(placement))) == (
+    assert str(explain_node(placement, "text", find_clusters(placement))) == (
         "c/text (AsString) runs on GPU:0.\n"
         "  1. It is compiled by XLA together with 3 others into one kernel for GPU:0, where its call c "
         "(PartitionedCall) runs.\n"

@@ -33,8 +33,8 @@ class DatasetFunctions:
 
     def record(self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], scope: str) -> None:
         """Record the functions of an op that makes a dataset, or walks through one."""
-        device = eager_device.choose(kernel_types.device_types(op, attrs), scope)
-        for attr in kernel_types.signature(op).attr:
+        device = eager_device.choose_device(kernel_types.device_types(op, attrs), scope)
+        for attr in kernel_types.find_op_def(op).attr:
             name = _function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
                 captured = list(_captured(op, attr.name, inputs, attrs))
@@ -74,7 +74,7 @@ def _captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any
     """Yield the tensors that a function captures: those of the op's argument that belongs to the function."""
     own = (f"{attr}_other_arguments", f"{attr}_other_args", "other_arguments")
     start = 0
-    for arg in kernel_types.signature(op).input_arg:
+    for arg in kernel_types.find_op_def(op).input_arg:
         count = (
             len(attrs[arg.type_list_attr]) if arg.type_list_attr else attrs[arg.number_attr] if arg.number_attr else 1
         )

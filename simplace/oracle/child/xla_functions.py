@@ -10,14 +10,14 @@ from tensorflow.python.saved_model import loader_impl
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.after_import import after_import
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
 
 
 def ignore_jit() -> None:
     """Make `jit_compile` count for nothing, in each function that is made or loaded from now on."""
-    make, parse = theirs(polymorphic_function.Function.__init__), theirs(loader_impl.parse_saved_model)
+    make, parse = wrap_foreign(polymorphic_function.Function.__init__), wrap_foreign(loader_impl.parse_saved_model)
 
     def make_uncompiled(function: Any, *args: Any, **kwargs: Any) -> None:
         make(function, *args, **kwargs)
@@ -37,7 +37,7 @@ def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
     """Tell where Keras decides by itself that XLA compiles the steps of a model."""
 
     def watch(trainer: ModuleType) -> None:
-        resolve = theirs(trainer.Trainer._resolve_auto_jit_compile)
+        resolve = wrap_foreign(trainer.Trainer._resolve_auto_jit_compile)
 
         def resolve_and_remark(model: Any) -> Any:
             is_compiled = resolve(model)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from simplace.explain.findings import find_in_placement, line_of
+from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -29,9 +29,9 @@ KINDS = {
 COPIES = 5
 
 
-def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
+def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
-    blocks = [_wrapped(_head(result), width)]
+    blocks = [_wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
@@ -40,14 +40,14 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
-        blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
-    blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
+        blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
+    blocks += [_wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of one program: devices, copies, surprises."""
-    parts = [title(placed)]
+    parts = [write_title(placed)]
     if placed.placement.program.kind != "compiled":
         parts.append(to_text(tables.device_table(placed), width))
     if placed.clusters:
@@ -56,17 +56,17 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     if crossing.rows:
         parts.append(to_text(crossing, width))
     if placed.placement.refusal is not None:
-        parts.append(_refusal(placed.placement))
+        parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrapped(f"  ! {line_of(one)}", width) for one in found[:_SURPRISES]]
+        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
         parts.append("\n".join(["surprises", *lines]))
     return "\n\n".join(parts)
 
 
-def title(placed: Placed) -> str:
+def write_title(placed: Placed) -> str:
     """Name a program with what its placement depends on."""
     placement = placed.placement
     program = placement.program
@@ -76,10 +76,10 @@ def title(placed: Placed) -> str:
             f" at {program.caller.at}" if program.caller.at else ""
         )
     soft = "on" if placement.soft_placement else "off"
-    nodes = plural(len(placement.decisions), "node")
+    nodes = format_count(len(placement.decisions), "node")
     kind = KINDS[program.kind]
     if program.kind == "compiled":
-        nodes = f"{plural(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
+        nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
@@ -92,7 +92,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
-    more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
+    more = f", and refuses {format_count(refused, 'program')} as predicted" if refused else ""
     if all(a.holds for a in asked):
         return visible(f"agrees with {whom}: {same}/{total} nodes{more}")
     return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
@@ -103,7 +103,7 @@ def coverage_line(result: Result) -> str:
     found = result.coverage
     if found is None:
         return ""
-    more = f"; {plural(found.eager, 'line')} more of ops that ran one by one" if found.eager else ""
+    more = f"; {format_count(found.eager, 'line')} more of ops that ran one by one" if found.eager else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
 
@@ -116,7 +116,7 @@ def copies_line(result: Result) -> str:
     count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
     if all(a.holds for a in asked):
         uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
-        rest = f"; it made none for {plural(uncut, 'program')}" if uncut else ""
+        rest = f"; it made none for {format_count(uncut, 'program')}" if uncut else ""
         return f"copies: {count} as in TensorFlow's partition graphs{rest}"
     return visible(f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}")
 
@@ -124,7 +124,7 @@ def copies_line(result: Result) -> str:
 def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
     """Say one differing copy in a line."""
     one = found.transfer
-    source, target = (tables.short(placed.placement, device) for device in (one.source, one.target))
+    source, target = (tables.shorten_device(placed.placement, device) for device in (one.source, one.target))
     return (
         f"{one.tensor} from {source} to {target}: simplace {found.ours or 'none'}, TensorFlow {found.theirs or 'none'}"
     )
@@ -140,7 +140,7 @@ def _first_copies(result: Result) -> str:
     return "; ".join(parts[:3])
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def _wrap_line(text: str, width: int | None) -> str:
     """Write one line, whatever names it holds, over as many as the width makes of it."""
     text = visible(text)
     if width is None:
@@ -156,23 +156,23 @@ def _first_difference(result: Result) -> str:
         if agreement is None or agreement.holds:
             continue
         if agreement.refusals[0] != agreement.refusals[1]:
-            parts.append(f"{placed.name}: {_refusals(agreement)}")
+            parts.append(f"{placed.name}: {_compare_refusals(agreement)}")
         for d in agreement.differences[:2]:
-            ours, theirs = (tables.short(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
+            ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     return "; ".join(parts[:3])
 
 
-def _refusals(agreement: Agreement) -> str:
+def _compare_refusals(agreement: Agreement) -> str:
     ours, theirs = agreement.refusals
-    return f"simplace {_outcome(ours)}, TensorFlow {_outcome(theirs)}"
+    return f"simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
 
 
-def _outcome(code: str) -> str:
+def _describe_outcome(code: str) -> str:
     return f"refuses it with {code}" if code else "places it"
 
 
-def _head(result: Result) -> str:
+def _describe_target(result: Result) -> str:
     note = f" ({result.devices_note})" if result.devices_note else ""
     return f"{result.target} on {result.devices}{note}"
 
@@ -187,12 +187,12 @@ def _program_table(result: Result) -> Table:
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
 
 
-def _refusal(placement: Placement) -> str:
-    from simplace.explain.sentences import tell_conflict
+def _describe_refusal(placement: Placement) -> str:
+    from simplace.explain.sentences import state_conflict
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
     lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
-    lines += [f"  {line}" for line in tell_conflict(placement)]
+    lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)
