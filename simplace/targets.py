@@ -1,4 +1,4 @@
-"""Take what the user names (a script, a model file), and place it: read or run it, simulate, compare."""
+"""Place the graphs of a target and compare with TensorFlow's log where it ran."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
 from simplace.importers.import_graph_def import refuse_function, refuse_import
 from simplace.importers.target import Target, parse_target
-from simplace.importers.xla_attributes import without_jit
+from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from simplace.compare.coverage import Coverage
     from simplace.program.observation import LoggedNode, Observation, ObservedProgram
 
-# What reads a file must not wait for what runs children: the functions that ask TensorFlow import what they need.
+# Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
 _INTERNAL = "simplace itself failed, not the program"
@@ -39,11 +39,11 @@ _REPORT = "please report this, with the lines above"
 class Settings:
     """Record of what the user chose for one call.
 
-    `devices_note` says in a sentence where the machine's devices come from. `soft_placement` None keeps what the
+    `devices_note` is a sentence on where the machine's devices come from. `soft_placement` None keeps what the
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
     the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
-    `jit_compile` counts for nothing. `stage` is told what begins.
+    `jit_compile` counts for nothing. `stage` is called with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -59,13 +59,13 @@ class Settings:
     stage: Stage = show_nothing
 
 
-R = TypeVar("R", bound=Result)  # the record to make of what is placed
+R = TypeVar("R", bound=Result)  # the class of the result
 
 
 def place_target(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
-    Raises a `SimplaceError` for whatever the user can mend.
+    Raises a `SimplaceError` for whatever the user can fix.
     """
     parsed = parse_target(target)
     if parsed.kind == "script":
@@ -138,7 +138,7 @@ def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) 
 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
-    """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
+    """Place programs that were read from somewhere; `unchecked` is why TensorFlow is not asked."""
     table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
     settings.stage("placing")
@@ -154,9 +154,9 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
 def _place_from_file(
     target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Placed:
-    """Place a program; what is wrong with its graph is said with the file's name."""
+    """Place a program; an error in its graph is raised with the file's name."""
     try:
-        program = program if settings.jit else without_jit(program)
+        program = program if settings.jit else drop_jit(program)
         if program.kind == "graph":
             refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
@@ -171,7 +171,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
-    placed = tuple(_placed_with_callees(observed, devices, table, settings))
+    placed = tuple(_place_with_callees(observed, devices, table, settings))
     failure = failure_of(target, observed)
     return kind(
         target,
@@ -183,18 +183,18 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         settings.devices_note,
         failure=failure,
         python=observed.python,
-        coverage=None if parse_target(target).function else _coverage(placed, observed),
+        coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
     )
 
 
-def _coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:
+def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:
     from simplace.compare.coverage import measure_coverage
 
     graphs = observed.logged.graphs
     return measure_coverage([one.placement for one in placed], observed.logged) if graphs else None
 
 
-def _placed_with_callees(
+def _place_with_callees(
     observed: Observation, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Iterator[Placed]:
     """Yield the programs, then the functions that the datasets in them call, each instance once."""
@@ -216,12 +216,12 @@ def _placed_with_callees(
             key = (instance.function, instance.arg_devices, instance.scope)
             if key not in seen:
                 seen.add(key)
-                placed = _placed_callee(instance, log, own, table, settings)
+                placed = _place_callee(instance, log, own, table, settings)
                 yield placed
                 waiting += [(inner, own) for inner in find_captured(placed.placement)]
 
 
-def _placed_callee(
+def _place_callee(
     program: Program, log: Sequence[LoggedNode] | None, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Placed:
     from simplace.compare.compare_placements import compare_placement
@@ -237,11 +237,11 @@ def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: Kernel
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
     agreement = compare_placement(placement, observed.log, observed.refused) if observed.is_asked else None
-    return Placed(placement, agreement, compare_partitions(placement, observed.cuts))
+    return Placed(placement, agreement, compare_partitions(placement, observed.partitionings))
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
-    """Say how a program ended before its end, None where it did not."""
+    """Return how a program terminated early, None where it did not."""
     failure = observed.failure
     if failure is None:
         return None
@@ -265,7 +265,7 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
 
 
 def _require_installed(target: str, settings: Settings) -> None:
-    """Refuse another version where TensorFlow itself runs: there is only the installed one."""
+    """Raise an error for another version where TensorFlow itself runs: there is only the installed one."""
     installed = installed_version()
     if installed is None or not settings.tensorflow or is_release_of(installed, settings.tensorflow):
         return

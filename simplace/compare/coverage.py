@@ -30,16 +30,16 @@ class Coverage:
 
 def measure_coverage(placements: Sequence[Placement], log: WholeLog) -> Coverage:
     """Count the lines of a log by what they belong to."""
-    shown = _names_by_function(placements)
+    shown = _map_names(placements)
     accounted = eager = 0
     missing: list[str] = []
     for graph in log.graphs:
         if graph.function.startswith(_EAGER):
             eager += len(graph.nodes) * graph.times
         elif not graph.function.startswith(_OWN):
-            unknown = _unknown_nodes(graph, shown)
+            unknown = _find_unknown_nodes(graph, shown)
             accounted += (len(graph.nodes) - len(unknown)) * graph.times
-            missing += _listed(graph, unknown)
+            missing += _list_missing(graph, unknown)
     for op, times in log.executed.items():
         whole = _PART.sub("", op)
         if whole in shown:
@@ -51,7 +51,7 @@ def measure_coverage(placements: Sequence[Placement], log: WholeLog) -> Coverage
     return Coverage(accounted, accounted + len(missing), eager, tuple(missing))
 
 
-def _names_by_function(placements: Iterable[Placement]) -> Mapping[str, set[str]]:
+def _map_names(placements: Iterable[Placement]) -> Mapping[str, set[str]]:
     """Map each function that is shown to the names of its nodes, "" to those of all sessions."""
     found: dict[str, set[str]] = {}
     for placement in placements:
@@ -64,7 +64,7 @@ def _names_by_function(placements: Iterable[Placement]) -> Mapping[str, set[str]
     return found
 
 
-def _unknown_nodes(graph: LoggedGraph, shown: Mapping[str, set[str]]) -> list[str]:
+def _find_unknown_nodes(graph: LoggedGraph, shown: Mapping[str, set[str]]) -> list[str]:
     """List the nodes that no program has; a part that another task places anew has names of its own."""
     whole = _PART.sub("", graph.function)
     if whole != graph.function and whole in shown:
@@ -72,5 +72,5 @@ def _unknown_nodes(graph: LoggedGraph, shown: Mapping[str, set[str]]) -> list[st
     return [node.name for node in graph.nodes if node.name not in shown.get(graph.function, ())]
 
 
-def _listed(graph: LoggedGraph, names: Sequence[str]) -> list[str]:
+def _list_missing(graph: LoggedGraph, names: Sequence[str]) -> list[str]:
     return [f"{name} of {graph.function or 'a session'}" for name in names] * graph.times

@@ -31,13 +31,13 @@ class LoggedFunctions:
         for graph in logged:
             is_rewritten = any(node.name.startswith(FAKE_SINK) for node in graph.nodes)
             caller = replace(program.caller, is_rewritten=program.caller.is_rewritten and is_rewritten)
-            arguments = _arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
+            arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
         if not logged:
             yield program, None
 
 
-def _arg_devices(program: Program, graph: LoggedGraph) -> tuple[str, ...]:
+def _list_arg_devices(program: Program, graph: LoggedGraph) -> tuple[str, ...]:
     """Return the devices of the arguments as logged, by which the instances of one function differ."""
     devices = {node.name: node.device for node in graph.nodes if is_arg(node.op)}
     args = program.graph.library[program.function or ""].inputs

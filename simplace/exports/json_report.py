@@ -13,7 +13,7 @@ from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.partition.transfers import Copy
-from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
 from simplace.program.status import Refusal
@@ -21,7 +21,7 @@ from simplace.result import Placed, Result
 
 SCHEMA = "simplace/placement/1"
 
-# Fields of reasons that hold node ids; JSON has their names.
+# Fields of reasons with node ids; JSON has their names.
 _NODE_FIELDS = frozenset(
     {"node", "producer", "source", "leader", "input", "consumers", "kernels_missing_at", "first", "second", "other"}
 )
@@ -84,7 +84,7 @@ def _report_node(placement: Placement, i: int) -> dict[str, Any]:
 def _cluster(placement: Placement, cluster: Cluster) -> dict[str, Any]:
     """Return what XLA compiles of one call."""
     words, names = Words(placement), placement.graph.names
-    reasons = ((op, why.compiled_reason(cluster, op)) for op in cluster.ops)
+    reasons = ((op, why.make_compiled_reason(cluster, op)) for op in cluster.ops)
     return {
         "call": names[cluster.node],
         "function": cluster.function,
@@ -118,7 +118,7 @@ def reason_report(placement: Placement, i: int) -> dict[str, Any]:
 def _report_value(placement: Placement, name: str, value: Any) -> Any:
     if isinstance(value, tuple):
         return [_report_value(placement, name, item) for item in value]
-    if isinstance(value, Join | Notice):
+    if isinstance(value, ColocationEdge | Notice):
         return {f.name: _report_value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value
@@ -200,13 +200,13 @@ def _report_conflict(placement: Placement, found: Conflict | None) -> dict[str, 
     return {
         "nodes": [
             {
-                "name": graph.names[want.node],
-                "op": graph.ops[want.node],
-                "device": want.device,
-                "kernels": list(want.types),
-                "source": placement.notes(want.node).at,
+                "name": graph.names[constraint.node],
+                "op": graph.ops[constraint.node],
+                "device": constraint.device,
+                "kernels": list(constraint.types),
+                "source": placement.notes(constraint.node).at,
             }
-            for want in found.wants
+            for constraint in found.constraints
         ],
         "path": [_report_value(placement, "path", join) for join in found.path],
         "text": list(map(str, state_conflict(placement))),

@@ -11,21 +11,21 @@ from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.program.program import Program
 
 
-def without_jit(program: Program) -> Program:
+def drop_jit(program: Program) -> Program:
     """Return the program with all calls as TensorFlow places them without `jit_compile`."""
     graph = program.graph
     library = {
-        name: replace(function, attrs=_without(function.attrs), nodes=_without_all(function.nodes))
+        name: replace(function, attrs=_drop_from_attrs(function.attrs), nodes=_drop_from_nodes(function.nodes))
         for name, function in graph.library.items()
     }
-    return replace(program, graph=replace(graph, nodes=_without_all(graph.nodes), library=library))
+    return replace(program, graph=replace(graph, nodes=_drop_from_nodes(graph.nodes), library=library))
 
 
-def _without_all(nodes: tuple[NodeDef, ...]) -> tuple[NodeDef, ...]:
-    return tuple(node._replace(attrs=_without(node.attrs)) for node in nodes)
+def _drop_from_nodes(nodes: tuple[NodeDef, ...]) -> tuple[NodeDef, ...]:
+    return tuple(node._replace(attrs=_drop_from_attrs(node.attrs)) for node in nodes)
 
 
-def _without(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _drop_from_attrs(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     if MUST_COMPILE not in attrs:
         return attrs
     return {name: value for name, value in attrs.items() if name != MUST_COMPILE}

@@ -18,10 +18,10 @@ def calls_captured(op_def: OpDef | None) -> bool:
     return op_def is not None and "Dataset" in op_def.name and "func" in op_def.attr_types.values()
 
 
-def role_of(op: str, attr: str) -> str:
+def describe_role(op: str, attr: str) -> str:
     """Return what a function is for the dataset that an op makes, in a few words.
 
-    >>> role_of("ParallelMapDatasetV2", "f"), role_of("GroupByWindowDataset", "key_func")
+    >>> describe_role("ParallelMapDatasetV2", "f"), describe_role("GroupByWindowDataset", "key_func")
     ('map function', 'group by window key function')
     """
     found = _KIND.match(op)
@@ -43,7 +43,7 @@ def is_rewritten(op: str) -> bool:
     return op != _WITHOUT_DEFAULT
 
 
-def captured_slots(op_def: OpDef, attr: str, attrs: Mapping[str, Any]) -> range:
+def find_captured_slots(op_def: OpDef, attr: str, attrs: Mapping[str, Any]) -> range:
     """Return the inputs of a dataset op that its function `attr` captures."""
     own = (f"{attr}_other_arguments", f"{attr}_other_args")
     ranges = {name: range(start, stop) for name, start, stop in argument_ranges(op_def, op_def.inputs, attrs)}

@@ -15,20 +15,20 @@ FAKE_SINK = "FakeSink"
 
 def rewrite_functions(graph: GraphDef) -> GraphDef:
     """Return a graph whose functions all have their sinks."""
-    return replace(graph, library={name: _with_sinks(function) for name, function in graph.library.items()})
+    return replace(graph, library={name: _add_sinks(function) for name, function in graph.library.items()})
 
 
-def _with_sinks(function: FunctionDef) -> FunctionDef:
+def _add_sinks(function: FunctionDef) -> FunctionDef:
     names = {node.name for node in function.nodes}
     sinks: list[NodeDef] = []
     for i, result in enumerate(function.outputs):
-        name = _unique_name(f"{FAKE_SINK}{i}", names)
+        name = _make_unique_name(f"{FAKE_SINK}{i}", names)
         names.add(name)
         sinks.append(NodeDef(name, "Identity", "", (function.ret[result.name],), {"T": result.dtype}))
     return replace(function, nodes=(*function.nodes, *sinks))
 
 
-def _unique_name(prefix: str, names: set[str]) -> str:
+def _make_unique_name(prefix: str, names: set[str]) -> str:
     """Return the prefix, or the prefix with the first number that makes it a new name."""
     number, name = len(names), prefix
     while name in names:

@@ -12,7 +12,7 @@ from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
-from simplace.kernels.dataset_ops import calls_captured, captured_slots, is_rewritten, role_of, takes_default
+from simplace.kernels.dataset_ops import calls_captured, describe_role, find_captured_slots, is_rewritten, takes_default
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -23,10 +23,10 @@ def find_captured(placement: Placement) -> list[Program]:
     """Return the functions of the dataset ops in a placed graph as programs, by node id."""
     if placement.refusal is not None:
         return []
-    return [program for node in sorted(placement.decisions) for program in _programs_of(placement, node)]
+    return [program for node in sorted(placement.decisions) for program in _make_programs(placement, node)]
 
 
-def _programs_of(placement: Placement, node: int) -> Iterator[Program]:
+def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
     graph, program = placement.graph, placement.program
     op, attrs = graph.ops[node], graph.attrs[node]
     op_def = placement.groups.support.table.op(op)
@@ -43,18 +43,18 @@ def _programs_of(placement: Placement, node: int) -> Iterator[Program]:
             program.name,
             graph.names[node],
             op,
-            role_of(op, attr),
+            describe_role(op, attr),
             placement.notes(node).at,
             takes_default(op, attrs),
             is_rewritten(op) and not was_rewritten,
         )
-        slots = captured_slots(op_def, attr, attrs)
+        slots = find_captured_slots(op_def, attr, attrs)
         yield Program(
             shown_name(function.name),
             "dataset",
-            GraphDef((), _reached(function, program.graph.library), program.graph.producer),
+            GraphDef((), _find_reached(function, program.graph.library), program.graph.producer),
             function.name,
-            tuple(_arg_devices(placement, node, function, slots, device)),
+            tuple(_list_arg_devices(placement, node, function, slots, device)),
             device.name,
             placement.soft_placement,
             program.notes,
@@ -62,7 +62,9 @@ def _programs_of(placement: Placement, node: int) -> Iterator[Program]:
         )
 
 
-def _arg_devices(placement: Placement, node: int, function: FunctionDef, slots: range, device: Device) -> Iterator[str]:
+def _list_arg_devices(
+    placement: Placement, node: int, function: FunctionDef, slots: range, device: Device
+) -> Iterator[str]:
     graph = placement.graph
     sources = {graph.edge_dst_slot[e]: graph.edge_src[e] for e in graph.in_edges[node] if not graph.is_control(e)}
     host = next((each.name for each in placement.devices if each.type == "CPU"), device.name)
@@ -76,7 +78,7 @@ def _arg_devices(placement: Placement, node: int, function: FunctionDef, slots: 
             yield host if arg.dtype in _ON_HOST else device.name
 
 
-def _reached(function: FunctionDef, library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
+def _find_reached(function: FunctionDef, library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
     """Return the functions that a function reaches, itself first."""
     found = {function.name: function}
     waiting = [function]

@@ -56,30 +56,30 @@ def find_clusters(placement: Placement) -> tuple[Cluster, ...]:
     return tuple(
         _make_cluster(placement, node)
         for node in placement.decisions
-        if graph.attrs[node].get(MUST_COMPILE) is True and _called(placement, node) is not None
+        if graph.attrs[node].get(MUST_COMPILE) is True and _find_called(placement, node) is not None
     )
 
 
-def _called(placement: Placement, node: int) -> FuncRef | None:
+def _find_called(placement: Placement, node: int) -> FuncRef | None:
     op, attrs = placement.graph.ops[node], placement.graph.attrs[node]
-    return _callee(op, attrs, placement.program.graph.library)
+    return _find_callee(op, attrs, placement.program.graph.library)
 
 
-def _callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
+def _find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
     """Return what a node calls, None where it is no call of a function that the library has."""
     called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
     return called if isinstance(called, FuncRef) and called.name in library else None
 
 
 def _make_cluster(placement: Placement, node: int) -> Cluster:
-    call, device = _called(placement, node), placement.device(node)
+    call, device = _find_called(placement, node), placement.device(node)
     assert call is not None, "only a call makes a cluster"
-    kind, table = placement.devices.by_name[device].type, _with_xla_kernels(placement.groups.support.table)
+    kind, table = placement.devices.by_name[device].type, _add_xla_kernels(placement.groups.support.table)
     walk = _Walk(placement.program.graph.library, placement.program.notes, table, kind)
     return Cluster(node, call.name, device, tuple(walk.list_ops(call, placement.graph.names[node])))
 
 
-def _with_xla_kernels(table: KernelTable) -> KernelTable:
+def _add_xla_kernels(table: KernelTable) -> KernelTable:
     """Return the table, or the one of its version that comes with simplace: TensorFlow registers the kernels of XLA
     with the first op that it runs, so that a table written before that lacks all of them.
     """
@@ -116,15 +116,15 @@ class _Walk:
             if not self._has_kernel("_Arg", {"T": arg.dtype}):
                 at = notes[arg.name].at if arg.name in notes else ""
                 yield ClusterOp(f"{path}/{arg.name}", "_Arg", at, is_supported=False)
-        for node in _needed_nodes(function, self._table) if is_inlined else function.nodes:
+        for node in _find_needed_nodes(function, self._table) if is_inlined else function.nodes:
             name = f"{path}/{node.name}"
-            inner = _callee(node.op, node.attrs, self._library)
+            inner = _find_callee(node.op, node.attrs, self._library)
             if inner is None:
                 self._left -= 1
                 at = notes[node.name].at if node.name in notes else ""
                 yield ClusterOp(name, node.op, at, self._is_supported(function, node))
             if depth < _DEEPEST and self._left > 0:
-                for called in [inner] if inner is not None else _bodies(node, self._library):
+                for called in [inner] if inner is not None else _list_bodies(node, self._library):
                     yield from self.list_ops(called, name, depth + 1, is_inlined=inner is not None)
 
     def _is_supported(self, function: FunctionDef, node: NodeDef) -> bool:
@@ -144,13 +144,13 @@ class _Walk:
             return False
 
 
-def _bodies(node: NodeDef, library: Mapping[str, FunctionDef]) -> list[FuncRef]:
+def _list_bodies(node: NodeDef, library: Mapping[str, FunctionDef]) -> list[FuncRef]:
     """List the functions that an op calls itself, such as the branches of an `If`."""
     values = [one for value in node.attrs.values() for one in (value if isinstance(value, tuple) else (value,))]
     return [value for value in values if isinstance(value, FuncRef) and value.name in library]
 
 
-def _needed_nodes(function: FunctionDef, table: KernelTable) -> list[NodeDef]:
+def _find_needed_nodes(function: FunctionDef, table: KernelTable) -> list[NodeDef]:
     """List the nodes that a result or a stateful op needs."""
     nodes = {node.name: node for node in function.nodes}
     stateful = [node.name for node in function.nodes if _is_stateful(node.op, table)]

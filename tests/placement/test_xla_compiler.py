@@ -5,7 +5,7 @@ from __future__ import annotations
 from simplace.devices.device_set import local_devices
 from simplace.explain.explanation import explain_node
 from simplace.explain.findings import format_finding, uncompilable_ops
-from simplace.importers.xla_attributes import without_jit
+from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
@@ -74,7 +74,7 @@ def test_an_op_of_a_cluster_is_explained() -> None:
 
 
 def test_without_jit_the_ops_are_placed() -> None:
-    placement = placed(without_jit(call_program(CALLER, COMPILED, INNER)))
+    placement = placed(drop_jit(call_program(CALLER, COMPILED, INNER)))
     assert find_clusters(placement) == ()
     names = [node.name for node in placement.nodes if not node.name.startswith("Func/")]
     assert [name for name in names if "/" in name] == [

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tensorflow.python.framework import dtypes
+import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
-from simplace.kernels.dataset_ops import is_rewritten, role_of, takes_default
+from simplace.kernels.dataset_ops import describe_role, is_rewritten, takes_default
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -18,7 +18,7 @@ from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import resource_device, task_of
 from simplace.program.program import Caller
 
-_ON_HOST = (dtypes.int32, dtypes.string, dtypes.variant)
+_ON_HOST = (tf.int32, tf.string, tf.variant)
 
 
 class DatasetFunctions:
@@ -35,16 +35,16 @@ class DatasetFunctions:
         """Record the functions of an op that makes a dataset, or walks through one."""
         device = eager_device.choose_device(kernel_types.device_types(op, attrs), scope)
         for attr in kernel_types.find_op_def(op).attr:
-            name = _function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
+            name = _read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
-                captured = list(_captured(op, attr.name, inputs, attrs))
+                captured = list(_find_captured(op, attr.name, inputs, attrs))
                 self._record(op, attr.name, name, captured, attrs, device)
 
     def _record(
         self, op: str, attr: str, name: str, captured: list[Any], attrs: Mapping[str, Any], device: str
     ) -> None:
         args = self._functions.definition(name).signature.input_arg
-        placed = [device] * (len(args) - len(captured)) + [_device_of(tensor, device) for tensor in captured]
+        placed = [device] * (len(args) - len(captured)) + [_find_device(tensor, device) for tensor in captured]
         key = (name, device, *placed)
         if key in self._known or self._calls.is_left_out(shown_name(name)):
             return
@@ -53,7 +53,9 @@ class DatasetFunctions:
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)
         plain = {each: value for each, value in attrs.items() if isinstance(value, bool)}
-        caller = Caller("", "", op, role_of(op, attr), self._lines.here(), takes_default(op, plain), is_rewritten(op))
+        caller = Caller(
+            "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), is_rewritten(op)
+        )
         self._recorder.program(
             graph,
             name=shown_name(name),
@@ -70,7 +72,7 @@ class DatasetFunctions:
         )
 
 
-def _captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Any]:
+def _find_captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the tensors that a function captures: those of the op's argument that belongs to the function."""
     own = (f"{attr}_other_arguments", f"{attr}_other_args", "other_arguments")
     start = 0
@@ -83,12 +85,12 @@ def _captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any
         start += count
 
 
-def _function_name(value: Any) -> str:
+def _read_function_name(value: Any) -> str:
     name = getattr(value, "name", value)
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _device_of(tensor: Any, device: str) -> str:
-    if getattr(tensor, "dtype", None) == dtypes.resource:
+def _find_device(tensor: Any, device: str) -> str:
+    if getattr(tensor, "dtype", None) == tf.resource:
         return resource_device(tensor)
     return f"{task_of(device)}/device:CPU:0" if getattr(tensor, "dtype", None) in _ON_HOST else device

@@ -1,44 +1,46 @@
-"""Functions that a program has XLA compile: told where Keras does so unasked, and left to TensorFlow on demand."""
+"""Functions that a program has XLA compile: a remark where Keras does so unasked, and none compiled on demand."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
-from tensorflow.python.eager.polymorphic_function import polymorphic_function
-from tensorflow.python.saved_model import loader_impl
-
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.after_import import after_import
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import loader_impl, polymorphic_function
 
 
 def ignore_jit() -> None:
     """Make `jit_compile` count for nothing, in each function that is made or loaded from now on."""
-    make, parse = wrap_foreign(polymorphic_function.Function.__init__), wrap_foreign(loader_impl.parse_saved_model)
+    patch_method(polymorphic_function.Function, "__init__", _make_uncompiled)
+    patch_method(loader_impl, "parse_saved_model", _parse_uncompiled)
 
+
+def _make_uncompiled(make: Any) -> Any:
     def make_uncompiled(function: Any, *args: Any, **kwargs: Any) -> None:
         make(function, *args, **kwargs)
         function._jit_compile = None
 
+    return make_uncompiled
+
+
+def _parse_uncompiled(parse: Any) -> Any:
     def parse_uncompiled(directory: str) -> Any:
         model = parse(directory)
         for meta in model.meta_graphs:
             drop_attributes(meta.graph_def)
         return model
 
-    polymorphic_function.Function.__init__ = make_uncompiled
-    loader_impl.parse_saved_model = parse_uncompiled
+    return parse_uncompiled
 
 
 def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
-    """Tell where Keras decides by itself that XLA compiles the steps of a model."""
+    """Remark where Keras decides by itself that XLA compiles the steps of a model."""
 
-    def watch(trainer: ModuleType) -> None:
-        resolve = wrap_foreign(trainer.Trainer._resolve_auto_jit_compile)
-
+    def resolve_with_remark(resolve: Any) -> Any:
         def resolve_and_remark(model: Any) -> Any:
             is_compiled = resolve(model)
             if is_compiled:
@@ -49,13 +51,16 @@ def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
                 )
             return is_compiled
 
-        trainer.Trainer._resolve_auto_jit_compile = resolve_and_remark
+        return resolve_and_remark
 
-    after_import("keras.src.trainers.trainer", watch)
+    def watch_trainer(trainer: ModuleType) -> None:
+        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_with_remark)
+
+    after_import("keras.src.trainers.trainer", watch_trainer)
 
 
 def drop_attributes(graph: Any) -> None:
-    """Take from a GraphDef the attributes that hand functions to XLA."""
+    """Remove from a GraphDef the attributes that make XLA compile functions."""
     for function in graph.library.function:
         function.attr.pop(MUST_COMPILE, None)
     for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
