@@ -58,6 +58,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             device.name,
             placement.soft_placement,
             program.notes,
+            inlining=program.inlining,
             caller=caller,
         )
 

@@ -105,7 +105,7 @@ class Program:
     @property
     def inlines_calls(self) -> bool:
         """Return whether the function calls in the graph are inlined before it is placed, as in functions they are."""
-        return self.inlining or self.function is not None
+        return self.inlining or self.kind == "function"
 
     @property
     def is_called(self) -> bool:
