@@ -20,6 +20,8 @@ from simplace.machine.machine import Machine
 from simplace.pipeline import import_programs, place_program
 from simplace.placement.captured_function import find_captured
 from simplace.placement.default_device import call_device
+from simplace.placement.partitioned_function_ops import find_called
+from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
@@ -209,7 +211,7 @@ def _place_with_callees(
             continue
         placed = _place_observed(program, devices, table, settings)
         yield placed
-        waiting += [(callee, placed.placement.devices) for callee in find_captured(placed.placement)]
+        waiting += [(callee, placed.placement.devices) for callee in _find_callees(placed.placement)]
     while waiting:
         callee, own = waiting.pop(0)
         for instance, log in logged.find_instances(callee):
@@ -218,7 +220,12 @@ def _place_with_callees(
                 seen.add(key)
                 placed = _place_callee(instance, log, own, table, settings)
                 yield placed
-                waiting += [(inner, own) for inner in find_captured(placed.placement)]
+                waiting += [(inner, own) for inner in _find_callees(placed.placement)]
+
+
+def _find_callees(placement: Placement) -> list[Program]:
+    """Return the functions that kernels in a placed graph call."""
+    return [*find_captured(placement), *find_called(placement)]
 
 
 def _place_callee(

@@ -16,6 +16,7 @@ from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
+from simplace.program.program import Caller
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
@@ -58,6 +59,7 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),
+        "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
         "nodes": [_report_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
@@ -78,6 +80,17 @@ def _report_node(placement: Placement, i: int) -> dict[str, Any]:
         "device": node.device,
         "reason": reason_report(placement, i),
         "source": node.source,
+    }
+
+
+def _caller(caller: Caller) -> dict[str, Any]:
+    """Return who calls a function out of a kernel; program and node are null for an op that ran eagerly."""
+    return {
+        "program": caller.program or None,
+        "node": caller.node or None,
+        "op": caller.op,
+        "role": caller.role,
+        "source": caller.at,
     }
 
 

@@ -59,10 +59,11 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
             result.assigned = _match_device(wanted, devices, fallback)
 
 
-def pin_all_results(body: Body, device: str) -> None:
-    """Assign every result to one device, as a caller does that says where it wants them."""
+def pin_all_results(body: Body, device: str, *, with_resources: bool) -> None:
+    """Assign every result to one device, as a caller does that says where it wants them, or all but resources."""
     for result in body.results:
-        result.assigned = device
+        if with_resources or result.attrs["T"] != DataType.DT_RESOURCE:
+            result.assigned = device
 
 
 def _find_producer(result: Node) -> Node:

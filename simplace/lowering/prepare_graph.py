@@ -78,7 +78,7 @@ def _function_graph(
     pin_arguments(body, program.arg_devices)
     pin_nodes(body.graph.op_nodes(), program.pins, devices)
     if program.caller is not None:
-        pin_all_results(body, program.scope)
+        pin_all_results(body, program.scope, with_resources=program.kind == "dataset")
         return body.graph
     fallback = devices.find(target) if target and program.soft_placement else None
     pin_results(body, devices, fallback, signatures)

@@ -6,13 +6,14 @@ the device of the op, a captured variable is where its handle says, and all resu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.kernels.dataset_ops import calls_captured, describe_role, find_captured_slots, is_rewritten, takes_default
+from simplace.lowering.function_library import select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -52,7 +53,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
         yield Program(
             shown_name(function.name),
             "dataset",
-            GraphDef((), _find_reached(function, program.graph.library), program.graph.producer),
+            GraphDef((), select_reached(function, program.graph.library), program.graph.producer),
             function.name,
             tuple(_list_arg_devices(placement, node, function, slots, device)),
             device.name,
@@ -77,17 +78,3 @@ def _list_arg_devices(
             yield placement.device(sources[slots[i - own]])
         else:
             yield host if arg.dtype in _ON_HOST else device.name
-
-
-def _find_reached(function: FunctionDef, library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
-    """Return the functions that a function reaches, itself first."""
-    found = {function.name: function}
-    waiting = [function]
-    while waiting:
-        for node in waiting.pop().nodes:
-            values = [one for value in node.attrs.values() for one in (value if isinstance(value, tuple) else (value,))]
-            names = [node.op, *(value.name for value in values if isinstance(value, FuncRef))]
-            new = {name: library[name] for name in names if name in library and name not in found}
-            found.update(new)
-            waiting += new.values()
-    return found

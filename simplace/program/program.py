@@ -9,7 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
-Kind = Literal["function", "session", "graph", "compiled", "dataset"]
+Kind = Literal["function", "session", "graph", "compiled", "dataset", "call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class Program:
 
     `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
     is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
-    Of kind "dataset" is a function that the kernel of a dataset's op calls, of which `caller` is the record.
+    Functions of the kinds "dataset" and "call" are called by the kernel of an op, of which `caller` is the record: a
+    dataset's, or a call that was not inlined.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.

@@ -14,6 +14,7 @@ _KINDS = {
     "graph": "graph",
     "compiled": "tf.function",
     "dataset": "function",
+    "call": "function",
 }
 _NAMED = 4  # devices that are listed by name
 

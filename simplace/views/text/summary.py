@@ -25,6 +25,7 @@ KINDS = {
     "graph": "graph",
     "compiled": "tf.function",
     "dataset": "function",
+    "call": "function",
 }
 COPIES = 5
 
@@ -72,9 +73,9 @@ def write_title(placed: Placed) -> str:
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
     if program.caller is not None:
-        called = f", the {program.caller.role} of the dataset" + (
-            f" at {program.caller.at}" if program.caller.at else ""
-        )
+        at = f" at {program.caller.at}" if program.caller.at else ""
+        whose = " of the dataset" if program.kind == "dataset" else f" by {visible(program.caller.node)}"
+        called = f", the {program.caller.role}{whose}{at}"
     soft = "on" if placement.soft_placement else "off"
     nodes = format_count(len(placement.decisions), "node")
     kind = KINDS[program.kind]
@@ -94,17 +95,23 @@ def agreement_line(result: Result, whom: str = "") -> str:
     refused = sum(1 for a in asked if a.refusals[1])
     counts = [f"{same}/{total} nodes"] if total or not refused else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
+    uncalled = sum(placed.is_uncalled for placed in result.programs)
+    rest = (
+        f"; {format_count(uncalled, 'function')} not compared, since TensorFlow called them at no time"
+        if uncalled
+        else ""
+    )
     if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {', '.join(counts)}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
+        return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
+    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}{rest}")
 
 
 def coverage_line(result: Result) -> str:
-    """Say in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured."""
+    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured."""
     found = result.coverage
     if found is None:
         return ""
-    more = f"; {format_count(found.eager, 'line')} more of ops that ran one by one" if found.eager else ""
+    more = f"; {format_count(found.eager, 'line')} more of eager ops" if found.eager else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
 
