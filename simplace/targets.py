@@ -18,9 +18,7 @@ from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import import_programs, place_program
-from simplace.placement.captured_function import find_captured
 from simplace.placement.default_device import call_device
-from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
@@ -199,42 +197,19 @@ def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Covera
 def _place_with_callees(
     observed: Observation, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Iterator[Placed]:
-    """Yield the programs, then the functions that the datasets in them call, each instance once."""
-    from simplace.compare.logged_functions import LoggedFunctions
-
-    logged = LoggedFunctions(observed.logged)
-    seen: set[tuple[object, ...]] = set()
-    waiting: list[tuple[Program, DeviceSet]] = []
-    for program in observed.programs:
-        if program.program.kind == "dataset":
-            waiting.append((program.program, devices))
-            continue
-        placed = _place_observed(program, devices, table, settings)
-        yield placed
-        waiting += [(callee, placed.placement.devices) for callee in _find_callees(placed.placement)]
-    while waiting:
-        callee, own = waiting.pop(0)
-        for instance, log in logged.find_instances(callee):
-            key = (instance.function, instance.arg_devices, instance.scope)
-            if key not in seen:
-                seen.add(key)
-                placed = _place_callee(instance, log, own, table, settings)
-                yield placed
-                waiting += [(inner, own) for inner in _find_callees(placed.placement)]
-
-
-def _find_callees(placement: Placement) -> list[Program]:
-    """Return the functions that kernels in a placed graph call."""
-    return [*find_captured(placement), *find_called(placement)]
-
-
-def _place_callee(
-    program: Program, log: Sequence[LoggedNode] | None, devices: DeviceSet, table: KernelTable, settings: Settings
-) -> Placed:
+    """Yield the programs, then the functions that kernels in them call, each instance once."""
     from simplace.compare.compare_placements import compare_placement
+    from simplace.compare.logged_functions import place_callees
 
-    placement = place_program(program, devices, table, soft_placement=settings.soft_placement)
-    return Placed(placement, None if log is None else compare_placement(placement, log))
+    def place_callee(program: Program, own: DeviceSet) -> Placement:
+        return place_program(program, own, table, soft_placement=settings.soft_placement)
+
+    direct = [
+        _place_observed(each, devices, table, settings) for each in observed.programs if each.program.caller is None
+    ]
+    yield from direct
+    for placement, log in place_callees([one.placement for one in direct], observed, devices, place_callee):
+        yield Placed(placement, None if log is None else compare_placement(placement, log))
 
 
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:

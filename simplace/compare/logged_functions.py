@@ -1,14 +1,47 @@
-"""Find what TensorFlow logged of the functions that dataset ops call, which it places at some time on some thread."""
+"""Place the functions that kernels call, and find what TensorFlow logged of them, at some time on some thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from simplace.devices.device_set import DeviceSet
 from simplace.graph.op_kinds import is_arg
 from simplace.lowering.rewrite_utils import FAKE_SINK
-from simplace.program.observation import LoggedGraph, LoggedNode, WholeLog
+from simplace.placement.captured_function import find_captured
+from simplace.placement.partitioned_function_ops import find_called
+from simplace.placement.placement import Placement
+from simplace.program.observation import LoggedGraph, LoggedNode, Observation, WholeLog
 from simplace.program.program import Program
+
+Place = Callable[[Program, DeviceSet], Placement]
+
+
+def place_callees(
+    placements: Iterable[Placement], observed: Observation, devices: DeviceSet, place: Place
+) -> Iterator[tuple[Placement, Sequence[LoggedNode] | None]]:
+    """Yield the functions that kernels in placed graphs and eager ops call, each instance once, with its log.
+
+    The log is None for what TensorFlow did not instantiate.
+    """
+    logged = LoggedFunctions(observed.logged)
+    seen: set[tuple[object, ...]] = set()
+    waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
+    waiting += [(callee, each.devices) for each in placements for callee in _find_callees(each)]
+    while waiting:
+        callee, own = waiting.pop(0)
+        for instance, log in logged.find_instances(callee):
+            key = (instance.function, instance.arg_devices, instance.scope)
+            if key not in seen:
+                seen.add(key)
+                placement = place(instance, own)
+                yield placement, log
+                waiting += [(inner, own) for inner in _find_callees(placement)]
+
+
+def _find_callees(placement: Placement) -> list[Program]:
+    """Return the functions that kernels in a placed graph call."""
+    return [*find_captured(placement), *find_called(placement)]
 
 
 class LoggedFunctions:

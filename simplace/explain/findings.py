@@ -146,7 +146,7 @@ def find_in_placement(placement: Placement) -> list[Finding]:
         *uncompilable_ops(placement),
         *ungranted_requests(placement),
         *detours_over_cpu(placement),
-        *idle_gpus([placement], placement.devices),
+        *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
 

@@ -96,11 +96,8 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or not refused else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
     uncalled = sum(placed.is_uncalled for placed in result.programs)
-    rest = (
-        f"; {format_count(uncalled, 'function')} not compared, since TensorFlow called them at no time"
-        if uncalled
-        else ""
-    )
+    count = format_count(uncalled, "function")
+    rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
     if all(a.holds for a in asked):
         return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
     return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}{rest}")
