@@ -53,18 +53,18 @@ def place_program(
     `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
+    soft, default, instantiated = program.soft_placement, None, program
     if program.caller is not None and program.caller.is_rewritten:
-        program = replace(program, graph=rewrite_functions(program.graph))
-    soft, default = program.soft_placement, None
+        instantiated = replace(program, graph=rewrite_functions(program.graph))
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare_graph(program, table, devices, default.name if default else None)
+            graph = prepare_graph(instantiated, table, devices, default.name if default else None)
             _ended("lower", graph)
         except Refused as refused:
             empty = freeze_graph(GraphBuilder(Signatures(table, {})))
             return refused_placement(program, empty, devices, table, default, refused.refusal)
-        bodies = Bodies(program, table)
+        bodies = Bodies(instantiated, table)
         placement = place_graph(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
         _ended("place", placement)
         return placement

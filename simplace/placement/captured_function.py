@@ -39,7 +39,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
         function = program.graph.library.get(called.name) if isinstance(called, FuncRef) else None
         if function is None:
             continue
-        was_rewritten = program.caller is not None and program.caller.is_rewritten
+        was_rewritten = program.caller is not None and program.caller.is_rewritten  # and all that it reaches with it
         caller = Caller(
             program.name,
             graph.names[node],
@@ -47,7 +47,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             describe_role(op, attr),
             placement.notes(node).at,
             takes_default(op, attrs),
-            is_rewritten(op) and not was_rewritten,
+            is_rewritten(op) or was_rewritten,
         )
         slots = find_captured_slots(op_def, attr, attrs)
         yield Program(

@@ -33,7 +33,14 @@ def find_called(placement: Placement) -> list[Program]:
 
 def _make_program(placement: Placement, node: int, function: FunctionDef) -> Program:
     graph, program = placement.graph, placement.program
-    caller = Caller(program.name, graph.names[node], graph.ops[node], "function called", placement.notes(node).at)
+    caller = Caller(
+        program.name,
+        graph.names[node],
+        graph.ops[node],
+        "function called",
+        placement.notes(node).at,
+        is_rewritten=program.caller is not None and program.caller.is_rewritten,
+    )
     return Program(
         shown_name(function.name),
         "call",
