@@ -30,7 +30,7 @@ def _add_sinks(function: FunctionDef) -> FunctionDef:
 
 def _make_unique_name(prefix: str, names: set[str]) -> str:
     """Return the prefix, or the prefix with the first number that makes it a new name."""
-    number, name = len(names), prefix
+    number, name = len(names) + 1, prefix  # the new node counts
     while name in names:
         name, number = f"{prefix}/_{number}", number + 1
     return name

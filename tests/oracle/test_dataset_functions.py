@@ -83,6 +83,7 @@ EVERY_OP = """\
     run(count(4).map(lambda x: x * 5).with_options(plain))
     run(count(9).map(lambda x: tf.py_function(lambda a: a + 1, [x], tf.int64)))
     run(count(9).map(lambda x: triple(x) + triple(x)))
+    run(count(9).map(lambda x: tf.identity(x + 1, name="FakeSink0")))
     run(count(9).map(lambda x: tf.cond(x > 2, lambda: x, lambda: -x)))
     @tf.function
     def inside(n):
