@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from simplace.explain.findings import find_in_placement, format_finding
@@ -183,13 +184,15 @@ def _describe_target(result: Result) -> str:
 
 
 def _program_table(result: Result) -> Table:
-    rows = []
+    """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
+    rows: Counter[tuple[str, ...]] = Counter()
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows.append((placed.name, placed.placement.program.kind, spread, agreement))
-    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
+        rows[placed.name, placed.placement.program.kind, spread, agreement] += 1
+    shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
+    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
 
 def _describe_refusal(placement: Placement) -> str:
