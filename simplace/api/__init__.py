@@ -53,6 +53,7 @@ class PlaceKeywords(TypedDict, total=False):
     timeout: float | None
     kernels: str
     tensorflow: str
+    jit: bool
 
 
 class SettingKeywords(TypedDict, total=False):
@@ -64,6 +65,7 @@ class SettingKeywords(TypedDict, total=False):
     timeout: float | None
     kernels: str
     tensorflow: str
+    jit: bool
     stdout: int | None
     stage: Stage
 

@@ -22,6 +22,7 @@ from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
 from simplace.oracle.launch import Child, Start, start_as_chosen
+from simplace.oracle.log_blocks import cut_log
 from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
@@ -35,11 +36,13 @@ from simplace.program.observation import (
     ObservedRefusal,
     Partitioning,
     PythonFact,
+    WholeLog,
 )
-from simplace.program.program import NodeNotes, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, Program, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
+_TELL_FUNCTIONS = "process_function_library_runtime=1"  # which function is placed next, whoever calls it
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
@@ -114,9 +117,10 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
+    environment["TF_CPP_VMODULE"] = _TELL_FUNCTIONS
     if request.options.partitions:
         environment |= {
-            "TF_CPP_VMODULE": "graph_partition=2",
+            "TF_CPP_VMODULE": f"{_TELL_FUNCTIONS},graph_partition=2",
             "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, protocol.PARTITIONS)),
             "TF_DUMP_GRAPH_FMT": "BIN",
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
@@ -205,8 +209,16 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
         registry=request.registry if Path(request.registry).exists() else "",
         failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
         eager_ops=ends[0]["eager_ops"] if ends else 0,
+        logged=_read_whole_log(Path(request.directory, protocol.LOG)),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )
+
+
+def _read_whole_log(path: Path) -> WholeLog:
+    if not path.exists():
+        return WholeLog()
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return cut_log(line.rstrip("\n") for line in lines)
 
 
 def _not_started(why: Failure | None) -> ProgramError:
@@ -244,10 +256,12 @@ def _read_program(
         kept_devices=event.get("kept_devices", {}),
         inlining=event.get("inlining", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
+        caller=Caller(**event["caller"]) if "caller" in event else None,
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
-    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+    log = tuple(LoggedNode(*line) for line in event["log"])
+    return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
 
 
 def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Path) -> Partitioning:

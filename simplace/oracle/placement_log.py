@@ -21,6 +21,10 @@ _WITH_OP = re.compile(rf"^{_NAME}: \((?P<op>[\w>.-]+)\):? ?(?P<device>{_SLOT})\s
 _WITHOUT_OP = re.compile(rf"^{_NAME}: (?P<device>{_SLOT})\s*$")
 _PLACED_ON = re.compile(rf"^{_NAME}\((?P<op>[\w>.-]+)\) placed on: (?P<device>{_SLOT})\s*$")
 _EXECUTING = re.compile(rf"^Executing op (?P<name>\S+) in device (?P<device>{_SLOT})\s*$")
+_INSTANTIATING = re.compile(
+    r'^Instantiating MultiDevice function "(?P<name>[^"]*)" on default device "(?P<device>[^"]*)"$'
+)
+_INSTANTIATED = re.compile(r'^Finished graph optimizations for MultiDevice function "(?P<name>[^"]*)"')
 _OLD_DEVICE = re.compile(r"/([cC][pP][uU]|[gG][pP][uU]):(\d+)$")
 
 
@@ -45,7 +49,27 @@ class Executed:
     thread: int | None = None
 
 
-LogLine = PlacementLine | Executed
+@dataclass(frozen=True, slots=True)
+class Instantiating:
+    """Record of a line that says which function is placed next on its thread, and for which device.
+
+    It comes of VLOG(1) in process_function_library_runtime.cc.
+    """
+
+    function: str
+    device: str
+    thread: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instantiated:
+    """Record of a line that says that the function of its thread has been placed and optimised (VLOG(1) as well)."""
+
+    function: str
+    thread: int | None = None
+
+
+LogLine = PlacementLine | Executed | Instantiating | Instantiated
 
 
 def parse_log(text: str) -> tuple[LoggedNode, ...]:
@@ -79,6 +103,10 @@ def read_line(line: str) -> LogLine | None:
     thread, body = _strip_prefix(line)
     if found := _EXECUTING.match(body):
         return Executed(found["name"], canonicalize_device(found["device"]), thread)
+    if found := _INSTANTIATING.match(body):
+        return Instantiating(found["name"], found["device"], thread)
+    if found := _INSTANTIATED.match(body):
+        return Instantiated(found["name"], thread)
     if found := _PLACED_ON.match(body):
         return PlacementLine(
             LoggedNode(found["name"], found["op"], canonicalize_device(found["device"])), thread, verbose=True

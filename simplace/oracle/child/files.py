@@ -16,6 +16,7 @@ from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.tf_private import loader_impl
 from simplace.oracle.child.unexecuted import silence_debug_ops
+from simplace.oracle.child.xla_functions import drop_attributes
 from simplace.oracle.protocol import Options
 
 
@@ -35,6 +36,13 @@ def _tell_refusal(what: str) -> Iterator[None]:
 
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session; TensorFlow places the graph at once."""
+<<<<<<< HEAD
+=======
+    definition = _read_graph(Path(path).read_bytes())
+    _silence_graph(definition)
+    if not options.jit:
+        drop_attributes(definition)
+>>>>>>> xla
     graph = tf.Graph()
     with _tell_refusal("graph"), graph.as_default():
         definition = _read_graph(Path(path).read_bytes())

@@ -16,6 +16,7 @@ from simplace.oracle.child import capture, devices, files, script, tf_names, tf_
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -25,6 +26,7 @@ from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
 
 
@@ -45,6 +47,10 @@ def run_request(request: Request) -> int:
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
+    if request.options.jit:
+        remark_automatic_jit(recorder, lines)
+    else:
+        ignore_jit()
     log = LogFile(directory / protocol.LOG)
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
@@ -54,7 +60,8 @@ def run_request(request: Request) -> int:
         partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
-    eager = EagerExecution(calls, emulate=bool(request.plugin))
+    datasets = DatasetFunctions(functions, recorder, lines, calls)
+    eager = EagerExecution(calls, datasets, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
