@@ -8,7 +8,8 @@ from typing import Any
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
 from simplace.graph.dtypes import DataType
-from simplace.kernels.kernel_lookup import HOST_HINTS, LABEL, MUST_COMPILE, memory_types, supported_device_types
+from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.kernels.kernel_lookup import HOST_HINTS, LABEL, memory_types, supported_device_types
 from simplace.kernels.registry import Kernel, KernelTable, type_attrs
 
 Types = tuple[tuple[str, int], ...]  # (device type, kernel priority), best first
