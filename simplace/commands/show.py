@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from simplace.commands import figures, judging, output
 from simplace.commands import options as words
-from simplace.graph.collector import paused_collector
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ def add(commands: Any) -> None:
 
 def _run_show(options: argparse.Namespace) -> int:
     from simplace.api import place
+    from simplace.graph.collector import paused_collector
 
     output.check_figure(options.output)
     output.check_writable(options.json)
