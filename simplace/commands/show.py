@@ -28,16 +28,18 @@ def add(commands: Any) -> None:
 
 def _run_show(options: argparse.Namespace) -> int:
     from simplace.api import place
+    from simplace.graph.collector import paused_collector
 
     output.check_figure(options.output)
     output.check_writable(options.json)
     requirements = judging.check_first(options)
-    with show_progress() as stage:
-        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-    _print_report(result, options)
-    if options.output:
-        _draw_placement(result, options)
-    verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
+    with paused_collector():
+        with show_progress() as stage:
+            result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
+        _print_report(result, options)
+        if options.output:
+            _draw_placement(result, options)
+        verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
     return output.report_error(result.failure) if result.failure else judging.compute_exit_status(verdicts)
 
 
