@@ -88,6 +88,8 @@ def check_target(target: str, settings: Settings, kind: type[R]) -> R:
     from simplace.oracle.observe import observe_file
     from simplace.oracle.protocol import Options
 
+    settings.stage(f"reading {parsed.path}")
+    import_programs(parsed, installed_version())  # what cannot be read is told in our words, and without TensorFlow
     options = Options(
         timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True, jit=settings.jit
     )

@@ -114,6 +114,7 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
     environment["TF_CPP_VMODULE"] = _TELL_FUNCTIONS
@@ -246,7 +247,7 @@ def _read_program(
     program = Program(
         name=event["name"],
         kind=event["program_kind"],
-        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes()),
+        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         scope=event["scope"],
@@ -267,9 +268,8 @@ def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Pa
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Partitioning(
-        tuple(map(graph_def.read_graph_file, files)), run
-    )  # before TensorFlow 2.18 they are text, whatever is asked for
+    graphs = (graph_def.read_graph_file(file, is_ours=True) for file in files)
+    return Partitioning(tuple(graphs), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _run_of(fields: Mapping[str, Any]) -> SessionRun:

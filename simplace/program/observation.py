@@ -107,7 +107,7 @@ class Failure:
     did wrong, `text` the whole traceback.
     """
 
-    how: Literal["raised", "exited", "crashed", "timed out", "internal"]
+    how: Literal["raised", "exited", "crashed", "timed out", "refused", "internal"]
     text: str
     line: str = ""
 

@@ -122,6 +122,8 @@ def _describe_failure(
         return None
     if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
         return None
+    if isinstance(error, files.NotImportedError):
+        return {"how": "refused", "text": str(error)}
     return script.failure_of(error, lines)
 
 
