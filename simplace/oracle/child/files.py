@@ -36,17 +36,12 @@ def _tell_refusal(what: str) -> Iterator[None]:
 
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session; TensorFlow places the graph at once."""
-<<<<<<< HEAD
-=======
-    definition = _read_graph(Path(path).read_bytes())
-    _silence_graph(definition)
-    if not options.jit:
-        drop_attributes(definition)
->>>>>>> xla
     graph = tf.Graph()
     with _tell_refusal("graph"), graph.as_default():
         definition = _read_graph(Path(path).read_bytes())
         _silence_graph(definition)
+        if not options.jit:
+            drop_attributes(definition)
         wrap_foreign(tf.graph_util.import_graph_def)(definition, name="")
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
