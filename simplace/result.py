@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyAgreement
     from simplace.explain.explanation import Explanation
-    from simplace.program.observation import PythonFact
+    from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
 
@@ -60,7 +60,8 @@ class Result:
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
     about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
     the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
-    `python` holds what only the running program showed.
+    `python` holds what only the running program showed. `unreached` are the functions of the program that no call
+    reached, and `ending` is how it ended early, "" where it ran to its own end.
     """
 
     target: str
@@ -73,6 +74,8 @@ class Result:
     failure: ProgramError | None = None
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
+    ending: Ending = ""
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -97,7 +100,7 @@ class Result:
 
     def only(self, name: str) -> Self:
         """Return the same result with the program called `name` alone."""
-        return replace(self, programs=(self.program(name),))
+        return replace(self, programs=(self.program(name),), unreached=())
 
     def program(self, name: str) -> Placed:
         """Return the first program called `name`; raise `NodeNotFoundError` listing the names otherwise."""

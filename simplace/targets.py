@@ -172,6 +172,8 @@ def _result(target: str, observed: Observation, settings: Settings, kind: type[R
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        unreached=observed.unreached,
+        ending=observed.ending,
     )
 
 

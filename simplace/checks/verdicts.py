@@ -43,11 +43,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold a question that was asked of a program ("" for the whole target) and the problems that answer it."""
+    """Record of a question that was asked of a program ("" for the whole target) and the problems that answer it.
+
+    `skipped` says why the question was not answered, "" where it was; `source` is then where what it is about is defined.
+    """
 
     program: str
     question: str
     problems: tuple[Problem, ...]
+    skipped: str = ""
+    source: str = ""
 
 
 DIFFERS = ProblemKind(
@@ -79,12 +84,13 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
-    """Ask of each program that TensorFlow placed too whether it did the same."""
-    return tuple(
+    """Ask of each program that TensorFlow placed too whether it did the same, and name what it was not seen to place."""
+    asked = [
         Verdict(placed.name, AGREES, tuple(_disagreements(placed)))
         for placed in result.programs
         if placed.agreement is not None
-    )
+    ]
+    return (*asked, *(Verdict(each.name, AGREES, (), each.why, each.source) for each in result.unreached))
 
 
 def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violation]) -> tuple[Verdict, ...]:

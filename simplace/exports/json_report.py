@@ -35,6 +35,8 @@ def report(result: Result) -> dict[str, Any]:
         "devices": [device.name for device in result.devices],
         "programs": [_program(placed) for placed in result.programs],
         "remarks": list(result.remarks),
+        "ending": result.ending or None,
+        "unreached": [{"name": each.name, "source": each.source, "why": each.why} for each in result.unreached],
     }
 
 

@@ -25,21 +25,29 @@ def junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
     failures = sum(1 for verdict in verdicts if verdict.problems)
-    return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
+    skipped = sum(1 for verdict in verdicts if verdict.skipped)
+    return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
 
 
 def _case(suite: ElementTree.Element, group: str, verdict: Verdict) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname=xml_text(group), name=xml_text(verdict.question))
+    if verdict.skipped:
+        _add_source(case, verdict.source)
+        ElementTree.SubElement(case, "skipped", message=xml_text(verdict.skipped))
     if not verdict.problems:
         return
     first, *others = verdict.problems
-    file, _, line = first.source.rpartition(":")
-    if file:
-        case.set("file", xml_text(file))
-        case.set("line", line)
+    _add_source(case, first.source)
     more = f" (and {len(others)} more)" if others else ""
     failure = ElementTree.SubElement(case, "failure", message=xml_text(first.message + more), type=first.rule.id)
     failure.text = xml_text("\n".join(_line(problem) for problem in verdict.problems))
+
+
+def _add_source(case: ElementTree.Element, source: str) -> None:
+    file, _, line = source.rpartition(":")
+    if file:
+        case.set("file", xml_text(file))
+        case.set("line", line)
 
 
 def _line(problem: Problem) -> str:

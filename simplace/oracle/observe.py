@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ from simplace.program.observation import (
     ObservedProgram,
     ObservedRefusal,
     PythonFact,
+    Unreached,
+    WhyUnreached,
 )
 from simplace.program.program import NodeNotes, Program, SessionRun
 
@@ -202,7 +204,25 @@ def _read(request: Request, ended: Failure | None) -> Observation:
         failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
+        unreached=tuple(_unreached(of_kind.get("definition", ()), request.options.function)),
+        is_stopped=bool(ends and ends[0]["is_stopped"]),
     )
+
+
+def _unreached(events: Iterable[Mapping[str, Any]], narrow: str) -> Iterator[Unreached]:
+    """List what was defined and not reached; `narrow` is the only function that is asked for, "" for all."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for event in events:
+        seen.setdefault((event["name"], event["at"]), set()).add(event["what"])
+    for (name, at), what in seen.items():
+        if "reached" not in what and narrow in ("", name):
+            yield Unreached(name, at, _why_unreached(what))
+
+
+def _why_unreached(what: Container[str]) -> WhyUnreached:
+    if "called" not in what:
+        return "eager" if "eager" in what else "not called"
+    return "call failed" if "failed" in what else "only traced"
 
 
 def _not_started(why: Failure | None) -> ProgramError:

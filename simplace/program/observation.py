@@ -10,6 +10,10 @@ from simplace.graph.node_def import GraphDef
 from simplace.program.program import Program, SessionRun
 
 
+Ending = Literal["", "raised", "exited", "crashed", "timed out", "internal", "stopped"]
+WhyUnreached = Literal["not called", "call failed", "only traced", "eager"]
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedNode:
     """Copy one line of TensorFlow's placement log; `device` is a full device name."""
@@ -77,6 +81,19 @@ class PythonFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreached:
+    """Record of a function or session of the program's own files that TensorFlow was not seen to place.
+
+    `source` is the "file:line" of its definition. It was not called; or its call failed first; or it was traced, for
+    a dataset or a file for example; or it was to run eagerly, op by op.
+    """
+
+    name: str
+    source: str
+    why: WhyUnreached
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best.
 
@@ -96,7 +113,8 @@ class Observation:
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
     called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions. `python` is in the order of its events.
+    counts the ops that ran outside of functions. `python` is in the order of its events. `unreached` is in the order of the
+    definitions, `is_stopped` tells that simplace stopped the program.
     """
 
     tensorflow: str
@@ -107,3 +125,10 @@ class Observation:
     failure: Failure | None = None
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
+    is_stopped: bool = False
+
+    @property
+    def ending(self) -> Ending:
+        """Return how the program ended before its end, "" where it did not."""
+        return self.failure.how if self.failure is not None else "stopped" if self.is_stopped else ""

@@ -20,6 +20,7 @@ from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lack
 from simplace.oracle.child.devices import computes_nothing, of_context, remote
 from simplace.oracle.child.functions import Functions, Output, shown_name
 from simplace.oracle.child.partition_graphs import PartitionGraphs
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.tensors import (
     full_optional,
@@ -107,6 +108,7 @@ class FunctionCalls:
         limit: CallLimit,
         cuts: PartitionGraphs,
         clusters: FunctionClusters,
+        reached: ReachedFunctions,
         request: Request,
     ) -> None:
         self._functions = functions
@@ -115,6 +117,7 @@ class FunctionCalls:
         self._limit = limit
         self._cuts = cuts
         self._clusters = clusters
+        self._reached = reached
         self._turn = threading.RLock()
         self._machine = request.machine
         self._narrow = request.options.function
@@ -139,9 +142,15 @@ class FunctionCalls:
         is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
-        results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_first(kind, inputs, call)
+        results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
         self._latest[signature] = results
         return results
+
+    def _run_new(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        try:
+            return self._run_first(kind, inputs, call)
+        finally:
+            self._reached.reach_functions(self._functions.reached(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Have a function placed, and then computed: by this very call where it needs no GPU."""

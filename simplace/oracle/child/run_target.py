@@ -22,6 +22,7 @@ from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
@@ -47,10 +48,11 @@ def run(request: Request) -> int:
     cuts = PartitionGraphs(recorder, log, request.options.partitions)
     cuts.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
-    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
+    reached = ReachedFunctions(recorder, lines)
+    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, reached, request)
     eager = EagerExecution(calls, emulate=bool(request.plugin))
-    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
-    for watcher in (clusters, functions, eager, sessions):
+    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, reached, request)
+    for watcher in (clusters, functions, eager, sessions, reached):
         watcher.watch()
     lines.watch_autograph()
     lines.keep_generated_files(directory)
@@ -67,7 +69,8 @@ def run(request: Request) -> int:
     limit.report()
     if found := _devices(request):
         recorder.event("devices", devices=found)
-    recorder.event("ended", eager_ops=eager.ops)
+    reached.report_eager()
+    recorder.event("ended", eager_ops=eager.ops, is_stopped=limit.has_stopped)
     return 0 if failure is None else int(failure.get("status", 1))
 
 

@@ -71,6 +71,12 @@ class SourceLines:
         """Give the user's line that made `op`, "" if there is none."""
         return self._innermost(op.traceback)
 
+    def of_code(self, code: Any) -> str:
+        """Return where a function of the user's is defined, "" for one of a library."""
+        filename, line = self._generated.get((code.co_filename, code.co_firstlineno), (code.co_filename, code.co_firstlineno))
+        shown = self._shown(filename)
+        return f"{shown}:{line}" if shown else ""
+
     def of_device(self, op: Any) -> str:
         """Give the line of the innermost `tf.device` around `op` that asks for something."""
         for scope in op._device_code_locations or ():

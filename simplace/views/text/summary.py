@@ -11,6 +11,7 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.quantities import plural
+from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -75,11 +76,14 @@ def agreement_line(result: Result, whom: str = "") -> str:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
+    before, unreached = tell_ending(result), tell_unreached(result)
     refused = sum(1 for a in asked if a.refusals[1])
     more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
     if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {same}/{total} nodes{more}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
+        return visible(f"agrees with {whom}: {same}/{total} nodes{before}{more}{unreached}")
+    return visible(
+        f"DISAGREES with {whom}: {same}/{total} nodes{before} the same; {_first_difference(result)}{unreached}"
+    )
 
 
 def copies_line(result: Result) -> str:
