@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from simplace.oracle.launch import Forks, starting_by
 from tests.guides.convert_notebook import convert_notebook
 from tests.guides.guide_table import write_page
-from tests.guides.run_guide import GuideRun, run_observed, run_plainly
+from tests.guides.run_guide import GuideRun, run_observed, run_plainly, without_chance
 
 _PRELUDE = Path(__file__).with_name("prelude.py")
 
@@ -23,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the notebooks that are asked for; return 1 where one of them does not run alike."""
     options = _parser().parse_args(arguments)
     results: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {}
+    os.environ["PYTHONHASHSEED"] = "0"  # AutoGraph writes sets of names
     found = sorted(path for path in options.folder.rglob("*.ipynb") if _is_wanted(path, options))
     with Forks() as forks, starting_by(forks):
         for path in found:
@@ -51,25 +54,39 @@ def _is_wanted(path: Path, options: argparse.Namespace) -> bool:
     return any(text in path.as_posix() for text in options.only)
 
 
-def _run_guide(path: Path, options: argparse.Namespace) -> list[GuideRun]:
-    folder = Path(tempfile.mkdtemp(prefix=f"{path.stem}-", dir=options.keep)).resolve()
-    try:
-        shutil.copy(_PRELUDE, folder)
-        script = folder / f"{path.stem}.py"
-        script.write_text(convert_notebook(path), encoding="utf-8")
-        runs = []
+def _run_guide(path: Path, options: argparse.Namespace) -> Iterator[GuideRun]:
+    """Run one notebook on each machine, each time in a folder of its own."""
+    text = convert_notebook(path)
+    with _folder(path.stem, options.keep) as folder:
         plain = None
         for gpus in options.gpus:
             if plain is None or gpus > 1:
-                plain = run_plainly(script, gpus, options.seconds)
-                script.with_suffix(".plain.txt").write_text(plain.output)
+                plain = run_plainly(_write_script(folder / f"plain{gpus}", path.stem, text), gpus, options.seconds)
+            script = _write_script(folder / f"gpu{gpus}", path.stem, text)
             run = run_observed(script, gpus, options.seconds, plain)
-            runs.append(run)
+            if run.differing:  # what differs from one plain run to the next tells nothing
+                again = run_plainly(_write_script(folder / f"again{gpus}", path.stem, text), gpus, options.seconds)
+                run = without_chance(run, plain, again)
             _print_run(path.stem, plain.seconds, run)
-        return runs
+            yield run
+
+
+@contextmanager
+def _folder(name: str, kept: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=kept)).resolve()
+    try:
+        yield folder
     finally:
-        if options.keep is None:
+        if kept is None:
             shutil.rmtree(folder)
+
+
+def _write_script(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir()
+    shutil.copy(_PRELUDE, folder)
+    script = folder / f"{name}.py"
+    script.write_text(text, encoding="utf-8")
+    return script
 
 
 def _print_run(name: str, plain: float, run: GuideRun) -> None:

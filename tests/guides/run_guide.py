@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplace.api import Settings, place
@@ -62,12 +62,13 @@ def run_plainly(script: Path, gpus: int, seconds: float) -> PlainRun:
         status, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as late:
         status, output = 124, (late.stdout or b"").decode()
+    script.with_suffix(".txt").write_text(output)
     return PlainRun(status, output, time.monotonic() - began)
 
 
 def run_observed(script: Path, gpus: int, seconds: float, plain: PlainRun) -> GuideRun:
     """Run a script under simplace and compare with the plain run."""
-    printed = script.with_suffix(f".{gpus}.txt")
+    printed = script.with_suffix(".txt")
     began = time.monotonic()
     before = Path.cwd()
     os.chdir(script.parent)
@@ -87,3 +88,9 @@ def run_observed(script: Path, gpus: int, seconds: float, plain: PlainRun) -> Gu
         os.chdir(before)
     differing = differing_lines(plain.output, printed.read_text(errors="replace"))
     return GuideRun(gpus, time.monotonic() - began, programs, agrees, verdict, failure, tuple(differing))
+
+
+def without_chance(run: GuideRun, plain: PlainRun, again: PlainRun) -> GuideRun:
+    """Return a run without the differing lines that differ between two plain runs, too."""
+    by_chance = {one for one, _ in differing_lines(plain.output, again.output)}
+    return replace(run, differing=tuple(pair for pair in run.differing if pair[0] not in by_chance))

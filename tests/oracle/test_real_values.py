@@ -89,6 +89,45 @@ REPLICAS = """\
     assert [each.device[-5:] for each in sums] == ["GPU:0", "GPU:1"]
 """
 
+# Indexed slices are gathered in a branch of each replica, those of one length or padded to one.
+GATHERED = """\
+    import tensorflow as tf
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        table = tf.Variable(tf.ones([5, 2]))
+    @tf.function
+    def step(ids):
+        def replica(ids):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.gather(table, ids) ** 2)
+            gradient = tape.gradient(loss, table)
+            assert isinstance(gradient, tf.IndexedSlices)
+            gradient = tf.distribute.get_replica_context().all_reduce("SUM", gradient)
+            table.assign_sub(0.1 * tf.convert_to_tensor(gradient))
+            return loss
+        return strategy.reduce("SUM", strategy.run(replica, args=(ids,)), axis=None)
+    ids = tf.data.Dataset.from_tensor_slices([0, 1, 1, 2, 4, 4, 4]).batch(4)
+    losses = [float(step(each)) for each in strategy.experimental_distribute_dataset(ids)]
+    assert losses == [8.0, 6.0], losses
+    for copy in strategy.experimental_local_results(table):
+        assert [round(float(row[0]), 5) for row in copy] == [0.8, 0.6, 0.8, 1.0, 0.4], copy
+"""
+
+ITERATOR_IN_LOOP = """\
+    import tensorflow as tf
+    strategy = tf.distribute.MirroredStrategy()
+    numbers = tf.data.Dataset.from_tensor_slices(tf.range(12, dtype=tf.float32)).batch(2)
+    iterator = iter(strategy.experimental_distribute_dataset(numbers))
+    @tf.function
+    def add_up(iterator, n):
+        total = tf.constant(0.0)
+        if n > 1:
+            for _ in tf.range(n):
+                total += strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(next(iterator),)), axis=None)
+        return total
+    assert float(add_up(iterator, tf.constant(2))) == 6.0
+"""
+
 SESSION = """\
     import tensorflow.compat.v1 as tf
     tf.disable_v2_behavior()
@@ -123,8 +162,8 @@ def run(folder: Path, text: str, gpus: int) -> Result:
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("text", "gpus"),
-    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (SESSION, 1)],
-    ids=["loops", "kinds", "replicas", "session"],
+    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (GATHERED, 2), (ITERATOR_IN_LOOP, 1), (SESSION, 1)],
+    ids=["loops", "kinds", "replicas", "gathered", "iterator in loop", "session"],
 )
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
     found = run(tmp_path, text, gpus)

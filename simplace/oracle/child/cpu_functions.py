@@ -8,7 +8,7 @@ no node requests a device, nothing is colocated and nothing is compiled by XLA. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorflow.core.framework import function_pb2
@@ -19,8 +19,9 @@ from tensorflow.python.framework import errors_impl
 from simplace.oracle.child.boundary import theirs
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.devices import computes_nothing
-from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.merged_calls import MergedCalls
 from simplace.oracle.child.tensors import host, to_device
 
 _EXECUTE = theirs(pywrap_tfe.TFE_Py_Execute)  # before they are watched
@@ -42,10 +43,11 @@ class CpuFunctions:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: set[str] = set()
+        self._merged = MergedCalls(functions.definition)
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function; raise what TensorFlow raises, an iterator's end among it."""
-        self._add_copies(name)
+        self._add_copy(name)
         results = len(self._functions.definition(name).signature.output_arg)
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(inputs) as lent, record.stop_recording():
@@ -59,11 +61,21 @@ class CpuFunctions:
                 error._message = error._message.replace(_PREFIX, "")
                 raise
 
-    def _add_copies(self, name: str) -> None:
-        names = [each for each in self._functions.reached(name) if each not in self._known]
-        for each in reversed(names):  # a function comes after those that it calls
-            context.context().add_function_def(_copy_definition(self._functions.definition(each), self._functions))
-        self._known.update(names)
+    def _add_copy(self, name: str) -> None:
+        """Give TensorFlow the copy of a function, after those that it calls."""
+        if name in self._known:
+            return
+        self._known.add(name)
+        made = function_pb2.FunctionDef()
+        made.CopyFrom(self._merged.definition(name))
+        self._merged.merge(made)
+        for called in dict.fromkeys(list_called(made.node_def, self._exists)):
+            self._add_copy(called)
+        _strip_devices(made, self._exists)
+        context.context().add_function_def(made)
+
+    def _exists(self, name: str) -> bool:
+        return self._merged.exists(name) or self._functions.exists(name)
 
 
 def _execute(handle: Any, device: str, function: str, inputs: list[Any], attrs: Any, results: int) -> Any:
@@ -88,29 +100,26 @@ def explain_lack(error: Any) -> str:
     return said.partition("\n")[0].partition(" [[")[0].rstrip(". ") + "."
 
 
-def _copy_definition(definition: function_pb2.FunctionDef, functions: Functions) -> function_pb2.FunctionDef:
-    """Copy one function without devices, its references to other functions renamed."""
-    made = function_pb2.FunctionDef()
-    made.CopyFrom(definition)
+def _strip_devices(made: function_pb2.FunctionDef, exists: Callable[[str], bool]) -> None:
+    """Take from a function what binds it to devices, and rename what it calls to their copies."""
     made.signature.name = _PREFIX + made.signature.name
     for key in _DROPPED:
         made.attr.pop(key, None)
     replace_collectives(made)
     for node in made.node_def:
         node.device = ""
-        if functions.exists(node.op):
+        if exists(node.op):
             node.op = _PREFIX + node.op
         for key in _DROPPED:
             node.attr.pop(key, None)
         for value in node.attr.values():
-            _rename_functions(value, functions)
-    return made
+            _rename_functions(value, exists)
 
 
-def _rename_functions(value: Any, functions: Functions) -> None:
+def _rename_functions(value: Any, exists: Callable[[str], bool]) -> None:
     """Rename the functions that an attribute names."""
     kind = value.WhichOneof("value")
     called: Iterable[Any] = (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
     for func in called:
-        if functions.exists(func.name):
+        if exists(func.name):
             func.name = _PREFIX + func.name
