@@ -113,6 +113,32 @@ GATHERED = """\
         assert [round(float(row[0]), 5) for row in copy] == [0.8, 0.6, 0.8, 1.0, 0.4], copy
 """
 
+# Keras uses CudnnRNNV3 where it sees a GPU, which no CPU has.
+RECURRENT = """\
+    import keras
+    import tensorflow as tf
+    x = tf.random.stateless_normal([4, 5, 3], [1, 2])
+    mask = tf.sequence_mask([5, 3, 1, 2])
+    for kind in (keras.layers.LSTM, keras.layers.GRU):
+        for options in ({}, {"go_backwards": True, "return_sequences": True}):
+            one, other = kind(4, **options), kind(4, use_cudnn=False, **options)
+            for layer in (one, other):
+                layer.build(x.shape)
+            other.set_weights(one.get_weights())
+            @tf.function
+            def differentiate(layer, x):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = layer(x, mask=mask)
+                    loss = tf.reduce_sum(y * y)
+                return y, *tape.gradient(loss, [x, *(each.value for each in layer.trainable_variables)])
+            found, expected = differentiate(one, x), differentiate(other, x)
+            assert all(float(tf.reduce_max(abs(a - b))) < 1e-5 for a, b in zip(found, expected)), (found, expected)
+            assert float(tf.reduce_sum(abs(found[0]))) > 0.1
+            graph = differentiate.get_concrete_function(one, x).graph
+            assert "CudnnRNNV3" in {op.type for op in graph.get_operations()}
+"""
+
 ITERATOR_IN_LOOP = """\
     import tensorflow as tf
     strategy = tf.distribute.MirroredStrategy()
@@ -162,8 +188,8 @@ def run(folder: Path, text: str, gpus: int) -> Result:
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("text", "gpus"),
-    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (GATHERED, 2), (ITERATOR_IN_LOOP, 1), (SESSION, 1)],
-    ids=["loops", "kinds", "replicas", "gathered", "iterator in loop", "session"],
+    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (GATHERED, 2), (RECURRENT, 1), (ITERATOR_IN_LOOP, 1), (SESSION, 1)],
+    ids=["loops", "kinds", "replicas", "gathered", "recurrent", "iterator in loop", "session"],
 )
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
     found = run(tmp_path, text, gpus)

@@ -18,6 +18,7 @@ from tensorflow.python.framework import errors_impl
 
 from simplace.oracle.child.boundary import theirs
 from simplace.oracle.child.collectives import replace_collectives
+from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
@@ -34,6 +35,7 @@ _LACKS = (
     "only supports NHWC",
     "only supports the NHWC",
     "Could not find device for node",
+    LACK,
 )
 
 
@@ -72,6 +74,7 @@ class CpuFunctions:
         for called in dict.fromkeys(list_called(made.node_def, self._exists)):
             self._add_copy(called)
         _strip_devices(made, self._exists)
+        replace_cudnn_layers(made)
         context.context().add_function_def(made)
 
     def _exists(self, name: str) -> bool:
@@ -94,6 +97,8 @@ def lacks_kernel(error: Any) -> bool:
 def explain_lack(error: Any) -> str:
     """Return which node the CPU has no kernel for, or else what the error says of it."""
     said = str(getattr(error, "message", error))
+    if LACK in said:
+        return f"it has {LACK}."
     node = _NODE.search(said) if computes_nothing(error) else None
     if node:
         return f"{node[1]} has a kernel for GPUs only."

@@ -58,7 +58,10 @@ class MergedCalls:
         count: Counter[Any] = Counter()
         for node in definition.node_def:
             if node.op in _BODIES and any(self._exchanges(node.attr[key].func.name) for key in _BODIES[node.op]):
-                key = (node.op, *(node.attr[each].SerializeToString() for each in ("Tin", "Tout", "T") if each in node.attr))
+                key = (
+                    node.op,
+                    *(node.attr[each].SerializeToString() for each in ("Tin", "Tout", "T") if each in node.attr),
+                )
                 groups.setdefault((key, count[key, node.device]), []).append(node)
                 count[key, node.device] += 1
         return list(groups.values())

@@ -73,7 +73,9 @@ class SourceLines:
 
     def of_code(self, code: Any) -> str:
         """Return where a function of the user's is defined, "" for one of a library."""
-        filename, line = self._generated.get((code.co_filename, code.co_firstlineno), (code.co_filename, code.co_firstlineno))
+        filename, line = self._generated.get(
+            (code.co_filename, code.co_firstlineno), (code.co_filename, code.co_firstlineno)
+        )
         shown = self._shown(filename)
         return f"{shown}:{line}" if shown else ""
 
