@@ -81,9 +81,7 @@ _COLUMNS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run each program both ways, print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_values", description=__doc__)
-    parser.add_argument(
-        "--steps", type=int, default=5, metavar="N", help="steps of a run; the first one more is left out"
-    )
+    parser.add_argument("--steps", type=int, default=5, metavar="N", help="steps of a run, after a first one")
     parser.add_argument("--only", default="", metavar="TEXT", help="only programs whose name holds TEXT")
     options = parser.parse_args(arguments)
     rows = [_measure(name, text, options.steps) for name, text in _PROGRAMS.items() if options.only in name]

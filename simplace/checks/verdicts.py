@@ -45,7 +45,7 @@ class Problem:
 class Verdict:
     """Record of a question that was asked of a program ("" for the whole target) and the problems that answer it.
 
-    `skipped` says why the question was not answered, "" where it was; `source` is then where what it is about is defined.
+    `skipped` says why the question was not answered, "" where it was; `source` is then the line of the definition.
     """
 
     program: str
@@ -84,7 +84,7 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
-    """Ask of each program that TensorFlow placed too whether it did the same, and name what it was not seen to place."""
+    """Ask of each program that TensorFlow placed too whether it did the same; skip what it was not seen to place."""
     asked = [
         Verdict(placed.name, AGREES, tuple(_disagreements(placed)))
         for placed in result.programs

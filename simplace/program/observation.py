@@ -9,7 +9,6 @@ from typing import Literal
 from simplace.graph.node_def import GraphDef
 from simplace.program.program import Program, SessionRun
 
-
 Ending = Literal["", "raised", "exited", "crashed", "timed out", "internal", "stopped"]
 WhyUnreached = Literal["not called", "call failed", "only traced", "eager"]
 

@@ -66,7 +66,7 @@ def _write_cell(number: int, body: list[ast.stmt]) -> str:
 class _CappedEpochs(ast.NodeTransformer):
     """Cap what is assigned to a name for a number of epochs, or given under one."""
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
         target = node.targets[0]
         if isinstance(target, ast.Name) and _EPOCHS.fullmatch(target.id):
