@@ -112,8 +112,8 @@ class Observation:
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
     called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions. `python` is in the order of its events. `unreached` is in the order of the
-    definitions, `is_stopped` tells that simplace stopped the program.
+    counts the ops that ran outside of functions. `python` is in the order of its events. `unreached` is in the order
+    of the definitions, `is_stopped` tells that simplace stopped the program.
     """
 
     tensorflow: str

@@ -9,10 +9,12 @@ from typing import Any
 _HEAD = """\
 # Guides and tutorials of TensorFlow
 
-The notebooks of TensorFlow's documentation, each turned into a script (without commands for the shell, with small random
-data in place of downloads, two epochs at most) and run twice: as plain `python` without any GPU, and under
-`simplace show --calls all` on emulated GPUs. *Alike*: both print the same (times, devices and last digits aside), and
-TensorFlow places what simplace replays as simplace does. Written by `python -m tests.guides FOLDER --page docs/guides.md`.
+The notebooks of TensorFlow's documentation, each turned into a script (without commands for the shell, with small
+random data in place of downloads, two epochs at most) and run twice: as plain `python` without any GPU, and under
+`simplace show --calls all` on emulated GPUs. *Alike*: both print the same (times, devices and last digits aside, and
+what differs from one plain run to the next), and TensorFlow places what simplace replays as simplace does. A cell that
+ends with an exception (for a package that is not installed, or a download without a stand-in) is counted; the next one
+runs. Written by `python -m tests.guides FOLDER --page docs/guides.md`.
 """
 
 
@@ -32,9 +34,9 @@ def _tell_run(run: Mapping[str, Any] | None) -> str:
     if not run["agrees"]:
         return "disagrees"
     programs = f"{run['programs']} programs" if run["programs"] != 1 else "1 program"
-    if run["differing"]:
-        return f"{programs}; {len(run['differing'])} lines differ"
-    return f"alike, {programs}"
+    said = f"{len(run['differing'])} lines differ" if run["differing"] else "alike"
+    cells = f", {run['ended_cells']} cells end with an exception" if run["ended_cells"] else ""
+    return f"{said}, {programs}{cells}"
 
 
 def _row(cells: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from simplace.machine.machine import Machine
 from simplace.views.text.summary import agreement_line
 from tests.guides.compare_output import differing_lines
 
+_ENDED = re.compile(r"^cell \d+ ended with", re.MULTILINE)
 _QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
@@ -32,7 +34,7 @@ class GuideRun:
     """Record of a run under simplace beside a plain one.
 
     `verdict` is the last line that `show` prints, `failure` what it prints on failure; `differing` are lines of the
-    output in pairs, the plain one first.
+    output in pairs, the plain one first. `ended_cells` is the number of cells that ended with an exception.
     """
 
     gpus: int
@@ -42,6 +44,7 @@ class GuideRun:
     verdict: str
     failure: str
     differing: tuple[tuple[str, str], ...]
+    ended_cells: int = 0
 
     @property
     def is_alike(self) -> bool:
@@ -86,8 +89,9 @@ def run_observed(script: Path, gpus: int, seconds: float, plain: PlainRun) -> Gu
         verdict = "no function is called" if not failure else ""
     finally:
         os.chdir(before)
-    differing = differing_lines(plain.output, printed.read_text(errors="replace"))
-    return GuideRun(gpus, time.monotonic() - began, programs, agrees, verdict, failure, tuple(differing))
+    output = printed.read_text(errors="replace")
+    differing, ended = tuple(differing_lines(plain.output, output)), len(_ENDED.findall(output))
+    return GuideRun(gpus, time.monotonic() - began, programs, agrees, verdict, failure, differing, ended)
 
 
 def without_chance(run: GuideRun, plain: PlainRun, again: PlainRun) -> GuideRun:

@@ -29,14 +29,9 @@ def replace_cudnn_layers(definition: function_pb2.FunctionDef) -> None:
         op = op_def_registry.get(node.op)
         if op is None or op.input_arg[0].name != "input":  # one that converts parameters
             continue
+        mode, dtype = node.attr["rnn_mode"].s.decode() or "lstm", tf.as_dtype(node.attr["T"].type)
         is_time_major = node.attr["time_major"].b if "time_major" in node.attr else True
-        signature = (
-            node.op,
-            node.attr["rnn_mode"].s.decode() or "lstm",
-            tf.as_dtype(node.attr["T"].type),
-            is_time_major,
-        )
-        called = _trace(signature)
+        called = _trace((node.op, mode, dtype, is_time_major))
         _redirect(definition, node.name, [arg.name for arg in op.output_arg])
         node.op = "PartitionedCall"
         node.attr.clear()
@@ -89,7 +84,7 @@ def _trace(signature: _Signature) -> Any:
 
 def _run_layer(given: Mapping[str, Any], definition: Any, mode: str, is_time_major: bool) -> list[Any]:
     """Return what the op returns; what it would keep for its gradient is empty, since that computes it anew."""
-    results = _compute(given["input"], given["input_h"], given["input_c"], given["params"], given, mode, is_time_major)
+    results = _compute(given, mode, is_time_major)
     dtype = given["input"].dtype
     kept = {"reserve_space": tf.zeros([0], dtype), "host_reserved": tf.zeros([0], tf.int8)}
     return [*results, *(kept[arg.name] for arg in definition.output_arg[3:])]
@@ -99,7 +94,7 @@ def _differentiate(given: Mapping[str, Any], definition: Any, mode: str, is_time
     """Return the gradients of the input, the state and the parameters."""
     names = ("input", "input_h", "input_c", "params")
     sources = [given[name] for name in names]
-    results = _compute(*sources, given, mode, is_time_major)
+    results = _compute(given, mode, is_time_major)
     upstream = [given[f"{name}_backprop"] for name in ("output", "output_h", "output_c")]
     used = 3 if mode == "lstm" else 2
     shaped = [tf.reshape(one, tf.shape(other)) for one, other in zip(upstream[:used], results[:used], strict=True)]
@@ -107,12 +102,10 @@ def _differentiate(given: Mapping[str, Any], definition: Any, mode: str, is_time
     return [tf.zeros_like(source) if one is None else one for one, source in zip(found, sources, strict=True)]
 
 
-def _compute(
-    x: Any, state: Any, memory: Any, params: Any, given: Mapping[str, Any], mode: str, is_time_major: bool
-) -> list[Any]:
+def _compute(given: Mapping[str, Any], mode: str, is_time_major: bool) -> list[Any]:
     """Compute a layer: its outputs, its last state, and the last memory of an LSTM."""
-    x = tf.ensure_shape(x, [None, None, None])
-    state = tf.ensure_shape(state, [None, None, None])
+    x, state = (tf.ensure_shape(given[name], [None, None, None]) for name in ("input", "input_h"))
+    memory, params = given["input_c"], given["params"]
     x = x if is_time_major else tf.transpose(x, [1, 0, 2])
     axis = 0 if is_time_major else 1
     one_layer = tf.debugging.Assert(tf.equal(tf.shape(state)[axis], 1), [LACK])

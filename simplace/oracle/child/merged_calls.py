@@ -53,15 +53,13 @@ class MergedCalls:
                 self._merge_nodes(definition, nodes)
 
     def _list_groups(self, definition: function_pb2.FunctionDef) -> list[list[Any]]:
-        """List the calls of all replicas that belong together: the first one of each device, the second one, and so on."""
+        """List the calls of replicas that belong together: the first one of each device, the second, and so on."""
         groups: dict[Any, list[Any]] = {}
         count: Counter[Any] = Counter()
         for node in definition.node_def:
             if node.op in _BODIES and any(self._exchanges(node.attr[key].func.name) for key in _BODIES[node.op]):
-                key = (
-                    node.op,
-                    *(node.attr[each].SerializeToString() for each in ("Tin", "Tout", "T") if each in node.attr),
-                )
+                types = (node.attr[each].SerializeToString() for each in ("Tin", "Tout", "T") if each in node.attr)
+                key = (node.op, *types)
                 groups.setdefault((key, count[key, node.device]), []).append(node)
                 count[key, node.device] += 1
         return list(groups.values())
@@ -126,7 +124,8 @@ def _without_nodes(body: Any) -> Any:
 def _add_body(made: Any, body: Any, prefix: str, place: str) -> None:
     """Add one function's arguments, nodes and results; `place` stands for the device of its nodes from now on."""
     offset = len(made.signature.input_arg)
-    for args, into in ((body.signature.input_arg, made.signature.input_arg), (body.signature.output_arg, made.signature.output_arg)):  # fmt: skip
+    ours, theirs = made.signature, body.signature
+    for args, into in ((theirs.input_arg, ours.input_arg), (theirs.output_arg, ours.output_arg)):
         for arg in args:
             into.add().CopyFrom(arg)
             into[-1].name = prefix + arg.name
@@ -176,7 +175,8 @@ def _depend_on_each_other(definition: Any, nodes: Sequence[Any]) -> bool:
     by_name = {node.name: node for node in definition.node_def}
     members = {node.name for node in nodes}
     waiting = [producer for node in nodes for producer in _producers(node, by_name) if producer.name not in members]
-    waiting += [by_name[name.partition(":")[0]] for node in nodes for name in _data(node) if name.partition(":")[0] in members]  # fmt: skip
+    taken = {name.partition(":")[0] for node in nodes for name in _data(node)}
+    waiting += [by_name[name] for name in taken & members]
     seen: set[str] = set()
     while waiting:
         node = waiting.pop()

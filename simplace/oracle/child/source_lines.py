@@ -73,9 +73,8 @@ class SourceLines:
 
     def of_code(self, code: Any) -> str:
         """Return where a function of the user's is defined, "" for one of a library."""
-        filename, line = self._generated.get(
-            (code.co_filename, code.co_firstlineno), (code.co_filename, code.co_firstlineno)
-        )
+        at = (code.co_filename, code.co_firstlineno)
+        filename, line = self._generated.get(at, at)
         shown = self._shown(filename)
         return f"{shown}:{line}" if shown else ""
 
