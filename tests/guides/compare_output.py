@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import zip_longest
 
 _ADDRESS = re.compile(r" name: ?$|0x[0-9a-f]+|\bid=\d+|_\d+\b")
 _DEVICE = re.compile(r"/(job:[\w:/]*)?(device:)?[CG]PU:\d+|\b[CG]PU:\d+|\bGPU\b|\bCPU\b", re.IGNORECASE)
@@ -17,9 +19,11 @@ _TOLERANCE = 2e-3  # relative: sums in another order, and what a training step m
 def differing_lines(first: str, second: str) -> list[tuple[str, str]]:
     """List the lines that differ, in pairs; "" where one output has no such line."""
     ours, theirs = list(_lines(first)), list(_lines(second))
-    length = max(len(ours), len(theirs))
-    padded = ((ours[i] if i < len(ours) else "", theirs[i] if i < len(theirs) else "") for i in range(length))
-    return [(one, other) for one, other in padded if not _is_alike(one, other)]
+    matcher = SequenceMatcher(None, list(map(_words, ours)), list(map(_words, theirs)), autojunk=False)
+    pairs: list[tuple[str, str]] = []
+    for _, start, end, other_start, other_end in matcher.get_opcodes():
+        pairs += zip_longest(ours[start:end], theirs[other_start:other_end], fillvalue="")
+    return [(one, other) for one, other in pairs if not _is_alike(one, other)]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -36,7 +40,12 @@ def _is_alike(first: str, second: str) -> bool:
     """Return whether two lines have the same words, and numbers that differ in their last digits at most."""
     if first == second:
         return True
-    if _NUMBER.sub("#", first).replace(" ", "") != _NUMBER.sub("#", second).replace(" ", ""):
+    if _words(first) != _words(second):
         return False
     pairs = zip(_NUMBER.findall(first), _NUMBER.findall(second), strict=True)
     return all(math.isclose(float(one), float(other), rel_tol=_TOLERANCE, abs_tol=1e-4) for one, other in pairs)
+
+
+def _words(line: str) -> str:
+    """Return a line without its numbers and spaces."""
+    return _NUMBER.sub("#", line).replace(" ", "")

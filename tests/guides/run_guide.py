@@ -54,17 +54,17 @@ class GuideRun:
 
 def run_plainly(script: Path, gpus: int, seconds: float) -> PlainRun:
     """Run a script as Python does; `gpus` is the number of GPUs that the other run has."""
-    cpus = {"GUIDES_CPUS": str(gpus)} if gpus > 1 else {}
+    cpus = {"GUIDES_CPUS": str(gpus)} if gpus else {}
     began = time.monotonic()
     command = [sys.executable, script.name]
     environment = {**os.environ, **_QUIET, **cpus}
     try:
         done = subprocess.run(
-            command, cwd=script.parent, env=environment, timeout=seconds, stdout=subprocess.PIPE, text=True, check=False
+            command, cwd=script.parent, env=environment, timeout=seconds, stdout=subprocess.PIPE, check=False
         )
-        status, output = done.returncode, done.stdout
+        status, output = done.returncode, done.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired as late:
-        status, output = 124, (late.stdout or b"").decode()
+        status, output = 124, (late.stdout or b"").decode(errors="replace")
     script.with_suffix(".txt").write_text(output)
     return PlainRun(status, output, time.monotonic() - began)
 
@@ -89,7 +89,7 @@ def run_observed(script: Path, gpus: int, seconds: float, plain: PlainRun) -> Gu
         verdict = "no function is called" if not failure else ""
     finally:
         os.chdir(before)
-    output = printed.read_text(errors="replace")
+    output = printed.read_bytes().decode(errors="replace")
     differing, ended = tuple(differing_lines(plain.output, output)), len(_ENDED.findall(output))
     return GuideRun(gpus, time.monotonic() - began, programs, agrees, verdict, failure, differing, ended)
 
