@@ -10,16 +10,16 @@ from tensorflow.python.eager import core
 from tensorflow.python.framework import dtypes, tensor_shape, tensor_spec, versions
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.boundary import raise_as_theirs, theirs
+from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.tensors import (
-    full_optional,
-    host,
+    find_host,
     is_gpu_variable,
     is_variable,
-    made_up,
+    make_full_optional,
+    make_placeholder,
     to_device,
 )
 
@@ -34,9 +34,9 @@ class EagerExecution:
         self.ops = 0
         self._calls = calls
         self._emulate = emulate
-        self._fast = theirs(pywrap_tfe.TFE_Py_FastPathExecute)
-        self._execute = theirs(pywrap_tfe.TFE_Py_Execute)
-        self._execute_cancelable = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
+        self._fast = wrap_foreign(pywrap_tfe.TFE_Py_FastPathExecute)
+        self._execute = wrap_foreign(pywrap_tfe.TFE_Py_Execute)
+        self._execute_cancelable = wrap_foreign(pywrap_tfe.TFE_Py_ExecuteCancelable)
 
     def watch(self) -> None:
         """Take all eager ops and calls from now on."""
@@ -68,7 +68,7 @@ class EagerExecution:
 
     def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
         op = op.decode() if isinstance(op, bytes) else op
-        if op.startswith("__") or kernel_types.signature(op) is None:
+        if op.startswith("__") or kernel_types.find_op_def(op) is None:
             return self._calls.run(op, inputs, device or "", run)
         self.ops += 1
         if self._emulate and kernel_types.is_harmless(op) and _NO_PEERS:
@@ -82,10 +82,10 @@ class EagerExecution:
             return self._run_on_clones(inputs, run)
         if any(not is_variable(tensor) for tensor in handles):
             return self._run_on_objects(op, inputs, attrs, run)
-        chosen = host() if handles else eager_device.choose(_kernel_types(op, attrs or ()), device or "")
+        chosen = find_host() if handles else eager_device.choose_device(_kernel_types(op, attrs or ()), device or "")
         if "/device:GPU:" not in chosen:
             return run()
-        return [to_device(result, chosen) for result in run(host(), inputs)]
+        return [to_device(result, chosen) for result in run(find_host(), inputs)]
 
     def _run_on_objects(self, op: str, inputs: Sequence[Any], attrs: Any, run: Callable[..., Any]) -> Any:
         """Run an op where TensorFlow wants it, or on the host if it computes on a GPU; make up a dataset's elements."""
@@ -96,15 +96,15 @@ class EagerExecution:
                 raise
         given = dict(zip(attrs[::2], attrs[1::2], strict=True))
         if "output_types" not in given:
-            return run(host(), inputs)
+            return run(find_host(), inputs)
         self._calls.remark_made_up_elements()
-        return _element(op, given)
+        return _make_element(op, given)
 
     def _run_on_clones(self, inputs: Sequence[Any], run: Callable[..., Any]) -> Any:
         """Run an op that works on GPU variables on copies of them in host memory, then write the copies back."""
         home = next(tensor.device for tensor in inputs if is_gpu_variable(tensor))
         with lend_to_host(inputs) as lent:
-            results = run(host(), lent)
+            results = run(find_host(), lent)
         return [to_device(result, home) for result in results]
 
 
@@ -112,13 +112,13 @@ def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
     return kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
 
 
-def _element(op: str, attrs: dict[str, Any]) -> list[Any]:
+def _make_element(op: str, attrs: dict[str, Any]) -> list[Any]:
     types, shapes = map(dtypes.as_dtype, attrs["output_types"]), map(tensor_shape.TensorShape, attrs["output_shapes"])
     specs = [tensor_spec.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
     if op == "IteratorGetNextAsOptional":
-        return [full_optional(specs)]
-    return [made_up("", spec.dtype, spec.shape) for spec in specs]
+        return [make_full_optional(specs)]
+    return [make_placeholder("", spec.dtype, spec.shape) for spec in specs]
 
 
 def _through_host(tensor: Any) -> Any:
-    return to_device(tensor, host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
+    return to_device(tensor, find_host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor

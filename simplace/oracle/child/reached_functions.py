@@ -11,7 +11,7 @@ from weakref import WeakSet
 from tensorflow.python.eager.polymorphic_function import eager_function_run, polymorphic_function
 from tensorflow.python.util import tf_decorator
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.functions import shown_name
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -35,7 +35,7 @@ class ReachedFunctions:
     def watch(self) -> None:
         """Take all functions that are made from now on."""
         base = polymorphic_function.Function
-        create, call = theirs(base.__init__), theirs(base._call)
+        create, call = wrap_foreign(base.__init__), wrap_foreign(base._call)
 
         def create_noted(function: Any, python_function: Any, *args: Any, **kwargs: Any) -> None:
             create(function, python_function, *args, **kwargs)

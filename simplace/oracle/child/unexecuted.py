@@ -9,7 +9,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes, errors_impl
 
 from simplace.oracle.child import kernel_types
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _code, _Kind
+from simplace.oracle.child.function_calls import Call, FunctionCalls, _find_code, _Kind
 from simplace.oracle.child.functions import shown_name
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
@@ -32,7 +32,7 @@ class UnexecutedCalls(FunctionCalls):
             self._remark_compiled(name)
         else:
             attempt = self._attempt(kind, call, is_cancelled=True)
-            if attempt.error is not None and _code(attempt.error) != errors_impl.CANCELLED:
+            if attempt.error is not None and _find_code(attempt.error) != errors_impl.CANCELLED:
                 raise attempt.error
         return self._make_up(name, inputs, {})
 
@@ -54,7 +54,7 @@ def silence_debug_ops(nodes: Any) -> None:
 
 def _is_harmless(op: str) -> bool:
     """Return whether an op does nothing that could be felt outside the process, as far as its own kernel goes."""
-    definition = kernel_types.signature(op)
+    definition = kernel_types.find_op_def(op)
     if op in _HARMLESS or op in _CALLS:
         return True
     if definition is None or any(attr.type in ("func", "list(func)") for attr in definition.attr):

@@ -6,11 +6,11 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.explain.findings import find_in_placement, line_of
+from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -24,9 +24,9 @@ _SURPRISES = 6
 COPIES = 5
 
 
-def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
+def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
-    blocks = [_wrapped(_head(result), width)]
+    blocks = [_wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
@@ -35,35 +35,35 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
-        blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
-    blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
+        blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
+    blocks += [_wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of one program: devices, copies, surprises."""
-    parts = [title(placed), to_text(tables.device_table(placed), width)]
+    parts = [write_title(placed), to_text(tables.device_table(placed), width)]
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
     if placed.placement.refusal is not None:
-        parts.append(_refusal(placed.placement))
+        parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrapped(f"  ! {line_of(one)}", width) for one in found[:_SURPRISES]]
+        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
         parts.append("\n".join(["surprises", *lines]))
     return "\n\n".join(parts)
 
 
-def title(placed: Placed) -> str:
+def write_title(placed: Placed) -> str:
     """Name a program with what its placement depends on."""
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
     soft = "on" if placement.soft_placement else "off"
-    nodes = plural(len(placement.decisions), "node")
+    nodes = format_count(len(placement.decisions), "node")
     kind = {"function": "tf.function", "session": "session", "graph": "graph"}[program.kind]
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
@@ -78,7 +78,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     before, unreached = tell_ending(result), tell_unreached(result)
     refused = sum(1 for a in asked if a.refusals[1])
-    more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
+    more = f", and refuses {format_count(refused, 'program')} as predicted" if refused else ""
     if all(a.holds for a in asked):
         return visible(f"agrees with {whom}: {same}/{total} nodes{before}{more}{unreached}")
     return visible(
@@ -94,7 +94,7 @@ def copies_line(result: Result) -> str:
     count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
     if all(a.holds for a in asked):
         uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
-        rest = f"; it made none for {plural(uncut, 'program')}" if uncut else ""
+        rest = f"; it made none for {format_count(uncut, 'program')}" if uncut else ""
         return f"copies: {count} as in TensorFlow's partition graphs{rest}"
     return visible(f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}")
 
@@ -102,7 +102,7 @@ def copies_line(result: Result) -> str:
 def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
     """Say one differing copy in a line."""
     one = found.transfer
-    source, target = (tables.short(placed.placement, device) for device in (one.source, one.target))
+    source, target = (tables.shorten_device(placed.placement, device) for device in (one.source, one.target))
     return (
         f"{one.tensor} from {source} to {target}: simplace {found.ours or 'none'}, TensorFlow {found.theirs or 'none'}"
     )
@@ -118,7 +118,7 @@ def _first_copies(result: Result) -> str:
     return "; ".join(parts[:3])
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def _wrap_line(text: str, width: int | None) -> str:
     """Write one line, whatever names it holds, over as many as the width makes of it."""
     text = visible(text)
     if width is None:
@@ -134,23 +134,23 @@ def _first_difference(result: Result) -> str:
         if agreement is None or agreement.holds:
             continue
         if agreement.refusals[0] != agreement.refusals[1]:
-            parts.append(f"{placed.name}: {_refusals(agreement)}")
+            parts.append(f"{placed.name}: {_compare_refusals(agreement)}")
         for d in agreement.differences[:2]:
-            ours, theirs = (tables.short(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
+            ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     return "; ".join(parts[:3])
 
 
-def _refusals(agreement: Agreement) -> str:
+def _compare_refusals(agreement: Agreement) -> str:
     ours, theirs = agreement.refusals
-    return f"simplace {_outcome(ours)}, TensorFlow {_outcome(theirs)}"
+    return f"simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
 
 
-def _outcome(code: str) -> str:
+def _describe_outcome(code: str) -> str:
     return f"refuses it with {code}" if code else "places it"
 
 
-def _head(result: Result) -> str:
+def _describe_target(result: Result) -> str:
     note = f" ({result.devices_note})" if result.devices_note else ""
     return f"{result.target} on {result.devices}{note}"
 
@@ -158,19 +158,19 @@ def _head(result: Result) -> str:
 def _program_table(result: Result) -> Table:
     rows = []
     for placed in result.programs:
-        ops = Counter(tables.short(placed.placement, d.device) for d in placed.placement.decisions.values())
+        ops = Counter(tables.shorten_device(placed.placement, d.device) for d in placed.placement.decisions.values())
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
         rows.append((placed.name, placed.placement.program.kind, spread, agreement))
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
 
 
-def _refusal(placement: Placement) -> str:
-    from simplace.explain.sentences import tell_conflict
+def _describe_refusal(placement: Placement) -> str:
+    from simplace.explain.sentences import state_conflict
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
     lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
-    lines += [f"  {line}" for line in tell_conflict(placement)]
+    lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)
