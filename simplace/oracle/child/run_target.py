@@ -45,13 +45,13 @@ def run_request(request: Request) -> int:
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
     clusters = Clusters(request, recorder)
-    cuts = PartitionGraphs(recorder, log, request.options.partitions)
-    cuts.prepare()
+    partitionings = PartitionGraphs(recorder, log, request.options.partitions)
+    partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     reached = ReachedFunctions(recorder, lines)
-    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, reached, request)
+    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, reached, request)
     eager = EagerExecution(calls, emulate=bool(request.plugin))
-    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, reached, request)
+    sessions = SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, reached, request)
     for watcher in (clusters, functions, eager, sessions, reached):
         watcher.watch()
     lines.watch_autograph()
