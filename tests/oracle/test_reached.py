@@ -139,11 +139,11 @@ def test_what_ended_a_run_is_in_its_last_line(run: Run) -> None:
     lines = [agreement_line(replace(each, tensorflow="X")) for each in (late, raised, left)]
     rest = "test_step (model.py:5) was not reached"
     assert lines == [
-        f"agrees with TensorFlow X: 5/5 nodes that were placed before the time limit ended the run; {rest}",
-        f"agrees with TensorFlow X: 5/5 nodes that were placed before the program stopped with an exception; {rest}",
-        f"agrees with TensorFlow X: 5/5 nodes that were placed before the program exited with an error; {rest}",
+        f"agrees with TensorFlow X: 5/5 nodes, until the time limit ended the run; {rest}",
+        f"agrees with TensorFlow X: 5/5 nodes, until the program stopped with an exception; {rest}",
+        f"agrees with TensorFlow X: 5/5 nodes, until the program exited with an error; {rest}",
     ]
-    assert agreement_line(retraced).endswith(f" nodes that were placed before simplace stopped the program; {rest}")
+    assert agreement_line(retraced).endswith(f" nodes, until simplace stopped the program; {rest}")
 
 
 def test_one_function_alone_says_nothing_of_others(run: Run) -> None:

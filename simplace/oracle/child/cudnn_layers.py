@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, function_pb2
-from tensorflow.python.framework import op_def_registry
+
+from simplace.oracle.child.tf_private import function_pb2, op_def_registry
 
 LACK = "several layers, or two directions, of a cuDNN op"  # what `lacks_kernel` looks for
 _GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}
@@ -61,7 +61,7 @@ def _redirect(definition: Any, name: str, outputs: Sequence[str]) -> None:
 
 def _types(tensors: Sequence[Any]) -> Any:
     found = [tensor.dtype.as_datatype_enum for tensor in tensors]
-    return attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=found))
+    return tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(type=found))
 
 
 @functools.cache

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tensorflow.core.framework import function_pb2, node_def_pb2
+import tensorflow as tf
 
 from simplace.oracle.child.collectives import is_collective
+from simplace.oracle.child.tf_private import function_pb2
 
 Fetch = Callable[[str], function_pb2.FunctionDef]
 
@@ -79,7 +80,7 @@ class MergedCalls:
     def _merge_nodes(self, definition: function_pb2.FunctionDef, nodes: Sequence[Any]) -> None:
         """Put one call in the place of several."""
         first = nodes[0]
-        made = node_def_pb2.NodeDef()
+        made = tf.compat.v1.NodeDef()
         made.CopyFrom(first)
         made.name = f"{first.name}_merged"
         for key in _BODIES[first.op]:

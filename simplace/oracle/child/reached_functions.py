@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from tensorflow.python.eager.polymorphic_function import eager_function_run, polymorphic_function
-from tensorflow.python.util import tf_decorator
+import tensorflow as tf
 
-from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.functions import shown_name
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import polymorphic_function
 
 _Definition = tuple[str, str]  # the name, and the "file:line" of the definition
 
@@ -33,16 +33,22 @@ class ReachedFunctions:
         self._seen: set[str] = set()
 
     def watch(self) -> None:
-        """Take all functions that are made from now on."""
+        """Observe all functions that are made from now on."""
         base = polymorphic_function.Function
-        create, call = wrap_foreign(base.__init__), wrap_foreign(base._call)
+        base._simplace_definition = None
+        patch_method(base, "__init__", self._note_definition)
+        patch_method(base, "_call", self._note_call)
 
+    def _note_definition(self, create: Any) -> Any:
         def create_noted(function: Any, python_function: Any, *args: Any, **kwargs: Any) -> None:
             create(function, python_function, *args, **kwargs)
-            definition = function._simplace_definition = self._definition_of(python_function)
+            definition = function._simplace_definition = self._find_definition(python_function)
             if definition is not None:
                 self.define(definition).add(function)
 
+        return create_noted
+
+    def _note_call(self, call: Any) -> Any:
         def call_noted(function: Any, *args: Any, **kwargs: Any) -> Any:
             definition = function._simplace_definition
             if definition is None:
@@ -54,9 +60,7 @@ class ReachedFunctions:
                 self._tell(definition, "failed")
                 raise
 
-        base._simplace_definition = None
-        base.__init__ = create_noted
-        base._call = call_noted
+        return call_noted
 
     def define(self, definition: _Definition) -> WeakSet[Any]:
         """Note what a program defines; return the objects that are made of the definition."""
@@ -84,16 +88,16 @@ class ReachedFunctions:
 
     def report_eager(self) -> None:
         """Note at the end whether functions are run eagerly, op by op."""
-        if eager_function_run.functions_run_eagerly():
+        if tf.config.functions_run_eagerly():
             for definition in self._defined:
                 self._tell(definition, "eager")
 
-    def _definition_of(self, python_function: Any) -> _Definition | None:
+    def _find_definition(self, python_function: Any) -> _Definition | None:
         """Return the name and line of a function, None for what is not in the user's own files."""
-        inner = tf_decorator.unwrap(python_function)[1]
+        inner = inspect.unwrap(python_function)
         while isinstance(inner, partial):
-            inner = inner.func
-        code = getattr(inspect.unwrap(inner), "__code__", None)
+            inner = inspect.unwrap(inner.func)
+        code = getattr(inner, "__code__", None)
         at = self._lines.of_code(code) if code is not None else ""
         return (code.co_name, at) if code is not None and at else None
 

@@ -26,7 +26,7 @@ _REASONS: dict[WhyUnreached, tuple[str, str]] = {
 
 def tell_ending(result: Result) -> str:
     """Return what the counted nodes are limited to, "" for a program that ran to its own end."""
-    return f" that were placed before {_ENDINGS[result.ending]}" if result.ending else ""
+    return f", until {_ENDINGS[result.ending]}" if result.ending else ""
 
 
 def tell_unreached(result: Result) -> str:
