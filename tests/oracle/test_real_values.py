@@ -139,6 +139,21 @@ RECURRENT = """\
             assert "CudnnRNNV3" in {op.type for op in graph.get_operations()}
 """
 
+# What ReduceDataset calls is placed on a GPU, in a function and outside.
+REDUCED = """\
+    import tensorflow as tf
+    ones = tf.data.Dataset.from_tensors(tf.ones([2, 2])).repeat(3)
+    assert int(tf.data.Dataset.range(5).reduce(0, lambda total, each: total + tf.cast(each, tf.int32))) == 10
+    assert float(ones.reduce(0.0, lambda total, each: total + tf.reduce_sum(each))) == 12.0
+    @tf.function
+    def add_up():
+        total = 0.0
+        for each in ones:
+            total += tf.reduce_sum(each)
+        return total
+    assert float(add_up()) == 12.0
+"""
+
 ITERATOR_IN_LOOP = """\
     import tensorflow as tf
     strategy = tf.distribute.MirroredStrategy()
@@ -188,8 +203,17 @@ def run(folder: Path, text: str, gpus: int) -> Result:
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("text", "gpus"),
-    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (GATHERED, 2), (RECURRENT, 1), (ITERATOR_IN_LOOP, 1), (SESSION, 1)],
-    ids=["loops", "kinds", "replicas", "gathered", "recurrent", "iterator in loop", "session"],
+    [
+        (LOOPS, 1),
+        (KINDS, 1),
+        (REPLICAS, 2),
+        (GATHERED, 2),
+        (RECURRENT, 1),
+        (REDUCED, 1),
+        (ITERATOR_IN_LOOP, 1),
+        (SESSION, 1),
+    ],
+    ids=["loops", "kinds", "replicas", "gathered", "recurrent", "reduced", "iterator in loop", "session"],
 )
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
     found = run(tmp_path, text, gpus)

@@ -3,12 +3,15 @@
 Emulated GPUs compute nothing, so what a function returns is computed by a copy of it and of all that it calls, in which
 no node requests a device, nothing is colocated and nothing is compiled by XLA. Replicas that would exchange values
 (CollectiveReduceV2, NcclAllReduce) do so inside of the copy, which contains all of them.
+
+What a dataset calls is placed anew by its kernel, which prefers GPUs in some (ReduceDataset): there each node requests
+the CPU, but for those that take a resource, which may be on a GPU.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,12 +21,23 @@ from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
-from simplace.oracle.child.merged_calls import MergedCalls
+from simplace.oracle.child.merged_calls import MergedCalls, is_call
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tensors import find_host, to_device
-from simplace.oracle.child.tf_private import cancellation, context, core, function_pb2, pywrap_tfe, record
+from simplace.oracle.child.tf_private import (
+    cancellation,
+    context,
+    core,
+    function_pb2,
+    op_def_registry,
+    pywrap_tfe,
+    record,
+)
 
 _PREFIX = "simplace_cpu_"
+_OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
+_RESOURCE = tf.resource.as_datatype_enum
+_HOST = "/device:CPU:0"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
 _LACKS = (
@@ -45,7 +59,7 @@ class CpuFunctions:
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function; raise what TensorFlow raises, also at the end of an iterator."""
-        self._add_copy(name)
+        self._add_copy(name, _PREFIX)
         results = len(self._functions.definition(name).signature.output_arg)
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(inputs) as lent, record.stop_recording():
@@ -59,19 +73,33 @@ class CpuFunctions:
                 error._message = error._message.replace(_PREFIX, "")
                 raise
 
-    def _add_copy(self, name: str) -> None:
-        """Give TensorFlow the copy of a function, after those that it calls."""
-        if name in self._known:
-            return
-        self._known.add(name)
+    def copy_for_datasets(self, name: str) -> str:
+        """Return the name of a copy of a function that a dataset may call."""
+        return self._add_copy(name, _OF_DATASETS)
+
+    def _add_copy(self, name: str, prefix: str) -> str:
+        """Give TensorFlow the copy of a function, after those that it calls; return its name."""
+        if prefix + name in self._known:
+            return prefix + name
+        self._known.add(prefix + name)
         made = function_pb2.FunctionDef()
         made.CopyFrom(self._merged.definition(name))
         self._merged.merge(made)
-        for called in dict.fromkeys(list_called(made.node_def, self._exists)):
-            self._add_copy(called)
-        _strip_devices(made, self._exists)
+        replace_collectives(made)
+        made.signature.name = prefix + name
+        _drop_attributes(made.attr)
+        for node in made.node_def:
+            is_called = self._exists(node.op)
+            inner = prefix if is_called or is_call(node.op) else _OF_DATASETS
+            copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
+            node.op = copies.get(node.op, node.op)
+            node.device = _HOST if prefix == _OF_DATASETS and not is_called and not _takes_resource(node.op) else ""
+            _drop_attributes(node.attr)
+            for value in node.attr.values():
+                _rename_functions(value, copies)
         replace_cudnn_layers(made)
         context.context().add_function_def(made)
+        return prefix + name
 
     def _exists(self, name: str) -> bool:
         return self._merged.exists(name) or self._functions.exists(name)
@@ -102,26 +130,20 @@ def explain_lack(error: Any) -> str:
     return said.partition("\n")[0].partition(" [[")[0].rstrip(". ") + "."
 
 
-def _strip_devices(made: function_pb2.FunctionDef, exists: Callable[[str], bool]) -> None:
-    """Take from a function what binds it to devices, and rename what it calls to their copies."""
-    made.signature.name = _PREFIX + made.signature.name
+def _drop_attributes(attrs: Any) -> None:
     for key in _DROPPED:
-        made.attr.pop(key, None)
-    replace_collectives(made)
-    for node in made.node_def:
-        node.device = ""
-        if exists(node.op):
-            node.op = _PREFIX + node.op
-        for key in _DROPPED:
-            node.attr.pop(key, None)
-        for value in node.attr.values():
-            _rename_functions(value, exists)
+        attrs.pop(key, None)
 
 
-def _rename_functions(value: Any, exists: Callable[[str], bool]) -> None:
+def _takes_resource(op: str) -> bool:
+    """Return whether an op takes a resource, which is where it has to run."""
+    definition = op_def_registry.get(op)
+    return definition is not None and any(arg.type == _RESOURCE for arg in definition.input_arg)
+
+
+def _rename_functions(value: Any, copies: Mapping[str, str]) -> None:
     """Rename the functions that an attribute refers to."""
     kind = value.WhichOneof("value")
     called: Iterable[Any] = (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
     for func in called:
-        if exists(func.name):
-            func.name = _PREFIX + func.name
+        func.name = copies.get(func.name, func.name)

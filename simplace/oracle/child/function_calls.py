@@ -183,6 +183,12 @@ class FunctionCalls:
             return None
         return tuple(tensor._id for tensor in inputs if is_object(tensor))
 
+    def copy_for_datasets(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return an op's attributes with copies of functions in the place of those that would run on a GPU."""
+        names = {i: _name_of(value) for i, value in enumerate(attrs) if i % 2}
+        found = {i: name for i, name in names.items() if name and self._functions.exists(name)}
+        return tuple(self._cpu.copy_for_datasets(found[i]) if i in found else each for i, each in enumerate(attrs))
+
     def remark_made_up_elements(self) -> None:
         """Write a remark that a dataset yielded zeros."""
         self._recorder.remark(
@@ -318,6 +324,12 @@ class FunctionCalls:
         if output.optional is not None:
             return make_full_optional(output.optional)
         return make_placeholder(device, output.dtype, output.shape)
+
+
+def _name_of(value: Any) -> str:
+    """Return the name of a function that is an attribute, "" for any other attribute."""
+    name = getattr(value, "name", b"")
+    return name.decode() if isinstance(name, bytes) else ""
 
 
 def _type_of(tensor: Any) -> Any:

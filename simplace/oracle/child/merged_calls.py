@@ -31,6 +31,11 @@ _LISTS = ("Tin", "Tout", "T", "output_shapes")  # attributes with an entry for e
 _DROPPED = ("_read_only_resource_inputs", "_num_original_outputs")  # attributes that number the inputs or outputs
 
 
+def is_call(op: str) -> bool:
+    """Return whether an op calls functions whose nodes are placed with those around it."""
+    return op in _BODIES
+
+
 class MergedCalls:
     """Merge the calls of functions, and keep the functions that this makes."""
 
