@@ -194,6 +194,18 @@ SESSION = """\
 """
 
 
+PROGRAMS = {
+    "loops": (LOOPS, 1),
+    "kinds": (KINDS, 1),
+    "replicas": (REPLICAS, 2),
+    "gathered": (GATHERED, 2),
+    "recurrent": (RECURRENT, 1),
+    "reduced": (REDUCED, 1),
+    "iterator in loop": (ITERATOR_IN_LOOP, 1),
+    "session": (SESSION, 1),
+}
+
+
 def run(folder: Path, text: str, gpus: int) -> Result:
     path = folder / "model.py"
     path.write_text(dedent(text))
@@ -201,20 +213,7 @@ def run(folder: Path, text: str, gpus: int) -> Result:
 
 
 @pytest.mark.usefixtures("forked")
-@pytest.mark.parametrize(
-    ("text", "gpus"),
-    [
-        (LOOPS, 1),
-        (KINDS, 1),
-        (REPLICAS, 2),
-        (GATHERED, 2),
-        (RECURRENT, 1),
-        (REDUCED, 1),
-        (ITERATOR_IN_LOOP, 1),
-        (SESSION, 1),
-    ],
-    ids=["loops", "kinds", "replicas", "gathered", "recurrent", "reduced", "iterator in loop", "session"],
-)
+@pytest.mark.parametrize(("text", "gpus"), PROGRAMS.values(), ids=PROGRAMS)
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
     found = run(tmp_path, text, gpus)
     assert found.failure is None

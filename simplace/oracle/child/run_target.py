@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle import protocol
-from simplace.oracle.child import capture, devices, files, script, tf_names, tf_private, uncalled_functions
+from simplace.oracle.child import capture, devices, files, patches, script, tf_names, tf_private, uncalled_functions
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
@@ -43,6 +43,8 @@ def run_request(request: Request) -> int:
     _write_registry(request.registry)
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
+    if request.mode == "script":
+        patches.report_own_errors(lambda error: script.report_own_error(error, recorder))
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
