@@ -84,7 +84,7 @@ def _folder(name: str, kept: Path | None) -> Iterator[Path]:
 def _write_script(folder: Path, name: str, text: str) -> Path:
     folder.mkdir()
     shutil.copy(_PRELUDE, folder)
-    script = folder / f"{name}.py"
+    script = folder / f"{name}_guide.py"  # a notebook may have the name of a package
     script.write_text(text, encoding="utf-8")
     return script
 

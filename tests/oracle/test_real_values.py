@@ -194,7 +194,46 @@ SESSION = """\
 """
 
 
+AROUND_CALLS = """\
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    v1 = tf.compat.v1
+    queue = tf.queue.FIFOQueue(10, [tf.float32], shapes=[[2]])
+    @tf.function
+    def put(x):
+        queue.enqueue(x * 2.0)
+    put(tf.ones([2]))
+    assert queue.dequeue().numpy().tolist() == [2.0, 2.0]
+    @tf.function
+    def double(x):
+        return x * 2.0
+    traced = double.get_concrete_function(tf.TensorSpec([2], tf.float32))
+    try:
+        traced(tf.constant([1, 2]))
+        raise SystemExit("an int32 was taken for a float")
+    except tf.errors.InvalidArgumentError:
+        pass
+    add_up = tf.function(tf.reduce_sum)
+    with tf.GradientTape() as tape:
+        x = tf.ones([3])
+        tape.watch(x)
+        y = add_up(x) * 2.0
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 2.0, 2.0]
+    with tf.Graph().as_default(), v1.Session() as session:
+        rows = v1.placeholder(tf.float32, [None, 2])
+        assert session.run(rows * 2.0, {rows: [[1.0, 2.0]] * 5}).shape == (5, 2)
+        assert session.run(tf.unique(tf.constant([1, 2, 2, 3])).y).tolist() == [1, 2, 3]
+        v1.summary.scalar("one", tf.constant(1.0))
+        assert type(session.run(v1.summary.merge_all())) is bytes
+    context._reset_context()
+    @tf.function
+    def triple(x):
+        return x * 3.0
+    assert triple(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
+"""
+
 PROGRAMS = {
+    "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),
     "kinds": (KINDS, 1),
     "replicas": (REPLICAS, 2),
