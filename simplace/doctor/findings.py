@@ -17,6 +17,7 @@ from simplace.explain.findings import (
     Level,
     NoKernel,
     NoSuchDevice,
+    NotCompilable,
     RequestOverruled,
 )
 
@@ -96,6 +97,6 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation,
-    LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
+    ProgramRefused, NotCompilable, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
+    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
 )  # fmt: skip

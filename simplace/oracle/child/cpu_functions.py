@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
@@ -39,7 +40,7 @@ _OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
 _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
+_DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
     "only supports NHWC",

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
@@ -30,9 +31,10 @@ _NO_PEERS = tf.version.VERSION.startswith("2.17.")
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
 
-    def __init__(self, calls: FunctionCalls, emulate: bool) -> None:
+    def __init__(self, calls: FunctionCalls, datasets: DatasetFunctions, emulate: bool) -> None:
         self.ops = 0
         self._calls = calls
+        self._datasets = datasets
         self._emulate = emulate
         self._fast = find_original(pywrap_tfe, "TFE_Py_FastPathExecute")
         self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
@@ -45,7 +47,9 @@ class EagerExecution:
         patch_method(pywrap_tfe, "TFE_Py_ExecuteCancelable", lambda _: self._run_cancelable)
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        if self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS):
+        if kernel_types.has_dataset_functions(op) or (
+            self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)
+        ):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -73,6 +77,8 @@ class EagerExecution:
         if op.startswith("__") or kernel_types.find_op_def(op) is None:
             return self._calls.run(op, inputs, device or "", run)
         self.ops += 1
+        if kernel_types.has_dataset_functions(op):
+            self._datasets.record(op, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)), device or "")
         if self._emulate and kernel_types.is_harmless(op) and _NO_PEERS:
             return run(device, [_through_host(tensor) for tensor in inputs])
         if not self._emulate or kernel_types.is_harmless(op):

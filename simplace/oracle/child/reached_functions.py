@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
-from simplace.oracle.child.functions import shown_name
+from simplace.graph.function_names import shown_name
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -86,10 +86,12 @@ class ReachedFunctions:
             if not traced.isdisjoint(new) or not differentiated.isdisjoint(map(shown_name, traced)):
                 self.reach(definition)
 
-    def report_eager(self) -> None:
-        """Note at the end whether functions are run eagerly, op by op."""
-        if tf.config.functions_run_eagerly():
-            for definition in self._defined:
+    def report_end(self) -> None:
+        """Note at the end what was traced, whether or not a call was placed, and whether functions run eagerly."""
+        for definition, functions in self._defined.items():
+            if any(function._function_cache.values() for function in list(functions)):
+                self._tell(definition, "traced")
+            if tf.config.functions_run_eagerly():
                 self._tell(definition, "eager")
 
     def _find_definition(self, python_function: Any) -> _Definition | None:

@@ -13,6 +13,7 @@ _ENDINGS: dict[Ending, str] = {
     "exited": "the program exited with an error",
     "crashed": "the program's process crashed",
     "timed out": "the time limit ended the run",
+    "refused": "TensorFlow refused the file",
     "internal": "simplace itself failed",
     "stopped": "simplace stopped the program",
 }
