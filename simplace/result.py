@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyAgreement
     from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
-    from simplace.program.observation import PythonFact
+    from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
 _INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
@@ -80,7 +80,8 @@ class Result:
     about the run, `target` is what the user named. `failure` is how the program terminated early, if it did:
     the programs are then those seen until there. `unchecked` is why TensorFlow was not asked, "" where it was.
     `python` holds what only the running program showed. `coverage` counts what TensorFlow logged by whether it belongs
-    to a program here, None where nothing was logged or the run was narrowed to one function.
+    to a program here, None where nothing was logged or the run was narrowed to one function. `unreached` are the
+    functions of the program that no call reached, `ending` is how it ended early, "" where it ran to its own end.
     """
 
     target: str
@@ -94,6 +95,8 @@ class Result:
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
     coverage: Coverage | None = None
+    unreached: tuple[Unreached, ...] = ()
+    ending: Ending = ""
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -121,7 +124,7 @@ class Result:
 
     def only(self, name: str) -> Self:
         """Return the same result with the program called `name` alone."""
-        return replace(self, programs=(self.program(name),))
+        return replace(self, programs=(self.program(name),), unreached=())
 
     def program(self, name: str) -> Placed:
         """Return the first program called `name`; raise `NodeNotFoundError` listing the names otherwise."""

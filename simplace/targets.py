@@ -185,6 +185,8 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        unreached=observed.unreached,
+        ending=observed.ending,
         coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
     )
 

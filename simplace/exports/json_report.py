@@ -38,6 +38,8 @@ def report_result(result: Result) -> dict[str, Any]:
         "devices": [device.name for device in result.devices],
         "programs": [_report_program(placed) for placed in result.programs],
         "remarks": list(result.remarks),
+        "ending": result.ending or None,
+        "unreached": [{"name": each.name, "source": each.source, "why": each.why} for each in result.unreached],
         "coverage": None if result.coverage is None else _coverage(result.coverage),
     }
 

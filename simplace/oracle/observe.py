@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,9 @@ from simplace.program.observation import (
     ObservedRefusal,
     Partitioning,
     PythonFact,
+    Unreached,
     WholeLog,
+    WhyUnreached,
 )
 from simplace.program.program import Caller, NodeNotes, Program, SessionRun
 
@@ -211,7 +213,27 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         logged=_read_whole_log(Path(request.directory, protocol.LOG)),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
+        unreached=tuple(_unreached(of_kind.get("definition", ()), request.options.function)),
+        is_stopped=bool(ends and ends[0]["is_stopped"]),
     )
+
+
+def _unreached(events: Iterable[Mapping[str, Any]], narrow: str) -> Iterator[Unreached]:
+    """List what was defined and not reached; `narrow` is the only function that is asked for, "" for all."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for event in events:
+        seen.setdefault((event["name"], event["at"]), set()).add(event["what"])
+    for (name, at), what in seen.items():
+        if "reached" not in what and narrow in ("", name):
+            yield Unreached(name, at, _why_unreached(what))
+
+
+def _why_unreached(what: Container[str]) -> WhyUnreached:
+    if "failed" in what:
+        return "call failed"
+    if "called" in what or "traced" in what:
+        return "only traced"
+    return "eager" if "eager" in what else "not called"
 
 
 def _read_whole_log(path: Path) -> WholeLog:

@@ -9,6 +9,9 @@ from typing import Literal
 from simplace.graph.node_def import GraphDef
 from simplace.program.program import Program, SessionRun
 
+Ending = Literal["", "raised", "exited", "crashed", "timed out", "refused", "internal", "stopped"]
+WhyUnreached = Literal["not called", "call failed", "only traced", "eager"]
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedNode:
@@ -100,6 +103,19 @@ class PythonFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreached:
+    """Record of a function or session of the program's own files that TensorFlow was not seen to place.
+
+    `source` is the "file:line" of its definition. It was not called; or its call failed first; or it was traced, for
+    a dataset or a file for example; or it was to run eagerly, op by op.
+    """
+
+    name: str
+    source: str
+    why: WhyUnreached
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Record of how a program terminated early; `text` is for its author, a traceback of their own lines at best.
 
@@ -120,6 +136,7 @@ class Observation:
     called, what was stopped, what ran with placeholder values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
     counts the ops that ran outside of functions. `python` is in the order of its events. `logged` is the whole log.
+    `unreached` is in the order of the definitions, `is_stopped` tells that simplace stopped the program.
     """
 
     tensorflow: str
@@ -131,3 +148,10 @@ class Observation:
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
     logged: WholeLog = field(default_factory=WholeLog)
+    unreached: tuple[Unreached, ...] = ()
+    is_stopped: bool = False
+
+    @property
+    def ending(self) -> Ending:
+        """Return how the program ended before its end, "" where it did not."""
+        return self.failure.how if self.failure is not None else "stopped" if self.is_stopped else ""

@@ -55,7 +55,7 @@ class EagerExecution:
         return self._fast(ctx, op, name, *args)
 
     def _run(self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None, attrs: Any = attrs) -> Any:
             if cancellation is not None:
                 return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
             return self._execute(handle, device, op, inputs, attrs, outputs)
@@ -65,7 +65,9 @@ class EagerExecution:
     def _run_cancelable(
         self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
     ) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation) -> Any:
+        def run(
+            device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation, attrs: Any = attrs
+        ) -> Any:
             return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)
@@ -101,6 +103,8 @@ class EagerExecution:
             if not computes_nothing(error):
                 raise
         given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+        if op in kernel_types.PREFERRING_GPUS:
+            return run(find_host(), inputs, attrs=self._calls.copy_for_datasets(attrs))
         if "output_types" not in given:
             return run(find_host(), inputs)
         self._calls.remark_made_up_elements()

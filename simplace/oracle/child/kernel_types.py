@@ -16,6 +16,7 @@ _HARMLESS = frozenset({
     "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
     "_Retval",
 })  # fmt: skip
+PREFERRING_GPUS = frozenset({"ReduceDataset"})  # what it calls is placed on a GPU (kernels/data/reduce_dataset_op.cc)
 _HOST_TYPES = {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 

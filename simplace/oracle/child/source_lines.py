@@ -69,6 +69,13 @@ class SourceLines:
         """Return the user's line that made `op`, "" if there is none."""
         return self._innermost(op.traceback)
 
+    def of_code(self, code: Any) -> str:
+        """Return where a function of the user's is defined, "" for one of a library."""
+        at = (code.co_filename, code.co_firstlineno)
+        filename, line = self._generated.get(at, at)
+        shown = self._shown(filename)
+        return f"{shown}:{line}" if shown else ""
+
     def of_device(self, op: Any) -> str:
         """Return the line of the innermost `tf.device` around `op` that requests something."""
         for scope in getattr(op, "_device_code_locations", None) or ():

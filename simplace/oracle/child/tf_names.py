@@ -73,6 +73,9 @@ CLUSTERS = Use("the emulation of clusters", _list_names("""
 SUBGRAPHS = Use("the comparison of partitions", _list_names("""
     python.eager.context          Context.set_optimizer_experimental_options
 """))  # fmt: skip
+DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
+    python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
+"""))  # fmt: skip
 LINES = Use("source lines of device scopes and of functions converted by AutoGraph", _list_names("""
     python.autograph.pyct.loader  tempfile
     python.autograph.pyct.origin_info  create_source_map
@@ -94,7 +97,7 @@ STEPS = Use("measurements", _list_names("""
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
-OPTIONAL = (SESSIONS, CLUSTERS, SUBGRAPHS, LINES, FACTS)  # a run goes on without them
+OPTIONAL = (SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
 
 
 def find_missing(use: Use, package: str = "tensorflow") -> list[str]:

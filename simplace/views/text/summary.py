@@ -11,6 +11,7 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.quantities import format_count
+from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -93,6 +94,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
+    before, unreached = tell_ending(result), tell_unreached(result)
     refused = sum(1 for a in asked if a.refusals[1])
     counts = [f"{same}/{total} nodes"] if total or not refused else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
@@ -100,8 +102,9 @@ def agreement_line(result: Result, whom: str = "") -> str:
     count = format_count(uncalled, "function")
     rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
     if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}{rest}")
+        return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
+    same_nodes = f"{same}/{total} nodes the same"
+    return visible(f"DISAGREES with {whom}: {same_nodes}{before}; {_first_difference(result)}{unreached}{rest}")
 
 
 def coverage_line(result: Result) -> str:
