@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,14 @@ from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
+from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
     Cut,
     Failure,
     LoggedNode,
     Observation,
     ObservedDevice,
+    ObservedEagerOp,
     ObservedProgram,
     ObservedRefusal,
     PythonFact,
@@ -44,6 +46,14 @@ _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = Failure("exited", "the program's process ended with exit status 0 before the program did, as by os._exit(0)")
 _NO_START = "the process that runs the program under TensorFlow did not start"
+# Attributes of eager ops by kind: what comes back of what JSON makes of them. Others are as they are.
+_ATTRS: Mapping[str, Callable[[Any], Any]] = {
+    "type": graph_def.data_type,
+    "list(type)": lambda numbers: tuple(map(graph_def.data_type, numbers)),
+    "string": str.encode,
+    "int": int,
+    "bool": bool,
+}
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
@@ -201,6 +211,7 @@ def _read(request: Request, ended: Failure | None) -> Observation:
         registry=request.registry if Path(request.registry).exists() else "",
         failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
         eager_ops=ends[0]["eager_ops"] if ends else 0,
+        eager=_eager_ops(of_kind),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )
 
@@ -244,6 +255,23 @@ def _program(
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_device(each) for each in event.get("devices", ()))
     return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+
+
+def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[ObservedEagerOp, ...]:
+    """Join the kinds of eager ops with their counts, which a program that was cut off does not tell."""
+    found = of_kind.get("eager", ())
+    counted = of_kind.get("eager counts", ())
+    counts = counted[0]["counts"] if counted else [[1, [0] * len(event["inputs"])] for event in found]
+    return tuple(_eager_op(event, *count) for event, count in zip(found, counts, strict=True))
+
+
+def _eager_op(event: Mapping[str, Any], times: int, sizes: Sequence[int]) -> ObservedEagerOp:
+    inputs = tuple(EagerInput(graph_def.data_type(dtype), where, small) for dtype, where, small in event["inputs"])
+    attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
+    op = EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs)
+    log = tuple(LoggedNode(*line) for line in event["log"])
+    refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
+    return ObservedEagerOp(op, log, event["device"], refused, times, tuple(sizes))
 
 
 def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simplace.graph.node_def import GraphDef
+from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program, SessionRun
 
 
@@ -64,6 +65,22 @@ class ObservedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedEagerOp:
+    """Pair an eager op with what TensorFlow did when it first ran, and with how often it ran.
+
+    `log` holds TensorFlow's lines about the graph of this one op, () where it knew the kernel already; `device` is
+    where it ran, "" where it was refused. `sizes` holds the bytes of each input, over all times.
+    """
+
+    op: EagerOp
+    log: tuple[LoggedNode, ...] = ()
+    device: str = ""
+    refused: ObservedRefusal | None = None
+    times: int = 1
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PythonFact:
     """Hold what only the running Python program shows; `at` is the user's line, `values` say what by name.
 
@@ -96,7 +113,8 @@ class Observation:
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
     called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions. `python` is in the order of its events.
+    counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
+    ran. `python` is in the order of its events.
     """
 
     tensorflow: str
@@ -107,3 +125,4 @@ class Observation:
     failure: Failure | None = None
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
+    eager: tuple[ObservedEagerOp, ...] = ()

@@ -3,49 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import core
-from tensorflow.python.framework import dtypes, tensor_shape, tensor_spec, versions
+from tensorflow.python.eager import context, core
+from tensorflow.python.framework import constant_op, dtypes, ops, tensor_shape, tensor_spec, versions
 
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs, theirs
 from simplace.oracle.child.devices import computes_nothing
-from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
+from simplace.oracle.child.eager_log import EagerKind, EagerLog
+from simplace.oracle.child.function_calls import FAILURES, FunctionCalls, is_rejection
 from simplace.oracle.child.host_variables import lend_to_host
-from simplace.oracle.child.tensors import (
-    full_optional,
-    host,
-    is_gpu_variable,
-    is_variable,
-    made_up,
-    to_device,
-)
+from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
+from simplace.oracle.child.tensors import full_optional, host, is_gpu_variable, made_up, to_device
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
 _NO_PEERS = versions.VERSION.startswith("2.17.")
+_CONSTANT = "_EagerConst"
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Record of an op that is to run: `run` takes another device and other inputs."""
+
+    op: str
+    scope: str
+    inputs: Sequence[Any]
+    attrs: Sequence[Any]
+    run: Call
 
 
 class EagerExecution:
     """Stand between Python and TensorFlow's eager runtime."""
 
-    def __init__(self, calls: FunctionCalls, emulate: bool) -> None:
+    def __init__(self, calls: FunctionCalls, eager: EagerLog | None, emulate: bool) -> None:
         self.ops = 0
         self._calls = calls
+        self._eager = eager
         self._emulate = emulate
         self._fast = theirs(pywrap_tfe.TFE_Py_FastPathExecute)
         self._execute = theirs(pywrap_tfe.TFE_Py_Execute)
         self._execute_cancelable = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
+        self._make_constant = theirs(constant_op.convert_to_eager_tensor)
 
     def watch(self) -> None:
         """Take all eager ops and calls from now on."""
         pywrap_tfe.TFE_Py_FastPathExecute = self._run_fast
         pywrap_tfe.TFE_Py_Execute = self._run
         pywrap_tfe.TFE_Py_ExecuteCancelable = self._run_cancelable
+        if self._eager is not None:
+            constant_op.convert_to_eager_tensor = self._convert
+            watch_py_functions()
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        if self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS):
+        is_watched = self._eager is not None and not is_inside()
+        if is_watched or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -66,46 +81,90 @@ class EagerExecution:
 
         return self._dispatch(device, op, inputs, attrs, run)
 
-    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
+    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Call) -> Any:
         op = op.decode() if isinstance(op, bytes) else op
-        if op.startswith("__") or kernel_types.signature(op) is None:
-            return self._calls.run(op, inputs, device or "", run)
-        self.ops += 1
-        if self._emulate and kernel_types.is_harmless(op) and _NO_PEERS:
-            return run(device, [_through_host(tensor) for tensor in inputs])
-        if not self._emulate or kernel_types.is_harmless(op):
-            return run()
-        if kernel_types.handles_objects(op):
-            return self._run_on_objects(op, inputs, attrs, run)
-        handles = [tensor for tensor in inputs if getattr(tensor, "dtype", None) == dtypes.resource]
+        watched = self._eager if not is_inside() else None
+        with INSIDE:
+            if op.startswith("__") or kernel_types.signature(op) is None:
+                return self._calls.run(op, inputs, device or "", run)
+            self.ops += 1
+            given = _Given(op, device or "", inputs, attrs or (), run)
+            if watched is None:
+                return self._compute(given)
+            kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
+            is_new = kind.is_new
+            kind.count(inputs)
+            if is_new:
+                return self._run_first(watched, kind, given)
+            return self._compute_on_host(given, kind.home) if kind.home else self._compute(given)
+
+    def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
+        """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
+        start = watched.position()
+        result, error = _result(self._bare(given))
+        attempt = watched.attempt(given.op, start)
+        is_refused = error is not None and not attempt.device and not is_rejection(error)
+        watched.tell(kind, attempt, error if is_refused else None)
+        if error is None:
+            return result
+        if not computes_nothing(error):
+            raise error
+        kind.home = attempt.device
+        return self._compute_on_host(given, kind.home)
+
+    def _compute(self, given: _Given) -> Any:
+        """Run an op where TensorFlow wants it, or on the host if that is a GPU which would have to compute."""
+        result, error = _result(self._bare(given))
+        if error is None:
+            return result
+        if not computes_nothing(error):
+            raise error
+        return self._compute_on_host(given, eager_device.choose(_kernel_types(given.op, given.attrs), given.scope))
+
+    def _compute_on_host(self, given: _Given, home: str) -> Any:
+        """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
+        handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == dtypes.resource]
         if any(is_gpu_variable(tensor) for tensor in handles):
-            return self._run_on_clones(inputs, run)
-        if any(not is_variable(tensor) for tensor in handles):
-            return self._run_on_objects(op, inputs, attrs, run)
-        chosen = host() if handles else eager_device.choose(_kernel_types(op, attrs or ()), device or "")
-        if "/device:GPU:" not in chosen:
-            return run()
-        return [to_device(result, chosen) for result in run(host(), inputs)]
+            with lend_to_host(given.inputs) as lent:
+                results = given.run(host(), lent)
+            return [self._put(given.op, result, home) for result in results]
+        if kernel_types.handles_objects(given.op) or handles:
+            attrs = dict(zip(given.attrs[::2], given.attrs[1::2], strict=True))
+            if "output_types" in attrs:
+                self._calls.remark_made_up_elements()
+                return _element(given.op, attrs)
+            return given.run(host(), given.inputs)
+        return [self._put(given.op, result, home) for result in given.run(host(), given.inputs)]
 
-    def _run_on_objects(self, op: str, inputs: Sequence[Any], attrs: Any, run: Callable[..., Any]) -> Any:
-        """Run an op where TensorFlow wants it, or on the host if it computes on a GPU; make up a dataset's elements."""
-        try:
-            return run()
-        except FAILURES as error:
-            if not computes_nothing(error):
-                raise
-        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
-        if "output_types" not in given:
-            return run(host(), inputs)
-        self._calls.remark_made_up_elements()
-        return _element(op, given)
+    def _put(self, op: str, result: Any, home: str) -> Any:
+        """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
+        if result.dtype != dtypes.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
+            return to_device(result, home)
+        attrs = ("T", result.dtype.as_datatype_enum)
+        return self._execute(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
 
-    def _run_on_clones(self, inputs: Sequence[Any], run: Callable[..., Any]) -> Any:
-        """Run an op that works on GPU variables on copies of them in host memory, then write the copies back."""
-        home = next(tensor.device for tensor in inputs if is_gpu_variable(tensor))
-        with lend_to_host(inputs) as lent:
-            results = run(host(), lent)
-        return [to_device(result, home) for result in results]
+    def _bare(self, given: _Given) -> Call:
+        if self._emulate and kernel_types.is_harmless(given.op) and _NO_PEERS:
+            return lambda: given.run(given.scope or None, [_through_host(tensor) for tensor in given.inputs])
+        return given.run
+
+    def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
+        """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
+        watched = self._eager
+        if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
+            return self._make_constant(value, ctx, dtype)
+        start = watched.position()
+        tensor = self._make_constant(value, ctx, dtype)
+        if watched.position() == start:  # a number that TensorFlow had made before, or one for the CPU
+            return tensor
+        described = watched.describe_constant(tensor)
+        kind = watched.kind_of(_CONSTANT, ctx.device_name or "", described, ("T", described[0][0]))
+        attempt = watched.attempt(_CONSTANT, start)
+        if attempt.device:
+            if kind.is_new:
+                watched.tell(kind, attempt)
+            kind.count([tensor])
+        return tensor
 
 
 def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
@@ -122,3 +181,10 @@ def _element(op: str, attrs: dict[str, Any]) -> list[Any]:
 
 def _through_host(tensor: Any) -> Any:
     return to_device(tensor, host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
+
+
+def _result(call: Call) -> tuple[Any, Any]:
+    try:
+        return call(), None
+    except FAILURES as error:
+        return None, error

@@ -80,9 +80,9 @@ class _Attempt:
 
         A coordinator cancels what waits behind a call that failed, and an argument may be rejected: neither is that.
         """
-        if self.error is None or self.has_begun or _code(self.error) == errors_impl.CANCELLED:
+        if self.error is None or self.has_begun or code_of(self.error) == errors_impl.CANCELLED:
             return False
-        return not _REJECTION.match(str(self.error.message))
+        return not is_rejection(self.error)
 
 
 class FunctionClusters(Protocol):
@@ -260,7 +260,7 @@ class FunctionCalls:
             soft_placement=kind.soft_placement,
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else self._recorder.refusal(code_name(_code(error)), error.message),
+            refused=None if error is None else self._recorder.refusal(code_name(code_of(error)), error.message),
             devices=remote(self._clusters.seen_from(kind.scope or host()), self._machine),
         )
         self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
@@ -376,5 +376,11 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placement
     return placed, False
 
 
-def _code(error: Any) -> int:
+def is_rejection(error: Any) -> bool:
+    """Return whether an error is about an argument, which TensorFlow looks at when it has placed a function or op."""
+    return bool(_REJECTION.match(str(error.message)))
+
+
+def code_of(error: Any) -> int:
+    """Return the status code of an error."""
     return int(error.error_code if isinstance(error, errors_impl.OpError) else error.code)

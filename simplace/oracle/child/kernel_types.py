@@ -45,6 +45,30 @@ def handles_objects(op: str) -> bool:
     return makes or takes or any(attr.type in ("func", "list(func)") for attr in definition.attr)
 
 
+@cache
+def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
+    """List the attributes of an op, with their kinds, that decide the types of its arguments, or which kernel runs."""
+    definition = signature(op)
+    if definition is None:
+        return ()
+    counts = {arg.number_attr for arg in (*definition.input_arg, *definition.output_arg)}
+    constrained = {each.name for kernel in kernels.get_registered_kernels_for_op(op).kernel for each in kernel.constraint}
+    return tuple(
+        (attr.name, attr.type)
+        for attr in definition.attr
+        if attr.type in ("type", "list(type)") or attr.name in counts or attr.name in constrained
+    )
+
+
+@cache
+def keeps_ints_on_host(op: str, device_type: str) -> bool:
+    """Return whether the int32 results of an eager op stay in host memory (GetOrCreateKernelAndDevice of execute.cc)."""
+    outputs = {arg.name for arg in signature(op).output_arg}
+    found = kernels.get_registered_kernels_for_op(op).kernel
+    of_type = [kernel for kernel in found if kernel.device_type in (device_type, "DEFAULT")]
+    return any(not outputs.isdisjoint(kernel.host_memory_arg) for kernel in of_type)
+
+
 def device_types(op: str, attrs: Mapping[str, Any]) -> frozenset[str]:
     """List the device types, of CPU and GPU, with a kernel for `op` under type attributes given by their numbers."""
     return _device_types(op, tuple(sorted((name, _types(value)) for name, value in attrs.items())))

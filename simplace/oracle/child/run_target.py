@@ -17,6 +17,7 @@ from simplace.oracle.child import devices, files, script, uncalled_functions
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -48,7 +49,8 @@ def run(request: Request) -> int:
     cuts.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
-    eager = EagerExecution(calls, emulate=bool(request.plugin))
+    eager_log = EagerLog(recorder, log, lines) if request.mode == "script" else None
+    eager = EagerExecution(calls, eager_log, emulate=bool(request.plugin))
     sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
     for watcher in (clusters, functions, eager, sessions):
         watcher.watch()
@@ -65,6 +67,8 @@ def run(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
+    if eager_log is not None:
+        eager_log.report()
     if found := _devices(request):
         recorder.event("devices", devices=found)
     recorder.event("ended", eager_ops=eager.ops)

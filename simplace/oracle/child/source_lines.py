@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import site
+import sys
 import sysconfig
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from tensorflow.python.autograph.pyct import loader, origin_info
@@ -66,6 +67,18 @@ class SourceLines:
     def here(self) -> str:
         """Give the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
+
+    def of_frames(self) -> str:
+        """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            filename, line = frame.f_code.co_filename, frame.f_lineno
+            if _GENERATED in filename:
+                filename, line = self._generated.get((filename, line), (filename, line))
+            if shown := self._shown(filename):
+                return f"{shown}:{line}"
+            frame = frame.f_back
+        return ""
 
     def of_op(self, op: Any) -> str:
         """Give the user's line that made `op`, "" if there is none."""

@@ -10,6 +10,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from simplace.oracle.child.boundary import is_own, theirs
 from simplace.oracle.child.functions import zeros
+from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
 
@@ -35,7 +36,9 @@ def _call(name: str, function: Any, recorder: Recorder) -> None:
     recorder.remark(f"{name} was never called by the program: it was called once with zeros for its input_signature.")
     try:
         traced = theirs(function.get_concrete_function)()
-        theirs(traced)(*tf.nest.map_structure(_zero, function.input_signature))
+        with INSIDE:
+            zeros_for_it = tf.nest.map_structure(_zero, function.input_signature)
+        theirs(traced)(*zeros_for_it)
     except Exception as error:
         # The body is the user's and was never meant to run on zeros: what it raises is worth a line, not an end.
         if is_own(error):

@@ -9,7 +9,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes, errors_impl
 
 from simplace.oracle.child import kernel_types
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _code, _Kind
+from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, code_of
 from simplace.oracle.child.functions import shown_name
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
@@ -32,7 +32,7 @@ class UnexecutedCalls(FunctionCalls):
             self._remark_compiled(name)
         else:
             attempt = self._attempt(kind, call, is_cancelled=True)
-            if attempt.error is not None and _code(attempt.error) != errors_impl.CANCELLED:
+            if attempt.error is not None and code_of(attempt.error) != errors_impl.CANCELLED:
                 raise attempt.error
         return self._make_up(name, inputs, {})
 

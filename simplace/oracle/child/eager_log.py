@@ -1,0 +1,182 @@
+"""The eager ops that a program ran: one record for what is alike (line, op, types, devices), how often, how many bytes.
+
+The first op of a kind is run as the program asks, so that TensorFlow logs where it puts it; what came of that is told
+at once, the counts at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from tensorflow.python.framework import dtypes
+
+from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.function_calls import code_name, code_of
+from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tensors import host, resource_device
+from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
+from simplace.program.eager_op import SMALL
+
+Attr = tuple[str, str, Any]  # name, kind, value
+Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a small integer
+
+
+@dataclass(slots=True)
+class EagerKind:
+    """Record of eager ops that are alike; `home` is the emulated GPU that their results go to, "" for a device that
+    computes. `number` is -1 as long as nothing was told of them.
+    """
+
+    at: str
+    op: str
+    scope: str
+    soft_placement: bool
+    attrs: tuple[Attr, ...]
+    inputs: Inputs
+    number: int = -1
+    home: str = ""
+    times: int = 0
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether no op of this kind was run yet."""
+        return self.times == 0
+
+    def count(self, inputs: Sequence[Any]) -> None:
+        """Count an execution with the bytes of its inputs."""
+        self.times += 1
+        for i, tensor in enumerate(inputs):
+            self.sizes[i] += _bytes_of(tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Record of what TensorFlow logged for an op: its little graph, unless that is known, and the device it ran on."""
+
+    placed: tuple[PlacementLine, ...]
+    device: str
+
+
+class EagerLog:
+    """Tell kinds of eager ops apart, and write them down."""
+
+    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._log = log
+        self._lines = lines
+        self._kinds: dict[tuple[Any, ...], EagerKind] = {}
+        self._told: list[EagerKind] = []
+        self._handles: dict[int, str] = {}  # the device of a resource, by the handle
+        self._turn = threading.Lock()
+
+    def describe(self, inputs: Sequence[Any]) -> Inputs:
+        """Return what the device of an op depends on in its inputs."""
+        return tuple([self._describe(tensor) for tensor in inputs])
+
+    def describe_constant(self, tensor: Any) -> Inputs:
+        """Return the same of a constant, which begins as a tensor on the CPU."""
+        return ((tensor.dtype.as_datatype_enum, host(), _is_small(tensor)),)
+
+    def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
+        """Return the kind that an op about to run is of."""
+        at, soft = self._lines.of_frames(), eager_device.soft_placement()
+        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+        chosen = tuple(
+            (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
+        )
+        key = (at, op, scope, soft, chosen, inputs)
+        kind = self._kinds.get(key)
+        if kind is None:
+            with self._turn:
+                kind = self._kinds.setdefault(key, EagerKind(*key))
+                kind.sizes = kind.sizes or [0] * len(inputs)
+        return kind
+
+    def position(self) -> int:
+        """Return where TensorFlow's log ends now."""
+        return self._log.end()
+
+    def attempt(self, op: str, start: int) -> Attempt:
+        """Return what TensorFlow has logged of an op since `start`."""
+        return _until_executed(op, self._log.since(start))
+
+    def tell(self, kind: EagerKind, attempt: Attempt, refusal: Any = None) -> None:
+        """Write down a kind of ops with what TensorFlow did with the first one; `refusal` is the error if it did not.
+
+        An op that it sends to another task leaves no trace here, and is not told.
+        """
+        if not (attempt.placed or attempt.device or refusal):
+            return
+        with self._turn:
+            kind.number = len(self._told)
+            self._told.append(kind)
+            self._recorder.event(
+                "eager",
+                op=kind.op,
+                at=kind.at,
+                scope=kind.scope,
+                soft_placement=kind.soft_placement,
+                attrs=kind.attrs,
+                inputs=kind.inputs,
+                log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
+                device=attempt.device,
+                refused=refusal and self._recorder.refusal(code_name(code_of(refusal)), refusal.message),
+            )
+
+    def report(self) -> None:
+        """Write down how often each kind ran, and with how many bytes."""
+        if self._told:
+            self._recorder.event("eager counts", counts=[[kind.times, kind.sizes] for kind in self._told])
+
+    def _describe(self, tensor: Any) -> tuple[int, str, bool]:
+        dtype = tensor.dtype
+        if dtype == dtypes.resource:
+            where = self._handles.get(tensor._id)
+            if where is None:
+                where = self._handles[tensor._id] = resource_device(tensor)
+            return dtype.as_datatype_enum, where, False
+        return dtype.as_datatype_enum, tensor.backing_device or host(), _is_small(tensor)
+
+
+def _is_small(tensor: Any) -> bool:
+    """Return whether an integer is small enough to pin its op there, where that is turned on."""
+    if tensor.dtype not in (dtypes.int32, dtypes.int64) or not _pins_small_ops():
+        return False
+    return int(tensor._num_elements()) <= SMALL
+
+
+@cache
+def _pins_small_ops() -> bool:
+    """Return whether small ops are pinned to the CPU; TensorFlow asks when it makes its context, as here."""
+    return os.environ.get("TF_EAGER_ENABLE_SMALL_TENSOR_CPU_PINNING", "").lower() in ("1", "true")
+
+
+def _until_executed(op: str, lines: Any) -> Attempt:
+    placed: list[PlacementLine] = []
+    line: LogLine
+    for line in lines:
+        if isinstance(line, Executed) and line.op == op:
+            return Attempt(tuple(placed), line.device)
+        if isinstance(line, PlacementLine) and not line.verbose:
+            placed.append(line)
+    return Attempt(tuple(placed), "")
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of an attribute so that it can be a key and be written as JSON."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return getattr(value, "as_datatype_enum", value)
+
+
+def _bytes_of(tensor: Any) -> int:
+    return int(tensor._num_elements()) * int(tensor.dtype.size)
