@@ -69,7 +69,8 @@ class ObservedEagerOp:
     """Pair an eager op with what TensorFlow did when it first ran, and with how often it ran.
 
     `log` holds TensorFlow's lines about the graph of this one op, () where it knew the kernel already; `device` is
-    where it ran, "" where it was refused. `sizes` holds the bytes of each input, over all times.
+    where it ran, "" where it was refused. `copied` counts by input the tensors that came there from another device,
+    each once, and `sizes` their bytes; both are () for a program that was cut off.
     """
 
     op: EagerOp
@@ -77,6 +78,7 @@ class ObservedEagerOp:
     device: str = ""
     refused: ObservedRefusal | None = None
     times: int = 1
+    copied: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -23,14 +23,19 @@ from simplace.oracle.child.tensors import host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
+_ONEDNN = "_Mkl"
+_MIRRORS = "_simplace_copied_to"  # an attribute of tensors, so that it goes when they go
 Attr = tuple[str, str, Any]  # name, kind, value
 Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a small integer
 
 
 @dataclass(slots=True)
 class EagerKind:
-    """Record of eager ops that are alike; `home` is the emulated GPU that their results go to, "" for a device that
-    computes. `number` is -1 as long as nothing was told of them.
+    """Record of eager ops that are alike.
+
+    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` hold, by
+    input, how many tensors came there from another device, and their bytes: TensorFlow keeps a copy beside its tensor,
+    and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc).
     """
 
     at: str
@@ -39,21 +44,19 @@ class EagerKind:
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
-    number: int = -1
-    home: str = ""
+    device: str = ""
+    is_emulated: bool = False
     times: int = 0
+    copied: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
-    @property
-    def is_new(self) -> bool:
-        """Return whether no op of this kind was run yet."""
-        return self.times == 0
-
     def count(self, inputs: Sequence[Any]) -> None:
-        """Count an execution with the bytes of its inputs."""
+        """Count an execution, and the tensors that come to its device for the first time."""
         self.times += 1
-        for i, tensor in enumerate(inputs):
-            self.sizes[i] += _bytes_of(tensor)
+        for i, (_, where, _) in enumerate(self.inputs):
+            if where != self.device and not _was_copied(inputs[i], self.device):
+                self.copied[i] += 1
+                self.sizes[i] += _bytes_of(inputs[i])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class EagerLog:
         if kind is None:
             with self._turn:
                 kind = self._kinds.setdefault(key, EagerKind(*key))
-                kind.sizes = kind.sizes or [0] * len(inputs)
+                kind.copied, kind.sizes = kind.copied or [0] * len(inputs), kind.sizes or [0] * len(inputs)
         return kind
 
     def position(self) -> int:
@@ -114,8 +117,8 @@ class EagerLog:
         """
         if not (attempt.placed or attempt.device or refusal):
             return
+        kind.device = attempt.device
         with self._turn:
-            kind.number = len(self._told)
             self._told.append(kind)
             self._recorder.event(
                 "eager",
@@ -131,9 +134,9 @@ class EagerLog:
             )
 
     def report(self) -> None:
-        """Write down how often each kind ran, and with how many bytes."""
+        """Write down how often each kind ran, and how many tensors and bytes were copied for it."""
         if self._told:
-            self._recorder.event("eager counts", counts=[[kind.times, kind.sizes] for kind in self._told])
+            self._recorder.event("eager counts", counts=[[kind.times, kind.copied, kind.sizes] for kind in self._told])
 
     def _describe(self, tensor: Any) -> tuple[int, str, bool]:
         dtype = tensor.dtype
@@ -158,15 +161,20 @@ def _pins_small_ops() -> bool:
     return os.environ.get("TF_EAGER_ENABLE_SMALL_TENSOR_CPU_PINNING", "").lower() in ("1", "true")
 
 
-def _until_executed(op: str, lines: Any) -> Attempt:
-    placed: list[PlacementLine] = []
-    line: LogLine
+def _until_executed(op: str, lines: Iterable[LogLine]) -> Attempt:
+    """Take the lines about an op up to the one that says where it runs.
+
+    oneDNN may have a form of its own of an op on a CPU, which is placed where the op was, after it
+    (eager/mkl_eager_op_rewrite.cc): the lines are then those of the op.
+    """
+    placed: dict[str, PlacementLine] = {}
+    names = (op, _ONEDNN + op, f"{_ONEDNN}Native{op}")
     for line in lines:
-        if isinstance(line, Executed) and line.op == op:
-            return Attempt(tuple(placed), line.device)
-        if isinstance(line, PlacementLine) and not line.verbose:
-            placed.append(line)
-    return Attempt(tuple(placed), "")
+        if isinstance(line, Executed) and line.op in names:
+            return Attempt(tuple(placed.values()), line.device)
+        if isinstance(line, PlacementLine) and not line.verbose and not line.node.op.startswith(_ONEDNN):
+            placed.setdefault(line.node.name, line)
+    return Attempt(tuple(placed.values()), "")
 
 
 def _plain(value: Any) -> Any:
@@ -176,6 +184,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return getattr(value, "as_datatype_enum", value)
+
+
+def _was_copied(tensor: Any, device: str) -> bool:
+    """Return whether a tensor came to a device before; from now on it did."""
+    known = vars(tensor).setdefault(_MIRRORS, set())
+    if device in known:
+        return True
+    known.add(device)
+    return False
 
 
 def _bytes_of(tensor: Any) -> int:

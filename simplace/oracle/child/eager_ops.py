@@ -92,11 +92,10 @@ class EagerExecution:
             if watched is None:
                 return self._compute(given)
             kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
-            is_new = kind.is_new
-            kind.count(inputs)
-            if is_new:
+            if kind.times == 0:
                 return self._run_first(watched, kind, given)
-            return self._compute_on_host(given, kind.home) if kind.home else self._compute(given)
+            kind.count(inputs)
+            return self._compute_on_host(given, kind.device) if kind.is_emulated else self._compute(given)
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
@@ -105,12 +104,13 @@ class EagerExecution:
         attempt = watched.attempt(given.op, start)
         is_refused = error is not None and not attempt.device and not is_rejection(error)
         watched.tell(kind, attempt, error if is_refused else None)
+        kind.count(given.inputs)
         if error is None:
             return result
         if not computes_nothing(error):
             raise error
-        kind.home = attempt.device
-        return self._compute_on_host(given, kind.home)
+        kind.is_emulated = True
+        return self._compute_on_host(given, kind.device)
 
     def _compute(self, given: _Given) -> Any:
         """Run an op where TensorFlow wants it, or on the host if that is a GPU which would have to compute."""
@@ -161,7 +161,7 @@ class EagerExecution:
         kind = watched.kind_of(_CONSTANT, ctx.device_name or "", described, ("T", described[0][0]))
         attempt = watched.attempt(_CONSTANT, start)
         if attempt.device:
-            if kind.is_new:
+            if kind.times == 0:
                 watched.tell(kind, attempt)
             kind.count([tensor])
         return tensor
