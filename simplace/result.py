@@ -16,6 +16,7 @@ from simplace.placement.placement import Placement
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyAgreement
+    from simplace.eager.eager_placement import PlacedEager
     from simplace.explain.explanation import Explanation
     from simplace.program.observation import PythonFact
     from simplace.program.placed_graph import PlacedNode
@@ -60,7 +61,8 @@ class Result:
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
     about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
     the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
-    `python` holds what only the running program showed.
+    `python` holds what only the running program showed, `eager` the ops that it ran outside of functions, None where
+    it ran none or was not run, `eager_agreement` how far TensorFlow agrees with these.
     """
 
     target: str
@@ -73,6 +75,8 @@ class Result:
     failure: ProgramError | None = None
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
+    eager: PlacedEager | None = None
+    eager_agreement: Agreement | None = None
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -90,7 +94,8 @@ class Result:
         asked = [placed.agreement for placed in self.programs]
         copies = [placed.copy_agreement for placed in self.programs if placed.copy_agreement is not None]
         same = all(agreement is not None and agreement.holds for agreement in asked)
-        return self.failure is None and same and all(agreement.holds for agreement in copies)
+        eager = self.eager_agreement is None or self.eager_agreement.holds
+        return self.failure is None and same and eager and all(agreement.holds for agreement in copies)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.programs)
@@ -128,10 +133,16 @@ class Result:
         raise error or NodeNotFoundError(f"{self.target} has no program, so there is no node {node!r} to explain")
 
     def explain(self, node: str) -> Explanation:
-        """Explain the device of a node of the first program that has it."""
+        """Explain the device of a node of the first program that has it, or of eager ops by line, op or name."""
+        from simplace.explain.eager import explain_eager, find_eager
         from simplace.explain.explanation import explain
 
-        return explain(self.holding(node).placement, node)
+        try:
+            return explain(self.holding(node).placement, node)
+        except NodeNotFoundError:
+            if self.eager is None or (self.programs and not find_eager(self.eager, node)):
+                raise
+        return explain_eager(self.eager, node)
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.doctor import findings as found
+from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.findings import (
     Finding,
+    IdleGpu,
+    NoKernel,
     NoSuchDevice,
     detours_over_cpu,
     host_memory,
@@ -177,7 +180,17 @@ def _host_memory(patient: Patient) -> Iterator[Finding]:
 
 
 def _idle_gpus(patient: Patient) -> Iterator[Finding]:
-    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices)
+    busy = used_devices(patient.result.eager)
+    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices, busy)
+
+
+def _eager_ops(patient: Patient) -> Iterator[Finding]:
+    eager = patient.result.eager
+    if eager is None:
+        return
+    idle = () if patient.result.programs else (IdleGpu,)
+    told = (EagerCopiesEachTime, NoKernel, *idle)  # of a scope without a device `_scopes_without_device` tells
+    yield from (finding for finding in find_in_eager(eager) if isinstance(finding, told))
 
 
 def _all_nodes(program: Program) -> Iterator[NodeDef]:
@@ -195,5 +208,5 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _refused, _late_log_flag, _hidden_log, _baked_devices, _requests, _scopes_without_device, _unknown_colocation,
-    _lost_scopes, _layers, _datasets, _detours, _host_memory, _idle_gpus,
+    _lost_scopes, _layers, _datasets, _detours, _eager_ops, _host_memory, _idle_gpus,
 )  # fmt: skip

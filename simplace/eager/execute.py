@@ -125,4 +125,3 @@ def _input_device(given: EagerInput, is_host_argument: bool, device: str, device
 def _no_kernel(op: EagerOp, table: KernelTable) -> str:
     registered = "".join(registration_text(kernel) for kernel in table.kernels(op.op)) or "  <no registered kernels>\n"
     return f"Could not find device for node: {{{{node {op.op}}}}}\nAll kernels registered for op {op.op}:\n{registered}"
-

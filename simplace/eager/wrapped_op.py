@@ -21,7 +21,10 @@ def wrap_op(
 ) -> Program:
     """Return the program of one op on its device; `wanted` are the devices of its inputs."""
     attrs = with_defaults(definition, op.attrs)
-    inputs, outputs = _arguments(definition, definition.inputs, attrs), _arguments(definition, definition.outputs, attrs)
+    inputs, outputs = (
+        _arguments(definition, definition.inputs, attrs),
+        _arguments(definition, definition.outputs, attrs),
+    )
     name = _function_name(op, definition, attrs, device)
     node = NodeDef(op.op, op.op, device, tuple(f"{arg.name}:0" for arg in inputs), attrs)
     ints = {_INTS_ON_DEVICE: True} if keeps_ints_on_device else {}

@@ -8,9 +8,11 @@ from typing import Any
 
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
+from simplace.eager.eager_placement import PlacedEager
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, conflict
 from simplace.explain.sentences import tell_conflict, tell_reason
+from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import Join, Notice
 from simplace.placement.placement import Placement
@@ -33,9 +35,17 @@ def report(result: Result) -> dict[str, Any]:
         "tensorflow": result.tensorflow,
         "kernels": result.kernels,
         "devices": [device.name for device in result.devices],
-        "programs": [_program(placed) for placed in result.programs],
+        "programs": [
+            *map(_program, result.programs),
+            *([] if result.eager is None else [_eager(result.eager, result)]),
+        ],
         "remarks": list(result.remarks),
     }
+
+
+def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
+    agreement = None if result.eager_agreement is None else _agreement(result.eager_agreement)
+    return eager_report(eager, agreement)
 
 
 def _program(placed: Placed) -> dict[str, Any]:

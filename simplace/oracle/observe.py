@@ -31,6 +31,7 @@ from simplace.program.observation import (
     Cut,
     Failure,
     LoggedNode,
+    MadeBy,
     Observation,
     ObservedDevice,
     ObservedEagerOp,
@@ -261,17 +262,25 @@ def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Obse
     """Join the kinds of eager ops with their counts, which a program that was cut off does not tell."""
     found = of_kind.get("eager", ())
     counted = of_kind.get("eager counts", ())
-    counts = counted[0]["counts"] if counted else [[1, [], []] for _ in found]
+    counts = counted[0]["counts"] if counted else [[1, [], [], []] for _ in found]
     return tuple(_eager_op(event, *count) for event, count in zip(found, counts, strict=True))
 
 
-def _eager_op(event: Mapping[str, Any], times: int, copied: Sequence[int], sizes: Sequence[int]) -> ObservedEagerOp:
+def _eager_op(
+    event: Mapping[str, Any], times: int, copied: Sequence[int], sizes: Sequence[int], made_by: Sequence[Sequence[int]]
+) -> ObservedEagerOp:
     inputs = tuple(EagerInput(graph_def.data_type(dtype), where, small) for dtype, where, small in event["inputs"])
     attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
-    op = EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs)
-    log = tuple(LoggedNode(*line) for line in event["log"])
-    refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
-    return ObservedEagerOp(op, log, event["device"], refused, times, tuple(copied), tuple(sizes))
+    return ObservedEagerOp(
+        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),
+        tuple(LoggedNode(*line) for line in event["log"]),
+        event["device"],
+        ObservedRefusal(**event["refused"]) if event["refused"] else None,
+        times,
+        tuple(copied),
+        tuple(sizes),
+        tuple(MadeBy(*each) for each in made_by),
+    )
 
 
 def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:

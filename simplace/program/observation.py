@@ -65,12 +65,21 @@ class ObservedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeBy:
+    """Count how often an eager op read, as the input of that number, what another one of the observation made."""
+
+    input: int
+    maker: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedEagerOp:
     """Pair an eager op with what TensorFlow did when it first ran, and with how often it ran.
 
     `log` holds TensorFlow's lines about the graph of this one op, () where it knew the kernel already; `device` is
-    where it ran, "" where it was refused. `copied` counts by input the tensors that came there from another device,
-    each once, and `sizes` their bytes; both are () for a program that was cut off.
+    where it ran, "" where it was refused. `copied` counts by input the tensors that came to an op there for the first
+    time, `sizes` their bytes, and `made_by` tells what made them; all are () for a program that was cut off.
     """
 
     op: EagerOp
@@ -80,6 +89,7 @@ class ObservedEagerOp:
     times: int = 1
     copied: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
+    made_by: tuple[MadeBy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

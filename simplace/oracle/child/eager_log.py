@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,7 +25,9 @@ from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
-_MIRRORS = "_simplace_copied_to"  # an attribute of tensors, so that it goes when they go
+_RESOURCE = dtypes.resource.as_datatype_enum
+_MAKER = "_simplace_made_by"
+_MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
 Attr = tuple[str, str, Any]  # name, kind, value
 Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a small integer
 
@@ -33,9 +36,10 @@ Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a smal
 class EagerKind:
     """Record of eager ops that are alike.
 
-    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` hold, by
-    input, how many tensors came there from another device, and their bytes: TensorFlow keeps a copy beside its tensor,
-    and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc).
+    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` count,
+    by input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside
+    its tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input and the
+    number of the kind that made the tensor, how often it was read. `number` is -1 as long as nothing was told.
     """
 
     at: str
@@ -44,19 +48,35 @@ class EagerKind:
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
+    number: int = -1
     device: str = ""
     is_emulated: bool = False
     times: int = 0
     copied: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    made_by: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def count(self, inputs: Sequence[Any]) -> None:
         """Count an execution, and the tensors that come to its device for the first time."""
         self.times += 1
-        for i, (_, where, _) in enumerate(self.inputs):
-            if where != self.device and not _was_copied(inputs[i], self.device):
+        for i, (dtype, _, _) in enumerate(self.inputs):
+            maker = getattr(inputs[i], _MAKER, None)
+            if maker is not None:
+                self.made_by[i, maker] += 1
+            if dtype != _RESOURCE and not _was_copied(inputs[i], self.device):
                 self.copied[i] += 1
                 self.sizes[i] += _bytes_of(inputs[i])
+
+    def counts(self) -> list[Any]:
+        """Return what was counted, as it is written down."""
+        return [self.times, self.copied, self.sizes, [[*key, times] for key, times in self.made_by.items()]]
+
+    def sign(self, results: Any) -> Any:
+        """Return the results of an op, which remember what made them."""
+        if self.number >= 0 and isinstance(results, list):
+            for tensor in results:
+                setattr(tensor, _MAKER, self.number)
+        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +139,7 @@ class EagerLog:
             return
         kind.device = attempt.device
         with self._turn:
+            kind.number = len(self._told)
             self._told.append(kind)
             self._recorder.event(
                 "eager",
@@ -136,7 +157,7 @@ class EagerLog:
     def report(self) -> None:
         """Write down how often each kind ran, and how many tensors and bytes were copied for it."""
         if self._told:
-            self._recorder.event("eager counts", counts=[[kind.times, kind.copied, kind.sizes] for kind in self._told])
+            self._recorder.event("eager counts", counts=[kind.counts() for kind in self._told])
 
     def _describe(self, tensor: Any) -> tuple[int, str, bool]:
         dtype = tensor.dtype

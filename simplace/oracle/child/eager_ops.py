@@ -93,9 +93,9 @@ class EagerExecution:
                 return self._compute(given)
             kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
             if kind.times == 0:
-                return self._run_first(watched, kind, given)
+                return kind.sign(self._run_first(watched, kind, given))
             kind.count(inputs)
-            return self._compute_on_host(given, kind.device) if kind.is_emulated else self._compute(given)
+            return kind.sign(self._compute_on_host(given, kind.device) if kind.is_emulated else self._compute(given))
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
@@ -164,6 +164,7 @@ class EagerExecution:
             if kind.times == 0:
                 watched.tell(kind, attempt)
             kind.count([tensor])
+            kind.sign([tensor])
         return tensor
 
 

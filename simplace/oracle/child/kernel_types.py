@@ -52,7 +52,9 @@ def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
     if definition is None:
         return ()
     counts = {arg.number_attr for arg in (*definition.input_arg, *definition.output_arg)}
-    constrained = {each.name for kernel in kernels.get_registered_kernels_for_op(op).kernel for each in kernel.constraint}
+    constrained = {
+        each.name for kernel in kernels.get_registered_kernels_for_op(op).kernel for each in kernel.constraint
+    }
     return tuple(
         (attr.name, attr.type)
         for attr in definition.attr

@@ -6,10 +6,12 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from simplace.eager.eager_placement import PlacedEager
+from simplace.explain.eager_findings import find_in_eager, line_of_eager
 from simplace.explain.findings import find_in_placement, line_of
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
-from simplace.views.text import tables
+from simplace.views.text import eager_tables, tables
 from simplace.views.text.quantities import plural
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _DETAILED = 4  # programs shown in full; of more, the largest
 _SURPRISES = 6
 COPIES = 5
+_EAGER_LINES = {False: 20, True: 6}  # lines of eager ops, of a program without graphs and with some
 
 
 def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -35,6 +38,10 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
+    if result.eager is not None:
+        blocks.append(
+            eager_summary(result.eager, width, _EAGER_LINES[bool(result.programs)] if copies is not None else None)
+        )
     blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
@@ -56,6 +63,24 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     return "\n\n".join(parts)
 
 
+def eager_summary(eager: PlacedEager, width: int | None = None, lines: int | None = None) -> str:
+    """Write the summary of what ran outside of functions: devices, lines (None: all), surprises."""
+    parts = [eager_title(eager), to_text(eager_tables.device_table(eager), width)]
+    parts.append(to_text(eager_tables.line_table(eager, lines), width))
+    if found := find_in_eager(eager):
+        shown = [_wrapped(f"  ! {line_of_eager(one)}", width) for one in found[:_SURPRISES]]
+        more = len(found) - _SURPRISES
+        shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []
+        parts.append("\n".join(["surprises", *shown]))
+    return "\n\n".join(parts)
+
+
+def eager_title(eager: PlacedEager) -> str:
+    """Count what ran outside of functions."""
+    times = f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""
+    return f"outside of functions: {plural(len(eager.ops), 'eager op')}{times}"
+
+
 def title(placed: Placed) -> str:
     """Name a program with what its placement depends on."""
     placement = placed.placement
@@ -63,7 +88,7 @@ def title(placed: Placed) -> str:
     called = f" called on {placement.default.short}" if placement.default else ""
     soft = "on" if placement.soft_placement else "off"
     nodes = plural(len(placement.decisions), "node")
-    kind = {"function": "tf.function", "session": "session", "graph": "graph"}[program.kind]
+    kind = {"function": "tf.function", "session": "session", "graph": "graph", "eager": "eager op"}[program.kind]
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
@@ -71,15 +96,18 @@ def agreement_line(result: Result, whom: str = "") -> str:
     """Say in one line whether TensorFlow agrees, or why it was not asked; `whom` names another log than its own."""
     whom = whom or f"TensorFlow {result.tensorflow}"
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
-    if not asked:
+    eager = result.eager_agreement
+    if not asked and eager is None:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
     more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
-    if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {same}/{total} nodes{more}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
+    counts = [f"{same}/{total} nodes"] if asked else []
+    counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
+    if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
+        return visible(f"agrees with {whom}: {', '.join(counts)}{more}")
+    return visible(f"DISAGREES with {whom}: {', '.join(counts)} the same; {_first_difference(result)}")
 
 
 def copies_line(result: Result) -> str:
@@ -134,6 +162,10 @@ def _first_difference(result: Result) -> str:
         for d in agreement.differences[:2]:
             ours, theirs = (tables.short(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
+    if result.eager_agreement is not None:
+        for d in result.eager_agreement.differences[:2]:
+            ours, theirs = (eager_tables.device_text(result.devices, x) for x in (d.ours, d.theirs))
+            parts.append(f"{d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     return "; ".join(parts[:3])
 
 
