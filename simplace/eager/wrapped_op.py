@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from simplace.graph.graph_def import data_type
+from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef, NodeDef
 from simplace.kernels.registry import ArgSpec, OpDef, argument_counts, types_of, with_defaults
 from simplace.program.eager_op import EagerOp
@@ -42,7 +42,7 @@ def _arguments(definition: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str,
         types = types_of(definition, (arg,), attrs)
         is_list = bool(arg.number_attr or arg.type_list_attr)
         names = [f"{_escape(arg.name)}_{i}" for i in range(len(types))] if is_list else [_escape(arg.name)]
-        found += [ArgDef(name, data_type(dtype)) for name, dtype in zip(names, types, strict=True)]
+        found += [ArgDef(name, DataType(dtype)) for name, dtype in zip(names, types, strict=True)]
     return tuple(found)
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import ShapeAttr
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
@@ -54,6 +56,7 @@ _ATTRS: Mapping[str, Callable[[Any], Any]] = {
     "string": str.encode,
     "int": int,
     "bool": bool,
+    "shape": lambda dims: ShapeAttr(None if dims is None else tuple(dims)),
 }
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
@@ -269,7 +272,7 @@ def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Obse
 def _eager_op(
     event: Mapping[str, Any], times: int, copied: Sequence[int], sizes: Sequence[int], made_by: Sequence[Sequence[int]]
 ) -> ObservedEagerOp:
-    inputs = tuple(EagerInput(graph_def.data_type(dtype), where, small) for dtype, where, small in event["inputs"])
+    inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
     attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
     return ObservedEagerOp(
         EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),

@@ -36,10 +36,10 @@ Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a smal
 class EagerKind:
     """Record of eager ops that are alike.
 
-    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` count,
-    by input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside
-    its tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input and the
-    number of the kind that made the tensor, how often it was read. `number` is -1 as long as nothing was told.
+    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` count, by
+    input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside its
+    tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input
+    and the number of the kind that made the tensor, how often it was read. `number` is -1 as long as nothing was told.
     """
 
     at: str
@@ -204,6 +204,8 @@ def _plain(value: Any) -> Any:
         return tuple(map(_plain, value))
     if isinstance(value, bytes):
         return value.decode(errors="replace")
+    if hasattr(value, "as_list"):
+        return None if value.rank is None else tuple(value.as_list())
     return getattr(value, "as_datatype_enum", value)
 
 

@@ -15,6 +15,9 @@ _HARMLESS = frozenset({
     "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
     "_Retval",
 })  # fmt: skip
+_REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape
+_TYPE_KINDS = ("type", "list(type)")
+_ALL_KINDS = (*_TYPE_KINDS, "shape")
 _HOST_TYPES = {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT}
 
 
@@ -55,16 +58,20 @@ def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
     constrained = {
         each.name for kernel in kernels.get_registered_kernels_for_op(op).kernel for each in kernel.constraint
     }
+    kinds = _ALL_KINDS if op in _REWRITTEN else _TYPE_KINDS
     return tuple(
         (attr.name, attr.type)
         for attr in definition.attr
-        if attr.type in ("type", "list(type)") or attr.name in counts or attr.name in constrained
+        if attr.type in kinds or attr.name in counts or attr.name in constrained
     )
 
 
 @cache
 def keeps_ints_on_host(op: str, device_type: str) -> bool:
-    """Return whether the int32 results of an eager op stay in host memory (GetOrCreateKernelAndDevice of execute.cc)."""
+    """Return whether the int32 results of an eager op stay in host memory.
+
+    So does GetOrCreateKernelAndDevice of common_runtime/eager/execute.cc.
+    """
     outputs = {arg.name for arg in signature(op).output_arg}
     found = kernels.get_registered_kernels_for_op(op).kernel
     of_type = [kernel for kernel in found if kernel.device_type in (device_type, "DEFAULT")]
