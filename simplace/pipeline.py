@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simplace.devices.device_set import Device, DeviceSet
 from simplace.eager.eager_placement import EagerPlacement
 from simplace.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
-from simplace.eager.wrapped_op import wrap_op
+from simplace.eager.wrapped_op import calls_function, wrap_op
 from simplace.graph.builder import GraphBuilder
 from simplace.graph.collector import paused_collector
 from simplace.graph.graph import freeze
@@ -86,8 +86,11 @@ class EagerPlacer:
         except Refused as refused:
             return EagerPlacement(op, None, refusal=refused.refusal)
         wanted = input_devices(op, choice.device, devices, table)
+        copies = input_copies(op, wanted)
+        if calls_function(op):
+            return EagerPlacement(op, choice, copies)
         body = self._body(op, choice.device, wanted)
-        return EagerPlacement(op, choice, input_copies(op, wanted), body, body.refusal)
+        return EagerPlacement(op, choice, copies, body, body.refusal)
 
     def _body(self, op: EagerOp, device: str, wanted: tuple[str, ...]) -> Placement:
         key = (op.op, tuple(op.attrs.items()), device, wanted)

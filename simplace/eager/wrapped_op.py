@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef, NodeDef
+from simplace.graph.op_kinds import PARTITIONED_CALLS, SYMBOLIC_GRADIENT
 from simplace.kernels.registry import ArgSpec, OpDef, argument_counts, types_of, with_defaults
 from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 
+_CALLS = PARTITIONED_CALLS | {SYMBOLIC_GRADIENT}
 _INTS_ON_DEVICE = "experimental_ints_on_device"
 
 
@@ -34,6 +36,11 @@ def wrap_op(
     graph = GraphDef((), {name: function})
     # The function has no configuration, so soft placement is off in it.
     return Program(op.op, "eager", graph, name, tuple(wanted), device, soft_placement=False)
+
+
+def calls_function(op: EagerOp) -> bool:
+    """Return whether an op is replaced by the functions that it calls, of which a run tells nothing."""
+    return op.op in _CALLS
 
 
 def _arguments(definition: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, object]) -> tuple[ArgDef, ...]:

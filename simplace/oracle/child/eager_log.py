@@ -7,6 +7,7 @@ at once, the counts at the end.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 from tensorflow.python.framework import dtypes
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.function_calls import code_name, code_of
+from simplace.oracle.child.function_calls import code_name, code_of, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import host, resource_device
@@ -25,6 +26,9 @@ from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
+# What node_def_util.cc and attr_value_util.cc say of an op that is wrong wherever it runs; it is looked at after
+# its device was chosen.
+_INVALID = re.compile(r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Function \S+ is not defined|Type attr not found")
 _RESOURCE = dtypes.resource.as_datatype_enum
 _MAKER = "_simplace_made_by"
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
@@ -130,6 +134,10 @@ class EagerLog:
         """Return what TensorFlow has logged of an op since `start`."""
         return _until_executed(op, self._log.since(start))
 
+    def is_refused(self, attempt: Attempt, error: Any) -> bool:
+        """Return whether an error says that TensorFlow finds no device, and not that the op itself is wrong."""
+        return not (attempt.device or is_rejection(error) or _INVALID.match(str(error.message)))
+
     def tell(self, kind: EagerKind, attempt: Attempt, refusal: Any = None) -> None:
         """Write down a kind of ops with what TensorFlow did with the first one; `refusal` is the error if it did not.
 
@@ -191,9 +199,11 @@ def _until_executed(op: str, lines: Iterable[LogLine]) -> Attempt:
     placed: dict[str, PlacementLine] = {}
     names = (op, _ONEDNN + op, f"{_ONEDNN}Native{op}")
     for line in lines:
-        if isinstance(line, Executed) and line.op in names:
-            return Attempt(tuple(placed.values()), line.device)
-        if isinstance(line, PlacementLine) and not line.verbose and not line.node.op.startswith(_ONEDNN):
+        if isinstance(line, Executed):
+            if line.op in names:
+                return Attempt(tuple(placed.values()), line.device)
+            placed.clear()  # another op came first, such as the Cast of a constant
+        elif isinstance(line, PlacementLine) and not line.verbose and not line.node.op.startswith(_ONEDNN):
             placed.setdefault(line.node.name, line)
     return Attempt(tuple(placed.values()), "")
 

@@ -14,7 +14,7 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs, theirs
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
-from simplace.oracle.child.function_calls import FAILURES, FunctionCalls, is_rejection
+from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
 from simplace.oracle.child.tensors import full_optional, host, is_gpu_variable, made_up, to_device
@@ -102,7 +102,7 @@ class EagerExecution:
         start = watched.position()
         result, error = _result(self._bare(given))
         attempt = watched.attempt(given.op, start)
-        is_refused = error is not None and not attempt.device and not is_rejection(error)
+        is_refused = error is not None and watched.is_refused(attempt, error)
         watched.tell(kind, attempt, error if is_refused else None)
         kind.count(given.inputs)
         if error is None:
