@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from simplace.devices.device_set import Device, DeviceSet
-from simplace.eager.eager_placement import EagerPlacement
-from simplace.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
-from simplace.eager.wrapped_op import calls_function, wrap_op
 from simplace.graph.builder import GraphBuilder
 from simplace.graph.collector import paused_collector
 from simplace.graph.graph import freeze
@@ -18,6 +15,9 @@ from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.prepare_graph import prepare
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
+from simplace.placement.eager.eager_placement import EagerPlacement
+from simplace.placement.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
+from simplace.placement.eager.wrapped_op import calls_function, wrap_op
 from simplace.placement.placement import Placement
 from simplace.placement.placer import place, refused_placement
 from simplace.program.eager_op import EagerOp

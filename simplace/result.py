@@ -16,8 +16,8 @@ from simplace.placement.placement import Placement
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyAgreement
-    from simplace.eager.eager_placement import PlacedEager
     from simplace.explain.explanation import Explanation
+    from simplace.placement.eager.eager_placement import PlacedEager
     from simplace.program.observation import PythonFact
     from simplace.program.placed_graph import PlacedNode
 

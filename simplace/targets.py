@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from simplace.devices.device_set import DeviceSet, local_devices, seen_from_the_first
-from simplace.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
 from simplace.importers.import_graph_def import refuse_function, refuse_import
@@ -20,6 +19,7 @@ from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
+from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.program.program import Program
 from simplace.progress import Stage, silent
 from simplace.result import Placed, Result

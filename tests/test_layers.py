@@ -14,7 +14,7 @@ MODULES = sorted(path for package in ("simplace", "viz") for path in (ROOT / pac
 LAYERS = (
     ("words", "_version errors progress input_file devices graph"),
     ("records", "machine kernels program"),
-    ("stages", "importers oracle lowering placement eager partition costs executor"),
+    ("stages", "importers oracle lowering placement partition costs executor"),
     ("questions", "pipeline explain compare analysis result changes checks doctor measure"),
     ("outputs", "views exports report"),
     ("doors", "targets api testing __init__ commands cli __main__"),

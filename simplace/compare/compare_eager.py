@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from simplace.compare.compare_placements import Agreement, Difference, compare
-from simplace.eager.eager_placement import EagerPlacement
+from simplace.placement.eager.eager_placement import EagerPlacement
 from simplace.program.observation import ObservedEagerOp
 
 

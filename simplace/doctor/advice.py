@@ -157,10 +157,10 @@ def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
     return Advice(
         f"{finding.op} runs {finding.times:,} times on {finding.device}, and its input {finding.input} comes from "
         f"{finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all.",
-        "An eager op copies each input that is on another device before it can run; TensorFlow keeps a copy beside its "
+        "An eager op copies each input that is on another device before it can run; TensorFlow keeps the copy with the "
         "tensor, but in a loop each round has a new tensor.",
-        f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the loop's "
-        "body into one tf.function.",
+        f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the "
+        "loop's body into one tf.function.",
     )
 
 

@@ -6,14 +6,15 @@ import difflib
 from collections.abc import Iterator
 
 from simplace.devices.device_name import DeviceName
-from simplace.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
-from simplace.eager.execute import EagerChoice, EagerRule
 from simplace.errors import NodeNotFoundError, alternatives
 from simplace.explain.explanation import Explanation
 from simplace.explain.sentence import Sentence, sentence
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype, supported_device_types
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
+from simplace.placement.eager.execute import EagerChoice, EagerRule
+from simplace.program.eager_op import SMALL
 
 RULES = {
     EagerRule.RESOURCE: "eager_resource",
@@ -78,8 +79,8 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
             )
         case EagerRule.SMALL_INPUTS:
             return sentence(
-                f"All its inputs are integers of at most 64 elements on the CPU, and the environment asks to keep such ops "
-                f"there: {device}."
+                f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment asks to keep "
+                f"such ops there: {device}."
             )
         case EagerRule.REQUESTED:
             return sentence(f"The scope around it asks for {asked}, and it has a kernel there: {device}.")
@@ -136,8 +137,8 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
         nearest = near[kind]
         if kind not in has and nearest is not None:
             yield sentence(
-                f"It has none for {kind} with {nearest.attr}={dtypes.name(nearest.dtype)}; the nearest data type that has "
-                f"one is {dtypes.name(nearest.instead)}."
+                f"It has none for {kind} with {nearest.attr}={dtypes.name(nearest.dtype)}; the nearest data type that "
+                f"has one is {dtypes.name(nearest.instead)}."
             )
         elif kind not in has:
             yield sentence(f"It has none for {kind}, whatever the data type.")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
-from simplace.eager.eager_placement import PlacedEager, PlacedOp
-from simplace.eager.execute import EagerRule
 from simplace.explain.eager import tell_choice
 from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, line_of
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
+from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
+from simplace.placement.eager.execute import EagerRule
 
 _CONSTANT = "_EagerConst"
 EAGER = "eager ops"  # what stands for the name of a program
@@ -44,8 +44,8 @@ def line_of_eager(finding: Finding) -> str:
     if not isinstance(finding, EagerCopiesEachTime):
         return line_of(finding)
     return (
-        f"{finding.op} ({finding.source}) runs {finding.times:,} times on {finding.device}, and its input {finding.input} "
-        f"comes from {finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all"
+        f"{finding.op} ({finding.source}) runs {finding.times:,} times on {finding.device}, and its input "
+        f"{finding.input} comes from {finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all"
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from simplace.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.explain.eager import RULES, tell_choice
 from simplace.graph import dtypes
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.program.status import Refusal
 
 NAME = "eager ops"

@@ -8,13 +8,13 @@ from typing import Any
 
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
-from simplace.eager.eager_placement import PlacedEager
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, conflict
 from simplace.explain.sentences import tell_conflict, tell_reason
 from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result

@@ -107,7 +107,9 @@ def run_eager(programs: Mapping[str, str], machine: Machine, time_limit: float =
         refused = observed.refused.message.splitlines()[0] if observed.refused else ""
         told.append(f"{line}: {observed.op}: {each.node}: {each.ours}, TensorFlow {each.theirs} {refused}")
     unreached = tuple(name for name in programs if name not in done)
-    return EagerBatch(agreement.same, agreement.total, sum(each.refused is not None for each in ops), tuple(told), unreached)
+    return EagerBatch(
+        agreement.same, agreement.total, sum(each.refused is not None for each in ops), tuple(told), unreached
+    )
 
 
 def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:

@@ -28,7 +28,10 @@ from simplace.program.eager_op import SMALL
 _ONEDNN = "_Mkl"
 # What node_def_util.cc and attr_value_util.cc say of an op that is wrong wherever it runs; it is looked at after
 # its device was chosen.
-_INVALID = re.compile(r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Function \S+ is not defined|Type attr not found")
+_INVALID = re.compile(
+    r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
+    r"|Can't find a function"
+)
 _RESOURCE = dtypes.resource.as_datatype_enum
 _MAKER = "_simplace_made_by"
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
-from simplace.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
-from simplace.eager.execute import EagerRule
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.graph.op_kinds import VARIABLE_HANDLE
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
+from simplace.placement.eager.execute import EagerRule
 from simplace.result import Result
 from simplace.views.text import quantities
 from simplace.views.text.eager_tables import ops_text
@@ -85,8 +85,8 @@ def _node(key: str, box: _Box) -> Node:
     times = sum(each.times for each in box.ops)
     is_variable = all(each.op.op == VARIABLE_HANDLE for each in box.ops)
     if len(box.lines) > 1:
-        return Node(key, quantities.plural(len(box.lines), "other line"), ops_text(box.ops), box.device or None, "scope",
-                    count=times, asked=_asked(box))  # fmt: skip
+        label, device = quantities.plural(len(box.lines), "other line"), box.device or None
+        return Node(key, label, ops_text(box.ops), device, "scope", count=times, asked=_asked(box))
     return Node(
         key,
         ops_text(box.ops),

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
-from simplace.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.explain.eager import tell_choice
 from simplace.explain.sentences import short_request
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.views.text import quantities
 from viz import Column, Table
 

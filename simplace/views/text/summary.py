@@ -6,9 +6,9 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.eager.eager_placement import PlacedEager
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
-from simplace.explain.findings import find_in_placement, line_of
+from simplace.explain.findings import IdleGpu, find_in_placement, line_of
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import eager_tables, tables
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DETAILED = 4  # programs shown in full; of more, the largest
 _SURPRISES = 6
 COPIES = 5
-_EAGER_LINES = {False: 20, True: 6}  # lines of eager ops, of a program without graphs and with some
+_LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
 
 def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -39,9 +39,7 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
     if result.eager is not None:
-        blocks.append(
-            eager_summary(result.eager, width, _EAGER_LINES[bool(result.programs)] if copies is not None else None)
-        )
+        blocks.append(eager_summary(result.eager, width, is_all=not result.programs, is_long=copies is None))
     blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
@@ -63,11 +61,16 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     return "\n\n".join(parts)
 
 
-def eager_summary(eager: PlacedEager, width: int | None = None, lines: int | None = None) -> str:
-    """Write the summary of what ran outside of functions: devices, lines (None: all), surprises."""
-    parts = [eager_title(eager), to_text(eager_tables.device_table(eager), width)]
-    parts.append(to_text(eager_tables.line_table(eager, lines), width))
-    if found := find_in_eager(eager):
+def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool = True, is_long: bool = False) -> str:
+    """Write the summary of what ran outside of functions: devices, lines, surprises.
+
+    `is_all` tells that the program ran nothing else, `is_long` that every line is wanted.
+    """
+    lines = eager_tables.line_table(eager, None if is_long else _LINES if is_all else _FEW_LINES)
+    devices = [to_text(eager_tables.device_table(eager), width)] if is_all else []
+    parts = [eager_title(eager), *devices, to_text(lines, width)]
+    found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
+    if found:
         shown = [_wrapped(f"  ! {line_of_eager(one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.devices.device_set import DeviceSet
-from simplace.eager.execute import EagerChoice, InputCopy
 from simplace.kernels.registry import KernelTable
+from simplace.placement.eager.execute import EagerChoice, InputCopy
 from simplace.placement.placement import Placement
 from simplace.program.eager_op import EagerOp
 from simplace.program.observation import MadeBy

@@ -11,14 +11,14 @@ from enum import Enum
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
-from simplace.eager.placement_utils import is_pinned_small, pinning_resource
 from simplace.graph.dtypes import DataType
-from simplace.kernels.kernel_lookup import find_kernel, supported_device_types
-from simplace.kernels.registry import Kernel, KernelTable, argument_ranges, with_defaults
+from simplace.kernels.kernel_lookup import KernelSearchError, find_kernel, supported_device_types
+from simplace.kernels.registry import AttrError, Kernel, KernelTable, argument_ranges, with_defaults
 from simplace.placement.default_device import select_device
+from simplace.placement.eager.placement_utils import is_pinned_small, pinning_resource
 from simplace.placement.kernel_support import Types, registration_text
 from simplace.program.eager_op import EagerInput, EagerOp
-from simplace.program.status import Refusal, Refused
+from simplace.program.status import Refusal, Refused, invalid
 
 _CONSTANT = "_EagerConst"
 _HANDLES = frozenset({DataType.DT_STRING, DataType.DT_RESOURCE})  # always in host memory (MTypeFromDTypeIntsOnDevice)
@@ -58,7 +58,7 @@ class InputCopy:
 
 def choose_device(op: EagerOp, devices: DeviceSet, table: KernelTable) -> EagerChoice:
     """Return the device of an eager op; raise `Refused` where TensorFlow finds none."""
-    types = supported_device_types(table, op.op, op.attrs, devices.types)
+    types = _kernel_types(op, devices, table)
     resource = pinning_resource(op)
     if resource >= 0:
         return EagerChoice(op.inputs[resource].device, EagerRule.RESOURCE, types, resource)
@@ -101,7 +101,18 @@ def input_copies(op: EagerOp, wanted: tuple[str, ...]) -> tuple[InputCopy, ...]:
 def kernel_on(op: EagerOp, device: str, devices: DeviceSet, table: KernelTable) -> Kernel | None:
     """Return the kernel that runs an op on a device, None where there is none."""
     found = devices.find(device)
-    return None if found is None else find_kernel(table, op.op, found.type, op.attrs)
+    try:
+        return None if found is None else find_kernel(table, op.op, found.type, op.attrs)
+    except (AttrError, KernelSearchError):
+        return None
+
+
+def _kernel_types(op: EagerOp, devices: DeviceSet, table: KernelTable) -> Types:
+    """Return the device types with a kernel, best first; raise `Refused` where TensorFlow cannot tell."""
+    try:
+        return supported_device_types(table, op.op, op.attrs, devices.types)
+    except (AttrError, KernelSearchError) as error:
+        raise invalid(str(error)) from error
 
 
 def _host_arguments(op: EagerOp, kernel: Kernel | None, table: KernelTable) -> list[bool]:
