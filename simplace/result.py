@@ -11,6 +11,7 @@ from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, choices
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
+from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
 
 if TYPE_CHECKING:
@@ -101,21 +102,24 @@ class Result:
         return iter(self.programs)
 
     def only(self, name: str) -> Self:
-        """Return the same result with the program called `name` alone."""
-        return replace(self, programs=(self.program(name),))
+        """Return the same result with the program called `name` alone; "eager ops" is what ran outside of functions."""
+        if name == EAGER_OPS and self.eager is not None:
+            return replace(self, programs=())
+        return replace(self, programs=(self.program(name),), eager=None, eager_agreement=None)
 
     def program(self, name: str) -> Placed:
         """Return the first program called `name`; raise `NodeNotFoundError` listing the names otherwise."""
         for placed in self.programs:
             if name in (placed.name, placed.placement.program.function):
                 return placed
-        names = choices({placed.name for placed in self.programs})
+        names = choices({*(placed.name for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])})
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
         """Return the program with the most nodes, the first of several; raise `SimplaceError` where there is none."""
         if not self.programs:
-            raise SimplaceError(f"{self.target}: nothing was placed, so there is nothing to draw or run")
+            what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
+            raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
         return max(self.programs, key=lambda placed: len(placed.placement.decisions))
 
     def holding(self, node: str) -> Placed:

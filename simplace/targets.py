@@ -121,6 +121,8 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
     observed = observe(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
     if not observed.programs and (parsed.function or not observed.eager):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
+    if parsed.function:  # then nothing else was asked for
+        observed = replace(observed, eager=())
     return _result(target, observed, settings, kind)
 
 

@@ -12,11 +12,12 @@ from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, 
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
-from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
+from simplace.kernels.registry import types_of
+from simplace.placement.eager.eager_placement import EAGER_OPS, PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule
+from simplace.placement.exemptions import is_dataset_op
 
 _CONSTANT = "_EagerConst"
-EAGER = "eager ops"  # what stands for the name of a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
     """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over."""
     found = [
         EagerCopiesEachTime(
-            each.op.at, EAGER, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
+            each.op.at, EAGER_OPS, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
             _short(eager, copy.target), copy.tensors, copy.bytes or 0,
         )
         for each in eager.ops
@@ -65,26 +66,32 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
-    """Yield the scopes that eager ops did not get, those of one line and op together."""
+    """Yield the scopes that eager ops did not get, those of one line and op together; datasets belong on the CPU."""
     found: dict[tuple[str, str, str, str], list[PlacedOp]] = {}
     for each in eager.ops:
         choice = each.placement.choice
-        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK:
+        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
             found.setdefault((each.op.at, each.op.op, each.op.scope, choice.device), []).append(each)
     for (at, op, scope, device), ops in found.items():
         spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
         names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
         if spec is None or not eager.devices.matching(spec):
-            yield NoSuchDevice(at, EAGER, names, request, got, op, because, str(eager.devices))
+            yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
             continue
         nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
         instead = f"{nearest.attr}={dtypes.name(nearest.instead)}" if nearest is not None else ""
-        yield NoKernel(at, EAGER, names, request, got, op, because, op, instead)
+        yield NoKernel(at, EAGER_OPS, names, request, got, op, because, op, instead)
 
 
 def used_devices(eager: PlacedEager | None) -> set[str]:
     """Return the devices on which eager ops ran, by full names."""
     return set() if eager is None else {each.placement.device for each in eager.ops}
+
+
+def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
+    definition = eager.table.op(each.op.op)
+    assert definition is not None, "an op that the table does not know is not placed"
+    return is_dataset_op(each.op.op, types_of(definition, definition.outputs, each.op.attrs))
 
 
 def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:

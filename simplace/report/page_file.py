@@ -22,7 +22,12 @@ def check(file: str | Path, simulation: StepOptions | None) -> None:
 
 
 def write(result: Result, file: str | Path, simulation: StepOptions | None, stage: Stage = silent) -> int:
-    """Write the page, in UTF-8; return its length in bytes. Raises `DrawingError` where the file cannot be written."""
+    """Write the page, in UTF-8; return its length in bytes.
+
+    Raises `DrawingError` where the file cannot be written, and
+    `SimplaceError` for a result without graphs.
+    """
+    result.largest()
     data = page(result, simulation, stage).encode()
     write_file(file, data)
     return len(data)

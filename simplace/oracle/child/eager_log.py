@@ -17,7 +17,9 @@ from typing import Any
 
 from tensorflow.python.framework import dtypes
 
+from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.devices import of_context
 from simplace.oracle.child.function_calls import code_name, code_of, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -32,6 +34,7 @@ _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
     r"|Can't find a function"
 )
+_INTEGERS = (dtypes.int32.as_datatype_enum, dtypes.int64.as_datatype_enum)
 _RESOURCE = dtypes.resource.as_datatype_enum
 _MAKER = "_simplace_made_by"
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
@@ -97,7 +100,8 @@ class Attempt:
 class EagerLog:
     """Tell kinds of eager ops apart, and write them down."""
 
-    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines) -> None:
+    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines, machine: Machine) -> None:
+        self._machine = machine
         self._recorder = recorder
         self._log = log
         self._lines = lines
@@ -112,7 +116,8 @@ class EagerLog:
 
     def describe_constant(self, tensor: Any) -> Inputs:
         """Return the same of a constant, which begins as a tensor on the CPU."""
-        return ((tensor.dtype.as_datatype_enum, host(), _is_small(tensor)),)
+        dtype = tensor._datatype_enum()
+        return ((dtype, host(), _is_small(tensor, dtype)),)
 
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
@@ -149,6 +154,8 @@ class EagerLog:
         if not (attempt.placed or attempt.device or refusal):
             return
         kind.device = attempt.device
+        if not self._told:  # now, in case the program crashes later
+            self._recorder.event("devices", devices=of_context(self._machine))
         with self._turn:
             kind.number = len(self._told)
             self._told.append(kind)
@@ -171,18 +178,18 @@ class EagerLog:
             self._recorder.event("eager counts", counts=[kind.counts() for kind in self._told])
 
     def _describe(self, tensor: Any) -> tuple[int, str, bool]:
-        dtype = tensor.dtype
-        if dtype == dtypes.resource:
+        dtype = tensor._datatype_enum()  # a number compares quicker than a dtype
+        if dtype == _RESOURCE:
             where = self._handles.get(tensor._id)
             if where is None:
                 where = self._handles[tensor._id] = resource_device(tensor)
-            return dtype.as_datatype_enum, where, False
-        return dtype.as_datatype_enum, tensor.backing_device or host(), _is_small(tensor)
+            return dtype, where, False
+        return dtype, tensor.backing_device or host(), _is_small(tensor, dtype)
 
 
-def _is_small(tensor: Any) -> bool:
+def _is_small(tensor: Any, dtype: int) -> bool:
     """Return whether an integer is small enough to pin its op there, where that is turned on."""
-    if tensor.dtype not in (dtypes.int32, dtypes.int64) or not _pins_small_ops():
+    if dtype not in _INTEGERS or not _pins_small_ops():
         return False
     return int(tensor._num_elements()) <= SMALL
 
@@ -232,4 +239,9 @@ def _was_copied(tensor: Any, device: str) -> bool:
 
 
 def _bytes_of(tensor: Any) -> int:
-    return int(tensor._num_elements()) * int(tensor.dtype.size)
+    return int(tensor._num_elements()) * _size_of(tensor._datatype_enum())
+
+
+@cache
+def _size_of(dtype: int) -> int:
+    return int(dtypes.as_dtype(dtype).size)

@@ -49,7 +49,7 @@ def run(request: Request) -> int:
     cuts.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
-    eager_log = EagerLog(recorder, log, lines) if request.mode == "script" else None
+    eager_log = EagerLog(recorder, log, lines, request.machine) if request.mode == "script" else None
     eager = EagerExecution(calls, eager_log, emulate=bool(request.plugin))
     sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
     for watcher in (clusters, functions, eager, sessions):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import FrameType, SimpleNamespace
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 from tensorflow.python.autograph.pyct import loader, origin_info
@@ -29,6 +29,7 @@ class SourceLines:
     def __init__(self, script: str = "") -> None:
         self._script = os.path.abspath(script) if script else ""
         self._known: dict[str, str] = {}
+        self._code: dict[CodeType, str] = {}  # what `_known` says of the file of a code object
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
@@ -72,13 +73,21 @@ class SourceLines:
         """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
-            filename, line = frame.f_code.co_filename, frame.f_lineno
-            if _GENERATED in filename:
-                filename, line = self._generated.get((filename, line), (filename, line))
-            if shown := self._shown(filename):
-                return f"{shown}:{line}"
+            code = frame.f_code
+            shown = self._code.get(code)
+            if shown is None:
+                shown = self._code[code] = self._of_code(code.co_filename)
+            if shown == _GENERATED:
+                at = self._generated.get((code.co_filename, frame.f_lineno))
+                if at is not None and (own := self._shown(at[0])):
+                    return f"{own}:{at[1]}"
+            elif shown:
+                return f"{shown}:{frame.f_lineno}"
             frame = frame.f_back
         return ""
+
+    def _of_code(self, filename: str) -> str:
+        return _GENERATED if _GENERATED in filename else self._shown(filename)
 
     def of_op(self, op: Any) -> str:
         """Give the user's line that made `op`, "" if there is none."""
