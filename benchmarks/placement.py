@@ -155,7 +155,7 @@ def _timings(name: str, kind: str, data: bytes, repeats: int) -> Iterator[Timing
     """Let the two take turns; yield the best times so far after each turn of either."""
     table, devices = KernelTable.shipped(), _devices(GPUS[name])
     in_tensorflow = _tensorflow(GPUS[name])
-    nodes = len(graph_def.parse(data).nodes)
+    nodes = len(graph_def.parse_graph_def(data).nodes)
     ours: list[float] = []
     theirs: list[tuple[float, float]] = []
     end = time.perf_counter() + _LONGEST
@@ -170,7 +170,7 @@ def _timings(name: str, kind: str, data: bytes, repeats: int) -> Iterator[Timing
 
 
 def _replay(data: bytes, table: KernelTable, devices: DeviceSet) -> object:
-    program = Program("benchmark", "graph", graph_def.parse(data), soft_placement=True)
+    program = Program("benchmark", "graph", graph_def.parse_graph_def(data), soft_placement=True)
     placement = place_program(program, devices, table)
     assert placement.refusal is None, f"the benchmark's graph can be placed: {placement.refusal}"
     return placement
@@ -192,7 +192,7 @@ def _tensorflow(gpus: int) -> Callable[[bytes], tuple[float, float]]:
 
     if gpus:
         os.environ["SIMPLACE_GPU_COUNT"], os.environ["SIMPLACE_GPU_MEMORY"] = str(gpus), str(_GPU_MEMORY)
-        load_library.load_pluggable_device_library(str(plugin.build(tf.__version__)))
+        load_library.load_pluggable_device_library(str(plugin.build_plugin(tf.__version__)))
 
     def measured(data: bytes) -> tuple[float, float]:
         graph = tf.Graph()

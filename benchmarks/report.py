@@ -19,7 +19,7 @@ from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.program.program import Program
-from simplace.report.page import page
+from simplace.report.page import write_page
 from simplace.result import Placed, Result
 from tests.report.chromium import start
 from viz import Column, Table, to_text
@@ -46,7 +46,7 @@ def _row(size: int, repeats: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "report.html")
         began = time.perf_counter()
-        text = page(result)
+        text = write_page(result)
         seconds = time.perf_counter() - began
         file.write_text(text, encoding="utf-8")
         rounds = [_opened(file, Path(folder, str(i))) for i in range(repeats)]
@@ -57,7 +57,7 @@ def _row(size: int, repeats: int) -> tuple[str, ...]:
 
 def _placed(size: int) -> Result:
     devices, table = local_devices([("CPU", 1), ("GPU", 2)]), KernelTable.shipped()
-    program = Program("benchmark", "graph", graph_def.parse(mixed_graph(size)), soft_placement=True)
+    program = Program("benchmark", "graph", graph_def.parse_graph_def(mixed_graph(size)), soft_placement=True)
     return Result("benchmark.pb", table.version, table.name, devices, (Placed(place_program(program, devices, table)),))
 
 

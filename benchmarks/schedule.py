@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from simplace.costs.estimate import price
-from simplace.costs.roofline import analytic
+from simplace.costs.estimate import estimate_costs
+from simplace.costs.roofline import make_roofline
 from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import EXECUTORS
@@ -23,7 +23,7 @@ from simplace.executor.options import Threads
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef, NodeDef, ShapeAttr
 from simplace.kernels.registry import KernelTable
-from simplace.partition.graph_partition import partition
+from simplace.partition.graph_partition import partition_graph
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
@@ -108,11 +108,11 @@ def main() -> None:
           f"{'events/s':>9} {'makespan':>9}")  # fmt: skip
     for layers in (5, 50, 500):
         placement = placed(layers)
-        graph = partition(placement.placed)
-        priced = price(graph, analytic())
+        graph = partition_graph(placement.placed)
+        priced = estimate_costs(graph, make_roofline())
         flow = control_flow(graph)
-        cut = seconds(lambda placement=placement: partition(placement.placed))  # type: ignore[misc]
-        costs = seconds(lambda graph=graph: price(graph, analytic()))  # type: ignore[misc]
+        cut = seconds(lambda placement=placement: partition_graph(placement.placed))  # type: ignore[misc]
+        costs = seconds(lambda graph=graph: estimate_costs(graph, make_roofline()))  # type: ignore[misc]
         for name, run in EXECUTORS.items():
             threads = Threads(inter_op=4, cores=4)
             trace, events = run(priced, flow, threads)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from simplace.measure.measurement import MeasureOptions, measure
+from simplace.measure.measurement import MeasureOptions, measure_target
 from simplace.measure.step_comparison import check_schedule, fixed_times
 
 PROGRAMS = ("even", "uneven", "chain", "cnn", "lstm")
@@ -29,7 +29,7 @@ def main() -> None:
     fixed = []
     for name in options.programs or PROGRAMS:
         chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
-        measured = measure(f"{MODELS}:{name}", chosen)
+        measured = measure_target(f"{MODELS}:{name}", chosen)
         for one in check_schedule(measured):
             print(
                 f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "

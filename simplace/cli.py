@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import NoReturn
 
 from simplace._version import __version__
-from simplace.commands.output import check_distinct, complain, say_error, shortened
-from simplace.commands.streams import discard_stdout, flush, no_room, usable_streams
+from simplace.commands.output import check_distinct, report_error, say_error, shorten_text
+from simplace.commands.streams import discard_stdout, flush_stdout, no_room, usable_streams
 from simplace.errors import SimplaceError
 
 # In the order of --help; only the one that is asked for is imported.
@@ -34,10 +34,10 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
-    words, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
+    words, script_arguments = _split_arguments(list(sys.argv[1:] if arguments is None else arguments))
     with usable_streams():
         try:
-            return _run(words, script_arguments)
+            return _run_command(words, script_arguments)
         except BrokenPipeError:  # the reader, such as `head`, has seen enough
             discard_stdout()
             return 0
@@ -49,11 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if complaint is None:
                 raise
             discard_stdout()
-            return complain(complaint)
+            return report_error(complaint)
 
 
-def _run(words: list[str], script_arguments: tuple[str, ...]) -> int:
-    options = _options(words)
+def _run_command(words: list[str], script_arguments: tuple[str, ...]) -> int:
+    options = _parse_options(words)
     options.script_arguments = script_arguments
     command: Callable[[argparse.Namespace], int] = options.command
     try:
@@ -61,8 +61,8 @@ def _run(words: list[str], script_arguments: tuple[str, ...]) -> int:
         check_distinct(options)
         status = command(options)
     except SimplaceError as error:
-        status = complain(error)
-    flush()
+        status = report_error(error)
+    flush_stdout()
     return status
 
 
@@ -76,16 +76,16 @@ def _check_surroundings(words: Sequence[str]) -> None:
         raise SimplaceError(f"the working directory cannot be used ({error.strerror}); change to another one") from None
 
 
-def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+def _split_arguments(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     if "--" not in words:
         return words, ()
     at = words.index("--")
     return words[:at], tuple(words[at + 1 :])
 
 
-def _options(words: list[str]) -> argparse.Namespace:
+def _parse_options(words: list[str]) -> argparse.Namespace:
     """Parse the words; leave with a line that names the closest option where one is unknown."""
-    parser = _parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
+    parser = _build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     options, unknown = parser.parse_known_args(words)
     if unknown:
         import difflib
@@ -101,11 +101,11 @@ class _Parser(argparse.ArgumentParser):
     """Complain in one line, which the whole usage would push off a small screen."""
 
     def error(self, message: str) -> NoReturn:
-        say_error(f"{shortened(message)} (see {self.prog} --help)")
+        say_error(f"{shorten_text(message)} (see {self.prog} --help)")
         self.exit(2)
 
 
-def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
+def _build_parser(commands: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="simplace",
         description="Replay, check, explain and draw how TensorFlow places a program on devices.",

@@ -61,12 +61,12 @@ class DrawingError(SimplaceError):
     """Report a figure that cannot be drawn or written."""
 
 
-def choices(names: Iterable[str], limit: int = 12) -> str:
+def join_choices(names: Iterable[str], limit: int = 12) -> str:
     """Join names for a message, sorted, cut after `limit` with a count of the rest.
 
-    >>> choices(["b", "a"])
+    >>> join_choices(["b", "a"])
     'a, b'
-    >>> choices("edcba", limit=3)
+    >>> join_choices("edcba", limit=3)
     'a, b, c and 2 more'
     """
     ordered = sorted(names)
@@ -75,10 +75,10 @@ def choices(names: Iterable[str], limit: int = 12) -> str:
     return f"{head} and {rest} more" if rest > 0 else head
 
 
-def alternatives(names: Sequence[str]) -> str:
+def join_alternatives(names: Sequence[str]) -> str:
     """Join names that one may have meant.
 
-    >>> alternatives(["a"]), alternatives(["b", "a", "c"])
+    >>> join_alternatives(["a"]), join_alternatives(["b", "a", "c"])
     ('a', 'b, a or c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

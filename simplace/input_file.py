@@ -136,14 +136,16 @@ def read_members(path: str | Path, limits: Mapping[str, int]) -> dict[str, bytes
         try:
             with zipfile.ZipFile(_Bounded(file)) as archive:
                 there = {info.filename: info for info in archive.infolist()}
-                return {name: _member(archive, there[name], most) for name, most in limits.items() if name in there}
+                return {
+                    name: _read_member(archive, there[name], most) for name, most in limits.items() if name in there
+                }
         except zipfile.BadZipFile as error:
             raise MalformedError(str(error)) from error
         except (zlib.error, struct.error, EOFError, NotImplementedError, OSError, ValueError) as error:
             raise UnreadableError(f"the archive is damaged: {error}") from error
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
     if info.flag_bits & _ENCRYPTED:
         raise UnreadableError(f"{info.filename} in it is encrypted")
     if info.compress_type not in _COMPRESSIONS:
@@ -173,13 +175,13 @@ def _check_values(value: Any) -> None:
     for _ in range(DEEPEST):
         if any(isinstance(each, int) and each.bit_length() > _MOST_BITS for each in level):
             raise UnreadableError(f"there is a number in it of more than {_MOST_BITS} bits")
-        level = [item for each in level for item in _items(each)]
+        level = [item for each in level for item in _list_items(each)]
         if not level:
             return
     raise _too_deep()
 
 
-def _items(value: Any) -> Any:
+def _list_items(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

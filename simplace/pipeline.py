@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from simplace.devices.device_set import Device, DeviceSet
 from simplace.graph.builder import GraphBuilder
 from simplace.graph.collector import paused_collector
-from simplace.graph.graph import freeze
+from simplace.graph.graph import freeze_graph
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
-from simplace.lowering.prepare_graph import prepare
+from simplace.lowering.prepare_graph import prepare_graph
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
 from simplace.placement.eager.eager_placement import EagerPlacement
 from simplace.placement.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
 from simplace.placement.eager.wrapped_op import calls_function, wrap_op
 from simplace.placement.placement import Placement
-from simplace.placement.placer import place, refused_placement
+from simplace.placement.placer import place_graph, refused_placement
 from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 from simplace.program.status import Refused
@@ -59,13 +59,13 @@ def place_program(
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare(program, table, devices, default.name if default else None)
+            graph = prepare_graph(program, table, devices, default.name if default else None)
             _ended("lower", graph)
         except Refused as refused:
-            empty = freeze(GraphBuilder(Signatures(table, {})))
+            empty = freeze_graph(GraphBuilder(Signatures(table, {})))
             return refused_placement(program, empty, devices, table, default, refused.refusal)
         bodies = Bodies(program, table)
-        placement = place(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
+        placement = place_graph(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
         _ended("place", placement)
         return placement
 
@@ -106,14 +106,14 @@ class EagerPlacer:
 def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
     """Simulate one step of a placed graph: partition it, estimate costs, run the model of the executor."""
     from simplace.executor.control_flow import control_flow
-    from simplace.executor.execution import execute
-    from simplace.partition.graph_partition import partition
+    from simplace.executor.execution import execute_graph
+    from simplace.partition.graph_partition import partition_graph
 
-    graph = partition(placed)
+    graph = partition_graph(placed)
     _ended("partition", graph)
     priced = _estimate_costs(graph, options)
     _ended("estimate costs", priced)
-    execution = execute(priced, control_flow(graph, trips=options.trips, branches=options.branches), options)
+    execution = execute_graph(priced, control_flow(graph, trips=options.trips, branches=options.branches), options)
     _ended("execute", execution)
     return execution
 
@@ -124,18 +124,18 @@ def _default_device(program: Program, devices: DeviceSet) -> Device | None:
 
 def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> PricedGraph:
     from simplace.costs.chosen_model import check_belongs, chosen_model
-    from simplace.costs.estimate import price
+    from simplace.costs.estimate import estimate_costs
 
     model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction)
     check_belongs(model, (node.name for node in graph.nodes))
-    return price(graph, model, batch=options.batch)
+    return estimate_costs(graph, model, batch=options.batch)
 
 
-def _nothing(stage: str, record: object) -> None:
+def _do_nothing(stage: str, record: object) -> None:
     """Do nothing after a stage."""
 
 
-_ended: AfterStage = _nothing
+_ended: AfterStage = _do_nothing
 
 
 @contextmanager

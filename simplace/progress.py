@@ -16,18 +16,18 @@ class Stage(Protocol):
         ...
 
 
-def silent(text: str, *, is_alone: bool = False) -> None:
+def show_nothing(text: str, *, is_alone: bool = False) -> None:
     """Show nothing."""
 
 
 @contextmanager
-def progress() -> Iterator[Stage]:
+def show_progress() -> Iterator[Stage]:
     """Give a function that shows which stage is running and for how long, until the next one or the end.
 
     While a user's program runs, the terminal is its own: that stage is one plain line.
     """
     if not sys.stderr.isatty():
-        yield silent
+        yield show_nothing
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

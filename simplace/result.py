@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
-from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, choices
+from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.eager.eager_placement import EAGER_OPS
@@ -112,7 +112,9 @@ class Result:
         for placed in self.programs:
             if name in (placed.name, placed.placement.program.function):
                 return placed
-        names = choices({*(placed.name for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])})
+        names = join_choices(
+            {*(placed.name for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])}
+        )
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
@@ -124,12 +126,12 @@ class Result:
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""
-        from simplace.explain.explanation import find
+        from simplace.explain.explanation import find_node
 
         error: NodeNotFoundError | None = None
         for placed in self.programs:
             try:
-                find(placed.placement, node)
+                find_node(placed.placement, node)
             except NodeNotFoundError as missing:
                 error = error or missing
             else:
@@ -139,10 +141,10 @@ class Result:
     def explain(self, node: str) -> Explanation:
         """Explain the device of a node of the first program that has it, or of eager ops by line, op or name."""
         from simplace.explain.eager import explain_eager, find_eager
-        from simplace.explain.explanation import explain
+        from simplace.explain.explanation import explain_node
 
         try:
-            return explain(self.holding(node).placement, node)
+            return explain_node(self.holding(node).placement, node)
         except NodeNotFoundError:
             if self.eager is None or (self.programs and not find_eager(self.eager, node)):
                 raise

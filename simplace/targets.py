@@ -21,7 +21,7 @@ from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.program.program import Program
-from simplace.progress import Stage, silent
+from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Settings:
     kernels: str = ""
     tensorflow: str = ""
     stdout: int | None = None
-    stage: Stage = silent
+    stage: Stage = show_nothing
 
 
 R = TypeVar("R", bound=Result)  # the record to make of what is placed
 
 
-def place(target: str, settings: Settings, kind: type[R]) -> R:
+def place_target(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
     Raises a `SimplaceError` for whatever the user can mend.
@@ -72,7 +72,7 @@ def place(target: str, settings: Settings, kind: type[R]) -> R:
     return _place_file(target, parsed, settings, kind)
 
 
-def check(target: str, settings: Settings, kind: type[R]) -> R:
+def check_target(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target and let TensorFlow place it too, files included.
 
     TensorFlow's own partition graphs are compared with as well, which takes a run without Grappler.
@@ -92,22 +92,22 @@ def check(target: str, settings: Settings, kind: type[R]) -> R:
     failure = failure_of(target, observed)
     if failure is not None:
         raise failure
-    return _result(target, observed, settings, kind)
+    return _make_result(target, observed, settings, kind)
 
 
 def compare_with_log(result: R, log: Sequence[LoggedNode]) -> R:
     """Compare the placements with a log from elsewhere instead; each program with the lines of its own nodes."""
-    from simplace.compare.compare_placements import compare, own_lines
+    from simplace.compare.compare_placements import compare_placement, own_lines
 
     programs = tuple(
-        replace(placed, agreement=compare(placed.placement, own_lines(placed.placement, log)))
+        replace(placed, agreement=compare_placement(placed.placement, own_lines(placed.placement, log)))
         for placed in result.programs
     )
     return replace(result, programs=programs)
 
 
 def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R], *, partitions: bool = False) -> R:
-    from simplace.oracle.observe import observe
+    from simplace.oracle.observe import observe_script
     from simplace.oracle.protocol import Options
 
     options = Options(
@@ -118,12 +118,12 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         partitions=partitions,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
-    observed = observe(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
+    observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
     if not observed.programs and (parsed.function or not observed.eager):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
     if parsed.function:  # then nothing else was asked for
         observed = replace(observed, eager=())
-    return _result(target, observed, settings, kind)
+    return _make_result(target, observed, settings, kind)
 
 
 def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) -> R:
@@ -136,19 +136,21 @@ def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
     """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
-    table = _table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
+    table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
     settings.stage("placing")
     with paused_collector():
         placed = tuple(
-            _simulated(target, _with_devices(program, devices), devices, table, settings) for program in programs
+            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
         )
     return kind(
         target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
     )
 
 
-def _simulated(target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
+def _place_from_file(
+    target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings
+) -> Placed:
     """Place a program; what is wrong with its graph is said with the file's name."""
     try:
         if program.kind == "graph":
@@ -160,12 +162,12 @@ def _simulated(target: str, program: Program, devices: DeviceSet, table: KernelT
         raise type(error)(f"{target}: {error}", error.details) from error
 
 
-def _result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:
+def _make_result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
-    table = _table(table, settings)
+    table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
-    placed = tuple(_placed(program, devices, table, settings) for program in observed.programs)
+    placed = tuple(_place_observed(program, devices, table, settings) for program in observed.programs)
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -218,13 +220,17 @@ def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[Ea
             yield EagerCopies(copy.input, copy.source, copy.target, count, size)
 
 
-def _placed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
-    from simplace.compare.compare_placements import compare
-    from simplace.compare.compare_transfers import check_cuts
+def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
+    from simplace.compare.compare_placements import compare_placement
+    from simplace.compare.compare_transfers import compare_partitions
 
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
-    return Placed(placement, compare(placement, observed.log, observed.refused), check_cuts(placement, observed.cuts))
+    return Placed(
+        placement,
+        compare_placement(placement, observed.log, observed.refused),
+        compare_partitions(placement, observed.cuts),
+    )
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
@@ -262,7 +268,7 @@ def _require_installed(target: str, settings: Settings) -> None:
     )
 
 
-def _table(table: KernelTable, settings: Settings) -> KernelTable:
+def _extend_table(table: KernelTable, settings: Settings) -> KernelTable:
     if not settings.kernels:
         return table
     from simplace.kernels.extra import load_extra

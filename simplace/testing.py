@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from simplace import api
-from simplace.checks.requirements import Requirement, Violation, parse, violations
+from simplace.checks.requirements import Requirement, Violation, find_violations, parse_requirement
 from simplace.importers import live_function
 from simplace.result import Result
 
@@ -46,39 +46,39 @@ def assert_placed(
     requirement that cannot be read.
     """
     __tracebackhide__ = True  # pytest shows the test's own line
-    requirements = _requirements(required)
-    result = _placed(target, arguments, keywords or {}, api.settings(devices, **options))
-    unmet = violations(result, requirements)
+    requirements = _parse_requirements(required)
+    result = _place_target(target, arguments, keywords or {}, api.settings(devices, **options))
+    unmet = find_violations(result, requirements)
     if unmet:
-        raise AssertionError(_message(result, requirements, unmet))
+        raise AssertionError(_format_message(result, requirements, unmet))
     return result
 
 
-def _requirements(required: Mapping[str, str | Iterable[str]] | Iterable[str]) -> list[Requirement]:
+def _parse_requirements(required: Mapping[str, str | Iterable[str]] | Iterable[str]) -> list[Requirement]:
     if not isinstance(required, Mapping):
-        return [parse(text) for text in ([required] if isinstance(required, str) else required)]
+        return [parse_requirement(text) for text in ([required] if isinstance(required, str) else required)]
     return [
-        parse(f"{nodes}={devices if isinstance(devices, str) else '|'.join(devices)}")
+        parse_requirement(f"{nodes}={devices if isinstance(devices, str) else '|'.join(devices)}")
         for nodes, devices in required.items()
     ]
 
 
-def _placed(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], settings: api.Settings) -> Result:
+def _place_target(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], settings: api.Settings) -> Result:
     if isinstance(target, str | Path):
         return api.place(str(target), replace(settings, arguments=[str(word) for word in arguments]))
-    program = live_function.read(target, tuple(arguments), keywords)
+    program = live_function.read_live_function(target, tuple(arguments), keywords)
     return api.place_program(program, settings, _UNCHECKED)
 
 
-def _message(result: Result, requirements: Sequence[Requirement], unmet: Sequence[Violation]) -> str:
+def _format_message(result: Result, requirements: Sequence[Requirement], unmet: Sequence[Violation]) -> str:
     count = len({violation.requirement for violation in unmet})
     lines = [f"{count} of {len(requirements)} requirements not met on {result.devices} ({result.devices_note}):"]
-    lines += [f"  {_line(violation)}" for violation in unmet[:_SHOWN]]
+    lines += [f"  {_format_violation(violation)}" for violation in unmet[:_SHOWN]]
     more = len(unmet) - _SHOWN
     return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
 
 
-def _line(found: Violation) -> str:
+def _format_violation(found: Violation) -> str:
     if not found.node:
         return f"{found.requirement.text}: {found.because}"
     where = f"is on {found.device}" if found.device else "has no device"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simplace.executor.execution import Execution
 from simplace.graph.graph import Graph
-from simplace.graph.verify import verify
+from simplace.graph.verify import verify_graph
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.placement.placement import Placement
 
@@ -13,7 +13,7 @@ def verify_stage(stage: str, record: object) -> None:
     """Raise `AssertionError` where the record of a stage does not hold together."""
     match record:
         case Graph():
-            verify(record)
+            verify_graph(record)
         case Placement():
             _verify_placement(record)
         case PartitionedGraph():
@@ -34,7 +34,7 @@ def _verify_placement(placement: Placement) -> None:
 
 def _verify_partition(graph: PartitionedGraph) -> None:
     placed = graph.placed
-    verify(placed.graph, graph.rewritten.loop_merges)
+    verify_graph(placed.graph, graph.rewritten.loop_merges)
     parts = sorted((part.origin, part.device) for part in graph.nodes if part.origin >= 0)
     assert parts == list(enumerate(placed.device_of))[2:], "each node is in the subgraph of its device, once"
     for edges in graph.outs:

@@ -1,6 +1,6 @@
 """Agreement with TensorFlow's log: same names, same devices, same refusal."""
 
-from simplace.compare.compare_placements import Difference, compare, own_lines
+from simplace.compare.compare_placements import Difference, compare_placement, own_lines
 from simplace.program.observation import LoggedNode, ObservedRefusal
 from tests.worlds import CPU, GPU0, constant, node, place
 
@@ -10,31 +10,35 @@ def world():
 
 
 def test_equal_logs_agree():
-    found = compare(world(), [LoggedNode("x", "Neg", GPU0), LoggedNode("a", "Const", CPU)])
+    found = compare_placement(world(), [LoggedNode("x", "Neg", GPU0), LoggedNode("a", "Const", CPU)])
     assert (str(found), found.holds) == ("2/2 nodes", True)
 
 
 def test_old_spelling_of_devices_is_the_same_device():
     log = [LoggedNode("x", "Neg", GPU0.replace("/device:GPU", "/gpu")), LoggedNode("a", "Const", CPU)]
-    assert compare(world(), log).holds
+    assert compare_placement(world(), log).holds
 
 
 def test_differences_name_node_and_both_devices():
-    found = compare(world(), [LoggedNode("x", "Neg", CPU), LoggedNode("a", "Const", CPU), LoggedNode("b", "Abs", CPU)])
+    found = compare_placement(
+        world(), [LoggedNode("x", "Neg", CPU), LoggedNode("a", "Const", CPU), LoggedNode("b", "Abs", CPU)]
+    )
     assert (found.same, found.total, found.holds) == (1, 3, False)
     assert found.differences == (Difference("x", "Neg", GPU0, CPU), Difference("b", "Abs", "", CPU))
 
 
 def test_a_node_that_tensorflow_lacks_is_a_difference():
-    assert compare(world(), [LoggedNode("a", "Const", CPU)]).differences == (Difference("x", "Neg", GPU0, ""),)
+    assert compare_placement(world(), [LoggedNode("a", "Const", CPU)]).differences == (
+        Difference("x", "Neg", GPU0, ""),
+    )
 
 
 def test_refusals_must_have_the_same_code():
     hard = place(constant("a", (2,), device="/GPU:7"), soft=False)
-    assert compare(hard, [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
-    assert not compare(hard, [], ObservedRefusal("INTERNAL", "...")).holds
-    assert not compare(hard, [LoggedNode("a", "Const", CPU)]).holds
-    assert not compare(world(), [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
+    assert compare_placement(hard, [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
+    assert not compare_placement(hard, [], ObservedRefusal("INTERNAL", "...")).holds
+    assert not compare_placement(hard, [LoggedNode("a", "Const", CPU)]).holds
+    assert not compare_placement(world(), [], ObservedRefusal("INVALID_ARGUMENT", "...")).holds
 
 
 def test_a_graph_is_found_in_the_log_of_a_whole_program():

@@ -9,11 +9,11 @@ from textwrap import dedent
 import pytest
 
 from simplace.api import Settings, check
-from simplace.compare.compare_transfers import CopyAgreement, Transfer, check_cuts, transfers_in
+from simplace.compare.compare_transfers import CopyAgreement, Transfer, compare_partitions, transfers_in
 from simplace.graph.graph_def import parse_text
-from simplace.machine.machine import Machine, Task, cluster
+from simplace.machine.machine import Machine, Task, make_cluster
 from simplace.oracle.launch import Forks, starting_by
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import Cut, Observation
 from simplace.program.program import SessionRun
@@ -64,19 +64,19 @@ def test_sends_and_receives_are_read_with_their_consumers():
 
 
 def test_equal_copies_agree():
-    found = check_cuts(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("y",)))])
+    found = compare_partitions(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("y",)))])
     assert found == CopyAgreement(2, 2)
     assert str(found) == "2/2 copies"
 
 
 def test_a_copy_that_tensorflow_lacks_is_a_difference():
-    found = check_cuts(world(), [cut(CPU_PART[:2], (*GPU_PART[:2], node("y", "Neg", "x")))])
+    found = compare_partitions(world(), [cut(CPU_PART[:2], (*GPU_PART[:2], node("y", "Neg", "x")))])
     assert found is not None
     assert (found.same, found.total, [(d.ours, d.theirs) for d in found.differences]) == (1, 2, [(ORDER, None)])
 
 
 def test_a_copy_that_differs_in_its_ends_is_one_difference():
-    found = check_cuts(world(), [cut(CPU_PART, (GPU_PART[0].replace("_Recv", "_HostRecv"), *GPU_PART[1:]))])
+    found = compare_partitions(world(), [cut(CPU_PART, (GPU_PART[0].replace("_Recv", "_HostRecv"), *GPU_PART[1:]))])
     assert found is not None
     (difference,) = found.differences
     assert (difference.transfer, found.total) == (DATA, 2)
@@ -84,7 +84,7 @@ def test_a_copy_that_differs_in_its_ends_is_one_difference():
 
 
 def test_a_run_that_names_an_unknown_node_has_none_of_our_copies():
-    found = check_cuts(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
+    found = compare_partitions(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
     assert found is not None
     assert (found.same, found.total) == (0, 2)
 
@@ -117,8 +117,10 @@ def test_what_a_master_feeds_and_fetches_is_no_copy():
 
 
 def test_nothing_is_compared_where_tensorflow_cut_nothing():
-    assert check_cuts(world(), []) is None
-    assert check_cuts(place(constant("a", (2,), device="/GPU:7"), soft=False), [cut(CPU_PART, GPU_PART)]) is None
+    assert compare_partitions(world(), []) is None
+    assert (
+        compare_partitions(place(constant("a", (2,), device="/GPU:7"), soft=False), [cut(CPU_PART, GPU_PART)]) is None
+    )
 
 
 SCRIPT = """\
@@ -258,7 +260,7 @@ def test_copies_between_tasks_are_those_of_tensorflow(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(dedent(CLUSTER))
     found: dict[str, list[int]] = {}
-    for placed in check(str(path), Settings(cluster((Task("ps", 0), Task("worker", 0, gpus=2)), connected=True))):
+    for placed in check(str(path), Settings(make_cluster((Task("ps", 0), Task("worker", 0, gpus=2)), connected=True))):
         assert placed.copy_agreement is not None, placed.name
         assert placed.copy_agreement.holds, placed.copy_agreement.differences
         found.setdefault(placed.name, []).append(placed.copy_agreement.total)
@@ -275,5 +277,5 @@ def test_the_check_says_so_in_a_line(checked: Result) -> None:
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_partition_graphs_are_collected_only_when_asked_for(script: Path) -> None:
-    seen: Observation = observe(script, (), Machine(cpus=2, gpus=2), Options())
+    seen: Observation = observe_script(script, (), Machine(cpus=2, gpus=2), Options())
     assert {cut for program in seen.programs for cut in program.cuts} == set()

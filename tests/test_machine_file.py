@@ -3,8 +3,8 @@
 import pytest
 
 from simplace.errors import DeviceSpecError
-from simplace.machine.machine import GIB, Machine, Task, cluster
-from simplace.machine.machine_file import machine, parse_visible, read
+from simplace.machine.machine import GIB, Machine, Task, make_cluster
+from simplace.machine.machine_file import parse_machine, parse_visible, read_machine_file
 
 FILE = """
 name = "a workstation"
@@ -20,11 +20,11 @@ virtual = ["2 GiB", "2 GiB"]
 
 
 def test_a_list_counts_devices():
-    assert machine("cpu:2,gpu:4", None, {}) == (Machine(2, 4), "devices as asked for: cpu:2,gpu:4")
+    assert parse_machine("cpu:2,gpu:4", None, {}) == (Machine(2, 4), "devices as asked for: cpu:2,gpu:4")
 
 
 def test_without_a_list_the_default_is_said():
-    made, note = machine(None, None, {})
+    made, note = parse_machine(None, None, {})
     assert made.cpus == 1
     assert note.startswith("devices")
 
@@ -32,7 +32,7 @@ def test_without_a_list_the_default_is_said():
 def test_a_file_describes_a_machine(tmp_path):
     file = tmp_path / "machine.toml"
     file.write_text(FILE)
-    made, note = machine(str(file), None, {})
+    made, note = parse_machine(str(file), None, {})
     assert made == Machine(2, 2, 8 * GIB, ((2 * GIB, 2 * GIB),) * 2, (1, 0))
     assert made.logical_gpus == 4
     assert note == f"devices as {file} describes them: a workstation with 2 x T4, 8 GiB"
@@ -40,8 +40,8 @@ def test_a_file_describes_a_machine(tmp_path):
 
 def test_a_list_of_tasks_is_a_cluster():
     two_workers = (Task("worker", 0, gpus=2), Task("worker", 1, gpus=2))
-    assert machine("2xworker=gpu:2", None, {})[0] == cluster(two_workers) == Machine(1, 2, tasks=two_workers)
-    made, _ = machine("/job:worker/task:0=cpu:2 /job:chief/task:0=cpu:1", None, {"CUDA_VISIBLE_DEVICES": ""})
+    assert parse_machine("2xworker=gpu:2", None, {})[0] == make_cluster(two_workers) == Machine(1, 2, tasks=two_workers)
+    made, _ = parse_machine("/job:worker/task:0=cpu:2 /job:chief/task:0=cpu:1", None, {"CUDA_VISIBLE_DEVICES": ""})
     assert made == Machine(1, 0, tasks=(Task("chief", 0), Task("worker", 0, 2)))
 
 
@@ -49,7 +49,7 @@ def test_a_file_describes_a_cluster(tmp_path):
     file = tmp_path / "cluster.toml"
     file.write_text('connected = true\nmemory = "8 GiB"\n[[task]]\njob = "ps"\n[[task]]\ncount = 2\ngpus = 1\n')
     tasks = (Task("ps", 0), Task("worker", 0, gpus=1), Task("worker", 1, gpus=1))
-    assert read(file) == (cluster(tasks, gpu_memory=8 * GIB, connected=True), "a cluster")
+    assert read_machine_file(file) == (make_cluster(tasks, gpu_memory=8 * GIB, connected=True), "a cluster")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_file_describes_a_cluster(tmp_path):
 )
 def test_wrong_tasks_are_refused_in_one_line(spec, visible, line):
     with pytest.raises(DeviceSpecError, match=line):
-        machine(spec, visible, {})
+        parse_machine(spec, visible, {})
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_wrong_tasks_are_refused_in_one_line(spec, visible, line):
     ],
 )
 def test_visible_gpus_are_renumbered(environment, visible, numbers):
-    made, note = machine("gpu:4", visible, environment)
+    made, note = parse_machine("gpu:4", visible, environment)
     assert made.visible == numbers
     assert all(f"GPU:{i} is physical GPU {number}" in note for i, number in enumerate(numbers))
 
@@ -116,5 +116,5 @@ def test_a_wrong_file_is_refused_in_one_line(text, line, tmp_path):
     file = tmp_path / "machine.toml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(DeviceSpecError, match=line) as caught:
-        read(file)
+        read_machine_file(file)
     assert str(file) in str(caught.value)

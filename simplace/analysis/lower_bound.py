@@ -7,7 +7,7 @@ from simplace.executor.control_flow import ControlFlow
 from simplace.graph.algorithm import order_by_inputs
 
 
-def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
+def compute_lower_bound(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
     """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
 
     A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
@@ -20,7 +20,7 @@ def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_st
     launched = [0] * len(graph)  # the earliest end on the host
     finished = [0] * len(graph)  # the earliest end of the kernel
     sender = {receive: send for send, receive in graph.receiver.items()}
-    for node in _order(priced):
+    for node in _order_nodes(priced):
         before = [edge.src for edge in graph.ins[node]]
         start = max((launched[one] for one in before), default=0)
         cost = priced.kernels[node]
@@ -36,7 +36,7 @@ def longest_chain(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_st
     return max(finished, default=0)
 
 
-def _order(priced: PricedGraph) -> list[int]:
+def _order_nodes(priced: PricedGraph) -> list[int]:
     graph = priced.graph
     waiting = [len(into) for into in graph.ins]
     for receive in graph.receiver.values():

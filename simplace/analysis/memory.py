@@ -49,7 +49,7 @@ def _of_device(trace: Trace, device: str, limit: int) -> MemoryUse:
     permanent = [Held(node, -1, size) for where, size, node in trace.resident if where == device]
     changes = [change for change in trace.memory if change.device == device]
     resident = sum(held.size for held in permanent)
-    now, peak, peak_at, holders = resident, resident, 0, _largest(permanent, {})
+    now, peak, peak_at, holders = resident, resident, 0, _find_largest(permanent, {})
     series: list[tuple[int, int]] = [(0, resident)]
     runs_out, runs_out_at = -1, -1
     alive_then: tuple[Held, ...] = ()
@@ -60,15 +60,15 @@ def _of_device(trace: Trace, device: str, limit: int) -> MemoryUse:
             peak, peak_at, peak_index = now, change.time, i
         if 0 < limit < now and runs_out < 0:
             runs_out, runs_out_at = change.node, change.time
-            alive_then = _largest(permanent, _alive_after(changes, i))
+            alive_then = _find_largest(permanent, _alive_after(changes, i))
         if series[-1][0] == change.time:
             series[-1] = (change.time, now)
         else:
             series.append((change.time, now))
     if peak_index >= 0:
-        holders = _largest(permanent, _alive_after(changes, peak_index))
+        holders = _find_largest(permanent, _alive_after(changes, peak_index))
     if 0 < limit < resident:
-        runs_out, runs_out_at, alive_then = permanent[0].node, 0, _largest(permanent, {})
+        runs_out, runs_out_at, alive_then = permanent[0].node, 0, _find_largest(permanent, {})
     return MemoryUse(
         device, resident, peak, peak_at, holders, tuple(series), limit, runs_out, runs_out_at, alive_then
     )  # fmt: skip
@@ -82,6 +82,6 @@ def _alive_after(changes: list[MemoryChange], last: int) -> dict[tuple[int, int]
     return {key: size for key, size in alive.items() if size}
 
 
-def _largest(permanent: list[Held], alive: dict[tuple[int, int], int]) -> tuple[Held, ...]:
+def _find_largest(permanent: list[Held], alive: dict[tuple[int, int], int]) -> tuple[Held, ...]:
     held = permanent + [Held(node, slot, size) for (node, slot), size in alive.items()]
     return tuple(sorted(held, key=lambda one: (-one.size, one.node, one.slot))[:_HOLDERS])

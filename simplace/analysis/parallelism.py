@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simplace.analysis.intervals import Steps, counted, covered, joined
+from simplace.analysis.intervals import Steps, count_open, measure_coverage, merge_intervals
 from simplace.executor.trace import Span, Trace
 from simplace.partition.graph_partition import PartitionedGraph
 
@@ -43,7 +43,7 @@ class Width:
         return max((count for _, count in self.working), default=0)
 
 
-def widths(trace: Trace, graph: PartitionedGraph) -> tuple[Width, ...]:
+def measure_parallelism(trace: Trace, graph: PartitionedGraph) -> tuple[Width, ...]:
     """List the width on each device, in the order of the devices; copies count nowhere.
 
     An op is ready from the moment its inputs are there, and runs while any span of its own does: a GPU's op while it is
@@ -58,13 +58,13 @@ def widths(trace: Trace, graph: PartitionedGraph) -> tuple[Width, ...]:
         working[node.device].append((span.start, span.end))
         if span.kind in _OWN:
             executions[node.device].setdefault((span.node, span.step, span.iteration), []).append(span)
-    return tuple(_width(device, list(found.values()), working[device]) for device, found in executions.items())
+    return tuple(_measure_device(device, list(found.values()), working[device]) for device, found in executions.items())
 
 
-def _width(device: str, executions: Sequence[Sequence[Span]], working: Sequence[tuple[int, int]]) -> Width:
-    running = [interval for spans in executions for interval in joined((s.start, s.end) for s in spans)]
+def _measure_device(device: str, executions: Sequence[Sequence[Span]], working: Sequence[tuple[int, int]]) -> Width:
+    running = [interval for spans in executions for interval in merge_intervals((s.start, s.end) for s in spans)]
     ready = [(min(s.ready for s in spans), max(s.end for s in spans)) for spans in executions]
-    steps = counted(running)
-    busy = covered(running)
+    steps = count_open(running)
+    busy = measure_coverage(running)
     mean = sum(end - start for start, end in running) / busy if busy else 0.0
-    return Width(device, steps, counted(ready), counted(working), mean)
+    return Width(device, steps, count_open(ready), count_open(working), mean)

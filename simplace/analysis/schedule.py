@@ -11,7 +11,7 @@ from simplace.analysis import critical_path, lower_bound, memory, parallelism, u
 from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import PricedGraph
 from simplace.executor.control_flow import ControlFlow
-from simplace.executor.execution import Execution, execute
+from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
 from simplace.pipeline import simulate_step
@@ -78,39 +78,39 @@ class Schedule:
     @cached_property
     def longest_chain(self) -> int | None:
         """Return what no number of threads could go below; None for graphs with loops or branches."""
-        return lower_bound.longest_chain(
+        return lower_bound.compute_lower_bound(
             self.priced, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
         )
 
     @cached_property
     def waits(self) -> tuple[waits.Wait, ...]:
         """List the waiting of each node, the longest held up first."""
-        return waits.waits(self.trace)
+        return waits.list_waits(self.trace)
 
     @cached_property
     def waiting_by_cause(self) -> dict[Why, int]:
         """Sum the waiting up by cause."""
-        return waits.by_cause(self.waits)
+        return waits.sum_by_cause(self.waits)
 
     @cached_property
     def busy_lanes(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each thread, stream and link was."""
-        return utilisation.busy_lanes(self.trace)
+        return utilisation.measure_tracks(self.trace)
 
     @cached_property
     def busy_devices(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each device was."""
-        return utilisation.busy_devices(self.trace, self.priced.graph)
+        return utilisation.measure_devices(self.trace, self.priced.graph)
 
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:
         """List (time, how many lanes are busy from then on)."""
-        return utilisation.width(self.trace)
+        return utilisation.count_busy_tracks(self.trace)
 
     @cached_property
     def widths(self) -> tuple[parallelism.Width, ...]:
         """List how many ops of each device run, and how many are ready, over time."""
-        return parallelism.widths(self.trace, self.priced.graph)
+        return parallelism.measure_parallelism(self.trace, self.priced.graph)
 
     @cached_property
     def memory(self) -> tuple[memory.MemoryUse, ...]:
@@ -126,7 +126,7 @@ class Schedule:
 S = TypeVar("S", bound=Schedule)
 
 
-def schedule(placement: Placement, **chosen: Unpack[StepKeywords]) -> Schedule:
+def schedule_placement(placement: Placement, **chosen: Unpack[StepKeywords]) -> Schedule:
     """Simulate when each op of a placement runs; see `StepOptions`. Raises `SimplaceError`."""
     return Schedule.of(placement, StepOptions(**chosen))
 
@@ -135,5 +135,6 @@ def compare_inter_op(first: S, sizes: Sequence[int]) -> tuple[S, ...]:
     """Run a schedule's graph once for each size of the inter-op pool."""
     ran = first.execution
     return tuple(
-        replace(first, execution=execute(ran.priced, ran.flow, replace(ran.options, inter_op=size))) for size in sizes
+        replace(first, execution=execute_graph(ran.priced, ran.flow, replace(ran.options, inter_op=size)))
+        for size in sizes
     )

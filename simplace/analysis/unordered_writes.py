@@ -32,14 +32,14 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
     writers: dict[int, list[int]] = {}
     for node in graph.op_ids:
         if graph.ops[node].startswith(_PREFIXES) and graph.ops[node] not in _NOT_WRITES:
-            variable = _variable(placed, node)
+            variable = _find_variable(placed, node)
             if variable >= 0:
                 writers.setdefault(variable, []).append(node)
     several = [(variable, nodes[:_LOOKED_AT]) for variable, nodes in sorted(writers.items()) if len(nodes) > 1]
     found = []
     for at in range(0, len(several), _AT_ONCE):
         some = several[at : at + _AT_ONCE]
-        after, bit = _reached(placed, [node for _, nodes in some for node in nodes])
+        after, bit = _find_reached(placed, [node for _, nodes in some for node in nodes])
         found += [
             UnorderedWrites(variable, a, b)
             for variable, nodes in some
@@ -49,7 +49,7 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
     return tuple(found)
 
 
-def _variable(placed: PlacedGraph, node: int) -> int:
+def _find_variable(placed: PlacedGraph, node: int) -> int:
     """Follow the first input back to where the variable comes from, -1 if it has none."""
     graph, seen = placed.graph, set()
     while node not in seen:
@@ -63,19 +63,19 @@ def _variable(placed: PlacedGraph, node: int) -> int:
     return -1
 
 
-def _reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
+def _find_reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
     """Return a set of bits for each node of the graph, and the bit of each of `nodes`: those that it leads to."""
     graph = placed.graph
     bit = {node: 1 << i for i, node in enumerate(nodes)}
     after = [bit.get(node, 0) for node in range(len(graph))]
-    for node in reversed(_order(placed)):
+    for node in reversed(_order_nodes(placed)):
         if not is_next_iteration(graph.ops[node]):
             for edge in graph.out_edges[node]:
                 after[node] |= after[graph.edge_dst[edge]]
     return after, bit
 
 
-def _order(placed: PlacedGraph) -> list[int]:
+def _order_nodes(placed: PlacedGraph) -> list[int]:
     """Put each node before those that wait for it; the way back of a loop counts for nothing."""
     graph = placed.graph
     is_back = [is_next_iteration(op) for op in graph.ops]
@@ -87,11 +87,11 @@ def _order(placed: PlacedGraph) -> list[int]:
 
 def _exclude_each_other(placed: PlacedGraph, one: int, other: int) -> bool:
     """Say whether two ops hang on different outputs of switches of one predicate."""
-    mine, theirs = _conditions(placed, one), _conditions(placed, other)
+    mine, theirs = _find_conditions(placed, one), _find_conditions(placed, other)
     return any(predicate in theirs and theirs[predicate] != slot for predicate, slot in mine.items())
 
 
-def _conditions(placed: PlacedGraph, node: int) -> dict[int, int]:
+def _find_conditions(placed: PlacedGraph, node: int) -> dict[int, int]:
     """Map predicates to the output of their switch that leads to a node."""
     graph, found, seen, work = placed.graph, dict[int, int](), {node}, [node]
     while work:

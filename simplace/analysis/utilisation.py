@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from simplace.analysis.intervals import Steps, counted, covered
+from simplace.analysis.intervals import Steps, count_open, measure_coverage
 from simplace.executor.trace import Span, Trace
 from simplace.partition.graph_partition import PartitionedGraph
 
@@ -20,15 +20,15 @@ class Busy:
     spans: int
 
 
-def busy_lanes(trace: Trace) -> tuple[Busy, ...]:
+def measure_tracks(trace: Trace) -> tuple[Busy, ...]:
     """List each lane's busy time, in the order of the lanes."""
     return tuple(
-        _busy(lane.name, [trace.spans[i] for i in own], trace.makespan)
+        _measure_busy(lane.name, [trace.spans[i] for i in own], trace.makespan)
         for lane, own in zip(trace.lanes, trace.by_lane, strict=True)
     )
 
 
-def busy_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
+def measure_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
     """List for each device how long at least one kernel of it ran; for a GPU, launches do not count."""
     kinds: dict[str, list[Span]] = {device: [] for device in graph.devices}
     launched = {span.node for span in trace.spans if span.kind == "launch"}
@@ -38,12 +38,12 @@ def busy_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
             if not is_host_part:
                 kinds[graph.nodes[span.node].device].append(span)
     devices = graph.placed.devices.by_name
-    return tuple(_busy(devices[device].short, spans, trace.makespan) for device, spans in kinds.items())
+    return tuple(_measure_busy(devices[device].short, spans, trace.makespan) for device, spans in kinds.items())
 
 
-def width(trace: Trace) -> Steps:
+def count_busy_tracks(trace: Trace) -> Steps:
     """List (time in nanoseconds, how many lanes are busy from then on), without repeats."""
-    return counted(_times(trace.spans))
+    return count_open(_list_intervals(trace.spans))
 
 
 def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
@@ -52,10 +52,10 @@ def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
     return device.type != "CPU" and trace.lanes[span.lane].owner != device.name
 
 
-def _busy(name: str, spans: list[Span], whole: int) -> Busy:
-    time = covered(_times(spans))
+def _measure_busy(name: str, spans: list[Span], whole: int) -> Busy:
+    time = measure_coverage(_list_intervals(spans))
     return Busy(name, time, time / whole if whole else 0.0, sum(span.duration > 0 for span in spans))
 
 
-def _times(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+def _list_intervals(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
     return ((span.start, span.end) for span in spans)

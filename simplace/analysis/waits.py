@@ -26,7 +26,7 @@ class Wait:
         return sum(time for cause, time in self.by_cause.items() if cause != "dependency")
 
 
-def waits(trace: Trace) -> tuple[Wait, ...]:
+def list_waits(trace: Trace) -> tuple[Wait, ...]:
     """List the waiting of each node that ran, the longest held up first, then by node."""
     starts = (0, *trace.steps)
     found: dict[int, dict[Why, int]] = {}
@@ -42,10 +42,10 @@ def waits(trace: Trace) -> tuple[Wait, ...]:
     return tuple(sorted(listed, key=lambda wait: (-wait.held_up, wait.node)))
 
 
-def by_cause(all_waits: tuple[Wait, ...]) -> dict[Why, int]:
+def sum_by_cause(all_waits: tuple[Wait, ...]) -> dict[Why, int]:
     """Sum waits up by cause, in nanoseconds.
 
-    >>> by_cause((Wait(1, {"thread": 5}), Wait(2, {"thread": 1, "link": 2})))
+    >>> sum_by_cause((Wait(1, {"thread": 5}), Wait(2, {"thread": 1, "link": 2})))
     {'dependency': 0, 'thread': 6, 'stream': 0, 'link': 2}
     """
     return {cause: sum(wait.by_cause.get(cause, 0) for wait in all_waits) for cause in CAUSES}

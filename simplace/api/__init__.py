@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from simplace import targets
-from simplace.machine.machine_file import machine
+from simplace.machine.machine_file import parse_machine
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.targets import Settings
@@ -70,7 +70,7 @@ class SettingKeywords(TypedDict, total=False):
 
 def settings(devices: str | None = None, visible: str | None = None, **chosen: Unpack[SettingKeywords]) -> Settings:
     """Return the settings of one call, on the machine that the user describes or that this computer is."""
-    found, note = machine(devices, visible, os.environ)
+    found, note = parse_machine(devices, visible, os.environ)
     return Settings(found, note, **chosen)
 
 
@@ -79,12 +79,12 @@ def place(target: str, settings: Settings) -> Placements:
 
     Raises a `SimplaceError` for whatever the user can mend.
     """
-    return targets.place(target, settings, Placements)
+    return targets.place_target(target, settings, Placements)
 
 
 def check(target: str, settings: Settings) -> Placements:
     """Place every program of a target and let TensorFlow place it too, files included."""
-    return targets.check(target, settings, Placements)
+    return targets.check_target(target, settings, Placements)
 
 
 def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
@@ -111,9 +111,9 @@ def diff(
 
     other = before if after is None else after
     if pins or soft_placement is not None or tensorflow:
-        from simplace.changes.what_if import suppose
+        from simplace.changes.what_if import suppose_changes
 
-        other = suppose(other, pins, soft_placement, tensorflow)
+        other = suppose_changes(other, pins, soft_placement, tensorflow)
     return Diff(before, other)
 
 
@@ -124,7 +124,7 @@ class Placements(Result):
         """Return everything as JSON-ready data (schema simplace/placement/1)."""
         from simplace.exports import json_report
 
-        return json_report.report(self)
+        return json_report.report_result(self)
 
     def figure(
         self,
@@ -141,10 +141,10 @@ class Placements(Result):
         "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen", "paper",
         "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
-        from simplace.views.figures.drawing import Picture, chosen, style_of
+        from simplace.views.figures.drawing import Picture, choose_figure, style_of
         from simplace.views.figures.placed_figures import CHARTS, FIGURES
 
-        name = chosen(figure, (*FIGURES, *CHARTS))
+        name = choose_figure(figure, (*FIGURES, *CHARTS))
         limit = style_of(style).boxes if nodes is None else nodes
         placed = self._one(program)
         if name in CHARTS:
@@ -193,19 +193,19 @@ class Placements(Result):
         from simplace.report import page_file
 
         simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None
-        page_file.check(file, simulation)
-        page_file.write(self.only(program) if program else self, file, simulation)
+        page_file.check_page_name(file, simulation)
+        page_file.write_page_file(self.only(program) if program else self, file, simulation)
 
     def __str__(self) -> str:
         from simplace.views.text import summary
 
-        return f"{summary.summary(self)}\n\n{summary.agreement_line(self)}"
+        return f"{summary.write_summary(self)}\n\n{summary.agreement_line(self)}"
 
     def __repr__(self) -> str:
-        from simplace.views.text.quantities import plural
+        from simplace.views.text.quantities import format_count
         from viz.names import visible
 
-        count = f"{plural(len(self.programs), 'program')}, {len(self.nodes):,} nodes"
+        count = f"{format_count(len(self.programs), 'program')}, {len(self.nodes):,} nodes"
         return visible(f"<{self.target} on {self.devices}: {count}>")
 
     def _one(self, program: str | None) -> Placed:
@@ -214,4 +214,4 @@ class Placements(Result):
     def _repr_html_(self) -> str:
         from simplace.views import notebook
 
-        return notebook.html(self)
+        return notebook.write_html(self)

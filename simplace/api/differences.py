@@ -32,7 +32,7 @@ class Diff(Changes):
         """Return everything as JSON-ready data (schema simplace/diff/1)."""
         from simplace.exports import change_report
 
-        return change_report.report(self, self.step_times())
+        return change_report.report_changes(self, self.step_times())
 
     def figure(
         self, figure: str = "changes", *, style: str = "screen", program: str | None = None, nodes: int | None = None
@@ -43,9 +43,9 @@ class Diff(Changes):
         `Placements.figure`.
         """
         from simplace.views.figures.change_figure import FIGURES
-        from simplace.views.figures.drawing import Picture, chosen, style_of
+        from simplace.views.figures.drawing import Picture, choose_figure, style_of
 
-        name = chosen(figure, FIGURES)
+        name = choose_figure(figure, FIGURES)
         limit = style_of(style).boxes if nodes is None else nodes
         found = [change for change in self.programs if program in (None, change.name)]
         if not found:
@@ -71,11 +71,11 @@ class Diff(Changes):
         return change_summary(self, self.step_times())
 
     def __repr__(self) -> str:
-        from simplace.views.text.quantities import plural
+        from simplace.views.text.quantities import format_count
         from viz.names import visible
 
         moves = sum(len(change.moves) for change in self.programs)
-        return visible(f"<{self.before.target} and {self.after.target}: {plural(moves, 'node')} moved>")
+        return visible(f"<{self.before.target} and {self.after.target}: {format_count(moves, 'node')} moved>")
 
     def _repr_html_(self) -> str:
         from simplace.views import notebook

@@ -18,14 +18,14 @@ class Simulated(Schedule):
         """Return everything as JSON-ready data (schema simplace/schedule/1)."""
         from simplace.exports import schedule_report
 
-        return schedule_report.report(self)
+        return schedule_report.report_schedule(self)
 
     def figure(self, figure: str = "timeline", *, style: str = "screen") -> Picture:
         """Return "timeline", "width" or "memory" as a picture, which a notebook shows."""
-        from simplace.views.figures.drawing import Picture, chosen
+        from simplace.views.figures.drawing import Picture, choose_figure
         from simplace.views.figures.placed_figures import CHARTS
 
-        return Picture(CHARTS[chosen(figure, CHARTS)](self), style)
+        return Picture(CHARTS[choose_figure(figure, CHARTS)](self), style)
 
     def draw(self, file: str | Path, figure: str = "timeline", *, style: str = "screen") -> None:
         """Draw such a figure to an .svg, .png, .pdf or .dot file; raise `simplace.errors.DrawingError`."""
@@ -34,12 +34,12 @@ class Simulated(Schedule):
     def __str__(self) -> str:
         from simplace.views.text import schedule_tables
 
-        return schedule_tables.summary(self)
+        return schedule_tables.write_summary(self)
 
     def __repr__(self) -> str:
         from simplace.views.text import schedule_tables
 
-        return f"<{schedule_tables.headline(self).splitlines()[0]}>"
+        return f"<{schedule_tables.write_headline(self).splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
         from simplace.views import notebook

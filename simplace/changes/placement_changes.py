@@ -96,12 +96,12 @@ class ProgramChanges:
     @cached_property
     def copies_lost(self) -> tuple[Copy, ...]:
         """List the copies that the second placement does without."""
-        return _without(self.before.copies, self.after.copies)
+        return _subtract_copies(self.before.copies, self.after.copies)
 
     @cached_property
     def copies_gained(self) -> tuple[Copy, ...]:
         """List the copies that only the second placement makes."""
-        return _without(self.after.copies, self.before.copies)
+        return _subtract_copies(self.after.copies, self.before.copies)
 
 
 _Keyed = dict[tuple[str, int], Placed]  # by a program's name, and how many of that name came before
@@ -152,9 +152,9 @@ class Changes:
 def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
     """Compare two placements of one program."""
     old, new = before.placement, after.placement
-    ours, theirs = _ids(old), _ids(new)
+    ours, theirs = _map_ids(old), _map_ids(new)
     pairs = {node: ours[key] for key, node in theirs.items() if key in ours}
-    moved = _moves(old, new, pairs)
+    moved = _find_moves(old, new, pairs)
     tracer = _Tracer(old, new, moved)
     moves = tuple(tracer.traced(move) for move in moved.values())
     compared = sum(1 for node, was in pairs.items() if node in new.decisions and was in old.decisions)
@@ -163,7 +163,7 @@ def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
         before,
         after,
         moves,
-        _causes(old, new, moves),
+        _group_causes(old, new, moves),
         compared,
         () if refused else tuple(old.graph.names[i] for key, i in ours.items() if key not in theirs),
         () if refused else tuple(new.graph.names[i] for key, i in theirs.items() if key not in ours),
@@ -180,7 +180,7 @@ def _by_name(programs: Iterable[Placed]) -> _Keyed:
     return keyed
 
 
-def _ids(placement: Placement) -> dict[str, int]:
+def _map_ids(placement: Placement) -> dict[str, int]:
     """Map what a node is matched by to its id; no node's name holds a space."""
     names, ids = placement.graph.names, {}
     for node in placement.graph.op_ids:
@@ -190,7 +190,7 @@ def _ids(placement: Placement) -> dict[str, int]:
     return ids
 
 
-def _moves(old: Placement, new: Placement, pairs: Mapping[int, int]) -> dict[int, Move]:
+def _find_moves(old: Placement, new: Placement, pairs: Mapping[int, int]) -> dict[int, Move]:
     """Map the nodes that moved to their moves, in the order of the second placement's decisions."""
     moves = {}
     for node in new.order:
@@ -238,8 +238,8 @@ class _Tracer:
     def _parent(self, node: int) -> tuple[int, why.Via]:
         """Return the moved node that a moved node follows, after the move or else before it; itself for none."""
         if node not in self._parents:
-            after = why.reason(self._new, node)
-            before = why.reason(self._old, self._moved[node].before)
+            after = why.find_reason(self._new, node)
+            before = why.find_reason(self._old, self._moved[node].before)
             found: tuple[int, why.Via] = (node, "")
             if after.follows in self._moved and after.follows != node:
                 found = after.follows, after.via
@@ -249,7 +249,7 @@ class _Tracer:
         return self._parents[node]
 
 
-def _causes(old: Placement, new: Placement, moves: Iterable[Move]) -> tuple[MoveCause, ...]:
+def _group_causes(old: Placement, new: Placement, moves: Iterable[Move]) -> tuple[MoveCause, ...]:
     """Put roots together that moved alike: between the same devices, for the same kinds of reasons."""
     families: dict[tuple[object, ...], list[Move]] = {}
     followers: dict[str, list[Move]] = {}
@@ -257,23 +257,23 @@ def _causes(old: Placement, new: Placement, moves: Iterable[Move]) -> tuple[Move
         if move.how:
             followers.setdefault(move.root, []).append(move)
             continue
-        kinds = (type(why.reason(old, move.before)), type(why.reason(new, move.after)))
+        kinds = (type(why.find_reason(old, move.before)), type(why.find_reason(new, move.after)))
         asked = (old.graph.requested[move.before], new.graph.requested[move.after])
-        key = (move.source, move.target, kinds, asked, _given(old, new, move))
+        key = (move.source, move.target, kinds, asked, _find_given(old, new, move))
         families.setdefault(key, []).append(move)
-    return tuple(_cause(_given(old, new, roots[0]), roots, followers) for roots in families.values())
+    return tuple(_make_cause(_find_given(old, new, roots[0]), roots, followers) for roots in families.values())
 
 
-def _cause(given: Given, roots: list[Move], followers: Mapping[str, list[Move]]) -> MoveCause:
+def _make_cause(given: Given, roots: list[Move], followers: Mapping[str, list[Move]]) -> MoveCause:
     after = [move for root in roots for move in followers.get(root.name, ())]
     colocated = tuple(move for move in after if move.how == "colocation")
     return MoveCause(given, tuple(roots), colocated, tuple(move for move in after if move.how == "propagation"))
 
 
-def _given(old: Placement, new: Placement, move: Move) -> Given:
+def _find_given(old: Placement, new: Placement, move: Move) -> Given:
     """Say which of the facts that a decision rests on differs, the nearest to the program first."""
     before, after = move.before, move.after
-    reasons = (why.reason(old, before), why.reason(new, after))
+    reasons = (why.find_reason(old, before), why.find_reason(new, after))
     if old.graph.requested[before] != new.graph.requested[after]:
         return "request"
     if old.graph.ops[before] != new.graph.ops[after]:
@@ -286,31 +286,31 @@ def _given(old: Placement, new: Placement, move: Move) -> Given:
         return "device gone"
     if move.target not in old.devices.by_name:
         return "device new"
-    if _types(old, before) != _types(new, after):
+    if _list_types(old, before) != _list_types(new, after):
         return "kernels"
-    if _group(old, before) != _group(new, after):
+    if _name_group(old, before) != _name_group(new, after):
         return "group"
     if old.soft_placement != new.soft_placement:
         return "soft placement"
-    return "rules" if _version(old) != _version(new) else ""
+    return "rules" if _get_version(old) != _get_version(new) else ""
 
 
-def _types(placement: Placement, node: int) -> set[str]:
+def _list_types(placement: Placement, node: int) -> set[str]:
     return {kind for kind, _ in placement.groups.own_types[node]}
 
 
-def _group(placement: Placement, node: int) -> set[str]:
-    return {placement.graph.names[member] for member in why.group_of(placement, node)}
+def _name_group(placement: Placement, node: int) -> set[str]:
+    return {placement.graph.names[member] for member in why.list_group_members(placement, node)}
 
 
-def _version(placement: Placement) -> str:
+def _get_version(placement: Placement) -> str:
     return placement.groups.support.table.version
 
 
-def _without(copies: Iterable[Copy], others: Iterable[Copy]) -> tuple[Copy, ...]:
-    known = {_key(copy) for copy in others}
-    return tuple(copy for copy in copies if _key(copy) not in known)
+def _subtract_copies(copies: Iterable[Copy], others: Iterable[Copy]) -> tuple[Copy, ...]:
+    known = {_make_key(copy) for copy in others}
+    return tuple(copy for copy in copies if _make_key(copy) not in known)
 
 
-def _key(copy: Copy) -> tuple[str, str, str, str, str]:
+def _make_key(copy: Copy) -> tuple[str, str, str, str, str]:
     return copy.tensor, copy.source, copy.target, copy.source_memory, copy.target_memory

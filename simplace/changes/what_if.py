@@ -10,7 +10,7 @@ from typing import TypeVar
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import FACTORY_PRIORITY
 from simplace.errors import DeviceSpecError, NodeNotFoundError, SimplaceError
-from simplace.explain.explanation import find
+from simplace.explain.explanation import find_node
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.program.program import Pin, Program
@@ -31,19 +31,19 @@ def read_pin(text: str) -> Pin:
         raise SimplaceError(
             f"cannot read the pin {text!r}; write NODE=DEVICE, such as dense/MatMul=GPU:1 or 'dense*=CPU'"
         )
-    return Pin(pattern, _device(text, device))
+    return Pin(pattern, _parse_device(text, device))
 
 
 R = TypeVar("R", bound=Result)
 
 
-def suppose(result: R, pins: Sequence[Pin] = (), soft_placement: bool | None = None, tensorflow: str = "") -> R:
+def suppose_changes(result: R, pins: Sequence[Pin] = (), soft_placement: bool | None = None, tensorflow: str = "") -> R:
     """Place the programs of a result again, as if the pins had been requested, without running anything.
 
     `soft_placement` None keeps what each placement had; `tensorflow` names the version whose kernels and rules count,
     "" for the same. Raises `NodeNotFoundError` for a pin that matches no node.
     """
-    pins = [_whole(pin, result) for pin in pins]
+    pins = [_resolve_pin(pin, result) for pin in pins]
     table = KernelTable.shipped(tensorflow) if tensorflow else None
     programs: list[Placed] = []
     for placed in result.programs:
@@ -66,7 +66,7 @@ def _kept_elsewhere(program: Program, earlier: Sequence[Placed]) -> Program:
     return replace(program, kept_devices=kept)
 
 
-def _device(text: str, device: str) -> DeviceName:
+def _parse_device(text: str, device: str) -> DeviceName:
     """Read a device with or without its slash and "device:"; without it, in any case of its type."""
     if device.startswith("/"):
         spec = DeviceName.parse(device)
@@ -80,7 +80,7 @@ def _device(text: str, device: str) -> DeviceName:
     return spec
 
 
-def _whole(pin: Pin, result: Result) -> Pin:
+def _resolve_pin(pin: Pin, result: Result) -> Pin:
     """Return the pin of a pattern that matches something, or of the whole name where the end of one was given."""
     if any(fnmatchcase(name, pin.pattern) for placed in result for name in placed.placement.graph.names[2:]):
         return pin
@@ -89,4 +89,4 @@ def _whole(pin: Pin, result: Result) -> Pin:
             f"no node matches the pattern {pin.pattern!r} of the pin; --table of show lists them all"
         )
     placement = result.holding(pin.pattern).placement
-    return Pin(placement.graph.names[find(placement, pin.pattern)], pin.device)
+    return Pin(placement.graph.names[find_node(placement, pin.pattern)], pin.device)

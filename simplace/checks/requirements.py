@@ -18,7 +18,7 @@ from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import Device
 from simplace.errors import RequirementError
 from simplace.explain import reasons as why
-from simplace.explain.sentences import tell_conflict, tell_reason
+from simplace.explain.sentences import state_conflict, state_reason
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 
@@ -38,14 +38,14 @@ class Requirement:
     def concerns(self, name: str, op: str) -> bool:
         """Say whether a node is meant.
 
-        >>> parse("MatMul*=gpu").concerns("dense/MatMul_1", "MatMul"), parse("op:Mat*=gpu").concerns("x", "MatMul")
+        >>> parse_requirement("MatMul*=gpu").concerns("dense/MatMul_1", "MatMul"), parse_requirement("op:Mat*=gpu").concerns("x", "MatMul")
         (True, True)
-        >>> parse("a/MatMul=gpu").concerns("b/a/MatMul", "MatMul")
+        >>> parse_requirement("a/MatMul=gpu").concerns("b/a/MatMul", "MatMul")
         False
         """
         if self.nodes.startswith(_OF_OPS):
-            return _glob(self.nodes.removeprefix(_OF_OPS)).match(op) is not None
-        glob = _glob(self.nodes)
+            return _compile_glob(self.nodes.removeprefix(_OF_OPS)).match(op) is not None
+        glob = _compile_glob(self.nodes)
         return glob.match(name) is not None or (
             "/" not in self.nodes and glob.match(name.rpartition("/")[2]) is not None
         )
@@ -75,13 +75,13 @@ class Violation:
     because: str
 
 
-def parse(text: str) -> Requirement:
+def parse_requirement(text: str) -> Requirement:
     """Read a requirement; raise `RequirementError` for what is not one.
 
-    >>> found = parse("op:MatMul=gpu:0|gpu:1")
+    >>> found = parse_requirement("op:MatMul=gpu:0|gpu:1")
     >>> found.nodes, [str(spec) for spec in found.devices], found.forbids
     ('op:MatMul', ['/device:GPU:0', '/device:GPU:1'], False)
-    >>> parse("dense/*!=cpu").forbids
+    >>> parse_requirement("dense/*!=cpu").forbids
     True
     """
     nodes, equals, devices = text.rpartition("=")
@@ -92,19 +92,19 @@ def parse(text: str) -> Requirement:
             f"cannot read the requirement {text!r}; write nodes and devices, such as 'MatMul*=gpu:*', "
             "'op:MatMul=gpu:0|gpu:1' or 'dense/*!=cpu:*'"
         )
-    return Requirement(nodes, tuple(_device(part.strip(), text) for part in devices.split("|")), forbids, text)
+    return Requirement(nodes, tuple(_parse_device(part.strip(), text) for part in devices.split("|")), forbids, text)
 
 
-def violations(result: Result, requirements: Iterable[Requirement]) -> tuple[Violation, ...]:
+def find_violations(result: Result, requirements: Iterable[Requirement]) -> tuple[Violation, ...]:
     """List what does not meet the requirements, by requirement, program and node id.
 
     A requirement that no node is meant by is not met either: its author thinks that there is one.
     """
-    return tuple(found for requirement in requirements for found in _violations(result, requirement))
+    return tuple(found for requirement in requirements for found in _check_requirement(result, requirement))
 
 
-def _violations(result: Result, requirement: Requirement) -> Iterator[Violation]:
-    meant = [(placed, node) for placed in result for node in _meant(placed.placement, requirement)]
+def _check_requirement(result: Result, requirement: Requirement) -> Iterator[Violation]:
+    meant = [(placed, node) for placed in result for node in _match_nodes(placed.placement, requirement)]
     if not meant:
         yield Violation(requirement, "", "", "", "", "", _no_node(result, requirement))
     unknown = not requirement.forbids and not any(requirement.names(device) for device in result.devices)
@@ -112,27 +112,27 @@ def _violations(result: Result, requirement: Requirement) -> Iterator[Violation]
     for placed, node in meant:
         device = placed.placement.devices.find(placed.placement.device(node))
         if device is None or not requirement.allows(device):
-            yield _violation(requirement, placed, node, device, hint)
+            yield _make_violation(requirement, placed, node, device, hint)
 
 
-def _meant(placement: Placement, requirement: Requirement) -> list[int]:
+def _match_nodes(placement: Placement, requirement: Requirement) -> list[int]:
     graph = placement.graph
     return [i for i in graph.op_ids if requirement.concerns(graph.names[i], graph.ops[i])]
 
 
-def _violation(requirement: Requirement, placed: Placed, node: int, device: Device | None, hint: str) -> Violation:
+def _make_violation(requirement: Requirement, placed: Placed, node: int, device: Device | None, hint: str) -> Violation:
     placement = placed.placement
     name, op, at = placement.graph.names[node], placement.graph.ops[node], placement.notes(node).at
     if device is None:
-        return Violation(requirement, placed.name, name, op, "", at, _refused(placement) + hint)
-    because = str(tell_reason(placement, why.reason(placement, node)))
+        return Violation(requirement, placed.name, name, op, "", at, _explain_refusal(placement) + hint)
+    because = str(state_reason(placement, why.find_reason(placement, node)))
     return Violation(requirement, placed.name, name, op, device.short, at, because + hint)
 
 
-def _refused(placement: Placement) -> str:
+def _explain_refusal(placement: Placement) -> str:
     assert placement.refusal is not None, "only a refused placement leaves nodes out"
     message = placement.refusal.message.splitlines()[0]
-    return " ".join([f"TensorFlow refuses to place this graph: {message}", *map(str, tell_conflict(placement))])
+    return " ".join([f"TensorFlow refuses to place this graph: {message}", *map(str, state_conflict(placement))])
 
 
 def _no_node(result: Result, requirement: Requirement) -> str:
@@ -147,7 +147,7 @@ def _no_node(result: Result, requirement: Requirement) -> str:
     return f"No {what} matches {wanted!r}{hint}."
 
 
-def _device(part: str, text: str) -> DeviceName:
+def _parse_device(part: str, text: str) -> DeviceName:
     remote = _REMOTE.fullmatch(part)
     if remote is not None:
         part = f"/job:{remote['job']}/task:{remote['task']}/device:{remote['device']}"
@@ -163,5 +163,5 @@ def _device(part: str, text: str) -> DeviceName:
 
 
 @lru_cache(maxsize=1024)
-def _glob(pattern: str) -> re.Pattern[str]:
+def _compile_glob(pattern: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(pattern))

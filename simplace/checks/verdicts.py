@@ -81,7 +81,7 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
     """Ask of each program that TensorFlow placed too whether it did the same."""
     return tuple(
-        Verdict(placed.name, AGREES, tuple(_disagreements(placed)))
+        Verdict(placed.name, AGREES, tuple(_list_disagreements(placed)))
         for placed in result.programs
         if placed.agreement is not None
     )
@@ -91,48 +91,48 @@ def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violati
     """Ask of each requirement whether it is met, given the violations of all."""
     found: dict[Requirement, list[Problem]] = {requirement: [] for requirement in requirements}
     for violation in unmet:
-        found[violation.requirement].append(_unmet(violation))
+        found[violation.requirement].append(_make_unmet_problem(violation))
     return tuple(Verdict("", requirement.text, tuple(problems)) for requirement, problems in found.items())
 
 
-def _disagreements(placed: Placed) -> list[Problem]:
+def _list_disagreements(placed: Placed) -> list[Problem]:
     agreement = placed.agreement
     assert agreement is not None, "asked only of compared placements"
-    problems = [_difference(placed, difference) for difference in agreement.differences]
+    problems = [_describe_difference(placed, difference) for difference in agreement.differences]
     ours, theirs = agreement.refusals
     if ours != theirs:
-        message = f"{placed.name}: simplace {_outcome(ours)}, TensorFlow {_outcome(theirs)}"
+        message = f"{placed.name}: simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
         problems.append(Problem(DIFFERS, "error", message, placed.name))
     copies = placed.copy_agreement.differences if placed.copy_agreement else ()
     return problems + [_copy_difference(placed, difference) for difference in copies]
 
 
-def _difference(placed: Placed, found: Difference) -> Problem:
+def _describe_difference(placed: Placed, found: Difference) -> Problem:
     ids = placed.placement.graph.ids
     source = placed.placement.notes(ids[found.node]).at if found.node in ids else ""
-    ours, theirs = (_device(placed, name) for name in (found.ours, found.theirs))
+    ours, theirs = (_name_device(placed, name) for name in (found.ours, found.theirs))
     message = f"{found.node} ({found.op}): simplace puts it on {ours}, TensorFlow on {theirs}"
     return Problem(DIFFERS, "error", message, placed.name, found.node, source)
 
 
 def _copy_difference(placed: Placed, found: CopyDifference) -> Problem:
     one = found.transfer
-    source, target = (_device(placed, name) for name in (one.source, one.target))
+    source, target = (_name_device(placed, name) for name in (one.source, one.target))
     ours, theirs = (transfer or "none" for transfer in (found.ours, found.theirs))
     message = f"the copy of {one.tensor} from {source} to {target}: simplace {ours}, TensorFlow {theirs}"
     return Problem(COPY_DIFFERS, "error", message, placed.name)
 
 
-def _device(placed: Placed, name: str) -> str:
+def _name_device(placed: Placed, name: str) -> str:
     found = placed.placement.devices.find(name)
     return found.short if found is not None else name or "no device, since it has no such node"
 
 
-def _outcome(code: str) -> str:
+def _describe_outcome(code: str) -> str:
     return f"refuses it with {code}" if code else "places it"
 
 
-def _unmet(found: Violation) -> Problem:
+def _make_unmet_problem(found: Violation) -> Problem:
     return Problem(UNMET, "error", unmet_text(found), found.program, found.node, found.source)
 
 

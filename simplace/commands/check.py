@@ -11,7 +11,7 @@ from simplace.commands import options as words
 from simplace.commands.measure import add_steps
 from simplace.commands.trust import require_trust
 from simplace.errors import SimplaceError, UnreadableError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.program.observation import LoggedNode
@@ -27,10 +27,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps, on this "
                         "computer's CPU")  # fmt: skip
     add_steps(parser, "with --schedule: ")
-    parser.set_defaults(command=lambda options: _check_schedule(options) if options.schedule else _check(options))
+    parser.set_defaults(command=lambda options: _check_schedule(options) if options.schedule else _run_check(options))
 
 
-def _check(options: argparse.Namespace) -> int:
+def _run_check(options: argparse.Namespace) -> int:
     from simplace.api import check, place
     from simplace.checks.verdicts import of_agreement, of_failure
     from simplace.targets import compare_with_log
@@ -40,38 +40,41 @@ def _check(options: argparse.Namespace) -> int:
 
     requirements = judging.check_first(options)
     log = _read_log(options.log) if options.log else None
-    with progress() as stage:
-        settings = words.settings(options, stage)
+    with show_progress() as stage:
+        settings = words.read_settings(options, stage)
         result = (
             check(options.target, settings) if log is None else compare_with_log(place(options.target, settings), log)
         )
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
-            table = to_text(tables.difference_table(placed), output.width(sys.stdout))
-            output.say(f"{visible(placed.name)}\n{table}\n")
+            table = to_text(tables.difference_table(placed), output.find_terminal_width(sys.stdout))
+            output.print_text(f"{visible(placed.name)}\n{table}\n")
     if result.eager_agreement is not None and result.eager_agreement.differences:
-        table = to_text(eager_tables.difference_table(result.eager_agreement, result.devices), output.width(sys.stdout))
-        output.say(f"eager ops\n{table}\n")
-    demanded = judging.judge(result, requirements, sys.stdout)
-    output.say(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
+        table = to_text(
+            eager_tables.difference_table(result.eager_agreement, result.devices),
+            output.find_terminal_width(sys.stdout),
+        )
+        output.print_text(f"eager ops\n{table}\n")
+    demanded = judging.judge_result(result, requirements, sys.stdout)
+    output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):
-        output.say(copies)
+        output.print_text(copies)
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
-    judging.write_reports(options, verdicts, judging.findings(options, result))
+    judging.write_reports(options, verdicts, judging.find_problems(options, result))
     if result.failure:
-        return output.complain(result.failure)
-    return 0 if result.agrees and not judging.status(demanded) else 1
+        return output.report_error(result.failure)
+    return 0 if result.agrees and not judging.compute_exit_status(demanded) else 1
 
 
 def _read_log(name: str) -> tuple[LoggedNode, ...]:
     from simplace.input_file import LARGEST_LOG, read_bytes
-    from simplace.oracle.placement_log import parse
+    from simplace.oracle.placement_log import parse_log
 
     try:
         text = read_bytes(name, LARGEST_LOG).decode(errors="replace")
     except UnreadableError as error:
         raise SimplaceError(f"{name}: cannot read the log: {error}") from None
-    entries = parse(text)
+    entries = parse_log(text)
     if not entries:
         raise SimplaceError(
             f"{name}: no placement line in this log; one looks like `mul: (Mul): /job:localhost/replica:0/task:0/"
@@ -81,12 +84,12 @@ def _read_log(name: str) -> tuple[LoggedNode, ...]:
 
 
 def _check_schedule(options: argparse.Namespace) -> int:
-    from simplace.commands.measure import compare, measure_options
-    from simplace.measure.measurement import measure
+    from simplace.commands.measure import compare_steps, measure_options
+    from simplace.measure.measurement import measure_target
 
     require_trust(options)
-    with progress() as stage:
+    with show_progress() as stage:
         stage("running real steps", is_alone=True)
-        found = measure(options.target, measure_options(options))
-    output.say(compare(found))
+        found = measure_target(options.target, measure_options(options))
+    output.print_text(compare_steps(found))
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simplace.commands import figures, output
 from simplace.commands import options as words
 from simplace.errors import DrawingError, SimplaceError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.analysis.step_times import StepTimes
@@ -57,43 +57,43 @@ def add(commands: Any) -> None:
                         "(default: %(default)s)")  # fmt: skip
     figures.add_figure(parser, "what changed", ("changes", "side-by-side"))
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if anything differs")
-    parser.set_defaults(command=_diff)
+    parser.set_defaults(command=_run_diff)
 
 
-def _diff(options: argparse.Namespace) -> int:
+def _run_diff(options: argparse.Namespace) -> int:
     from simplace.costs.chosen_model import cost_model
 
     output.check_figure(options.output)
     output.check_writable(options.json)
     if options.costs != "none":
         cost_model(options.costs, options.gpu)  # refuses before anything runs
-    with progress() as stage:
-        changes = _compared(options, stage)
+    with show_progress() as stage:
+        changes = _compare_results(options, stage)
         stage("comparing")
         times = [] if options.costs == "none" else changes.step_times(costs=options.costs, gpu=options.gpu)
-    _print(changes, times, options)
+    _print_changes(changes, times, options)
     if options.output:
-        _draw(changes, options)
+        _draw_changes(changes, options)
     for result in (changes.before, changes.after):
         if result.failure:
-            return output.complain(result.failure)
+            return output.report_error(result.failure)
     return 1 if options.exit_code and changes.differs else 0
 
 
-def _compared(options: argparse.Namespace, stage: Stage) -> Diff:
+def _compare_results(options: argparse.Namespace, stage: Stage) -> Diff:
     from simplace import api
     from simplace.changes.what_if import read_pin
 
     pins = [read_pin(text) for text in options.pin]
-    settings = words.settings(options, stage)
+    settings = words.read_settings(options, stage)
     other = _other_settings(settings, options)
     runs_again = options.other is not None or options.versus_devices is not None
     if not (runs_again or pins or options.versus_soft is not None or options.versus_tensorflow):
         raise SimplaceError(_NOTHING)
-    before = words.named(api.place(options.target, settings), options)
+    before = words.select_program(api.place(options.target, settings), options)
     if not runs_again:
         return api.diff(before, None, pins, options.versus_soft, options.versus_tensorflow)
-    after = words.named(api.place(options.other or options.target, other), options)
+    after = words.select_program(api.place(options.other or options.target, other), options)
     return api.diff(before, after, pins, None, options.versus_tensorflow)  # it ran with the other soft placement
 
 
@@ -111,17 +111,17 @@ def _other_settings(settings: Settings, options: argparse.Namespace) -> Settings
     return replace(settings, machine=found.machine, devices_note=found.devices_note)
 
 
-def _print(changes: Diff, times: Sequence[StepTimes], options: argparse.Namespace) -> None:
-    from simplace.exports.change_report import report
+def _print_changes(changes: Diff, times: Sequence[StepTimes], options: argparse.Namespace) -> None:
+    from simplace.exports.change_report import report_changes
     from simplace.views.text.change_summary import change_summary
 
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.say(change_summary(changes, times, output.width(out), options.table), out)
+    output.print_text(change_summary(changes, times, output.find_terminal_width(out), options.table), out)
     if options.json:
-        output.write_json(options.json, report(changes, times))
+        output.write_json(options.json, report_changes(changes, times))
 
 
-def _draw(changes: Diff, options: argparse.Namespace) -> None:
+def _draw_changes(changes: Diff, options: argparse.Namespace) -> None:
     """Draw the program in which most nodes moved, the largest of several."""
     from simplace.views.figures.change_figure import FIGURES
 
@@ -129,5 +129,5 @@ def _draw(changes: Diff, options: argparse.Namespace) -> None:
         raise DrawingError("no figure: the two have no program in common")
     drawn = max(changes.programs, key=lambda change: (len(change.moves), change.compared))
     figures.write_figure(
-        FIGURES[options.figure](drawn, figures.boxes(options)), f"what changed in {drawn.name}", options
+        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"what changed in {drawn.name}", options
     )

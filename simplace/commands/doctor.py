@@ -10,7 +10,7 @@ from typing import Any
 from simplace.commands import judging, output
 from simplace.commands import options as words
 from simplace.errors import SimplaceError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 
 def add(commands: Any) -> None:
@@ -19,35 +19,39 @@ def add(commands: Any) -> None:
                                  "without a TARGET, check this computer")  # fmt: skip
     words.add_target(parser, optional=True)
     judging.add_reports(parser)
-    parser.set_defaults(command=lambda options: _examine(options) if options.target else _check_computer(options))
+    parser.set_defaults(
+        command=lambda options: _examine_target(options) if options.target else _check_computer(options)
+    )
 
 
 def _check_computer(options: argparse.Namespace) -> int:
-    from simplace.doctor.environment import examine
+    from simplace.doctor.environment import examine_computer
     from simplace.views.text.environment_table import computer_report
 
     if options.junit or options.sarif:
         raise SimplaceError("--junit and --sarif report on a program; name a TARGET")
-    facts = examine(os.environ)
-    output.say(computer_report(facts, output.width(sys.stdout)))
+    facts = examine_computer(os.environ)
+    output.print_text(computer_report(facts, output.find_terminal_width(sys.stdout)))
     return int(any(fact.is_wrong for fact in facts))
 
 
-def _examine(options: argparse.Namespace) -> int:
+def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
-    from simplace.doctor.examinations import diagnose
-    from simplace.exports.finding_verdicts import verdicts
+    from simplace.doctor.examinations import diagnose_result
+    from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
 
     judging.check_writable(options)
-    with progress() as stage:
-        result = place(options.target, words.settings(options, stage))
+    with show_progress() as stage:
+        result = place(options.target, words.read_settings(options, stage))
     is_saved = parse_target(options.target).kind != "script"
-    findings = diagnose(result, is_saved=is_saved, environment=os.environ)
-    output.say(doctor_report(findings, f"{result.target} on {result.devices}", output.width(sys.stdout)))
-    found = verdicts(findings)
+    findings = diagnose_result(result, is_saved=is_saved, environment=os.environ)
+    output.print_text(
+        doctor_report(findings, f"{result.target} on {result.devices}", output.find_terminal_width(sys.stdout))
+    )
+    found = list_verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:
-        return output.complain(result.failure)
+        return output.report_error(result.failure)
     return int(any(finding.level != "note" for finding in findings))

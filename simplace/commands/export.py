@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simplace.commands import options as words
 from simplace.commands import output
 from simplace.errors import DrawingError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.api import Placements
@@ -32,26 +32,26 @@ def add(commands: Any) -> None:
     output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest, or all where the "
                         "format holds several)")  # fmt: skip
-    parser.set_defaults(command=_export)
+    parser.set_defaults(command=_run_export)
 
 
-def _export(options: argparse.Namespace) -> int:
+def _run_export(options: argparse.Namespace) -> int:
     from simplace.api import place
-    from simplace.exports.formats import choose, written
+    from simplace.exports.formats import choose_format, write_format
 
-    form = choose(options.file, options.format)
+    form = choose_format(options.file, options.format)
     now = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    path = _path(options.file, form, now)
-    with progress() as stage:
-        result = words.named(place(options.target, words.settings(options, stage)), options)
+    path = _choose_path(options.file, form, now)
+    with show_progress() as stage:
+        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
         stage(f"writing {path}")
-        data = written(_material(result, options, now), form)
-    output.write(path, data)
-    output.say(f"wrote {_what(result, options, form)}: {path}", sys.stderr)
-    return output.complain(result.failure) if result.failure else 0
+        data = write_format(_gather_export(result, options, now), form)
+    output.write_output_file(path, data)
+    output.print_text(f"wrote {_describe_content(result, options, form)}: {path}", sys.stderr)
+    return output.report_error(result.failure) if result.failure else 0
 
 
-def _path(name: str, form: Format, now: float) -> Path:
+def _choose_path(name: str, form: Format, now: float) -> Path:
     """Return the file to write, after making the folder of a format that wants one."""
     from simplace.exports.event_file import FILE_NAME
 
@@ -66,7 +66,7 @@ def _path(name: str, form: Format, now: float) -> Path:
     return Path(name)
 
 
-def _material(result: Placements, options: argparse.Namespace, now: float) -> Export:
+def _gather_export(result: Placements, options: argparse.Namespace, now: float) -> Export:
     from simplace.api import schedule
     from simplace.executor.options import StepOptions
     from simplace.exports.formats import Export
@@ -78,7 +78,7 @@ def _material(result: Placements, options: argparse.Namespace, now: float) -> Ex
     )
 
 
-def _what(result: Placements, options: argparse.Namespace, form: Format) -> str:
+def _describe_content(result: Placements, options: argparse.Namespace, form: Format) -> str:
     if not form.of_one:
         return f"{len(result.programs)} programs" if len(result.programs) > 1 else result.programs[0].name
     name = words.one_program(result, options.program).name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from simplace.commands import options as words
 from simplace.commands import output
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from viz import Figure
@@ -28,11 +28,11 @@ def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str
                        "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
     output.add_force(group)
     if has_boxes:
-        group.add_argument("--nodes", metavar="N", type=words.positive, help="boxes that a figure may have before name "
+        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="boxes that a figure may have before name "
                            "scopes collapse (default: what the style takes)")  # fmt: skip
 
 
-def boxes(options: argparse.Namespace) -> int:
+def choose_box_limit(options: argparse.Namespace) -> int:
     """Return how many boxes a figure may have."""
     from simplace.views.figures.drawing import style_of
 
@@ -42,10 +42,10 @@ def boxes(options: argparse.Namespace) -> int:
 
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
     """Draw to the file of `-o`, and say so on stderr."""
-    from simplace.views.figures.drawing import drawn
+    from simplace.views.figures.drawing import draw_picture
 
-    with progress() as stage:
+    with show_progress() as stage:
         stage(f"drawing {options.output}")
-        data = drawn(what, options.output, options.style)
-    output.write(options.output, data)
-    output.say(f"drew {said}: {options.output}", sys.stderr)
+        data = draw_picture(what, options.output, options.style)
+    output.write_output_file(options.output, data)
+    output.print_text(f"drew {said}: {options.output}", sys.stderr)

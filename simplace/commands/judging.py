@@ -37,9 +37,9 @@ def check_first(options: argparse.Namespace) -> tuple[Requirement, ...]:
     check_writable(options)
     if not options.require:
         return ()
-    from simplace.checks.requirements import parse
+    from simplace.checks.requirements import parse_requirement
 
-    return tuple(parse(text) for text in options.require)
+    return tuple(parse_requirement(text) for text in options.require)
 
 
 def check_writable(options: argparse.Namespace) -> None:
@@ -48,48 +48,51 @@ def check_writable(options: argparse.Namespace) -> None:
     output.check_writable(getattr(options, "sarif", None))
 
 
-def judge(result: Result, requirements: Sequence[Requirement], out: TextIO) -> tuple[Verdict, ...]:
+def judge_result(result: Result, requirements: Sequence[Requirement], out: TextIO) -> tuple[Verdict, ...]:
     """Judge a result by requirements; print to `out` whether they are met, or a table of what does not meet them."""
     if not requirements:
         return ()
-    from simplace.checks.requirements import violations
+    from simplace.checks.requirements import find_violations
     from simplace.checks.verdicts import of_requirements
     from simplace.views.text.requirement_table import requirement_table
     from viz import to_text
 
-    unmet = violations(result, requirements)
+    unmet = find_violations(result, requirements)
     if unmet:
-        output.say(f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.width(out))}", out)
+        output.print_text(
+            f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.find_terminal_width(out))}",
+            out,
+        )
     else:
         every = "the requirement is met" if len(requirements) == 1 else f"all {len(requirements)} requirements are met"
-        output.say(f"\n{every}", out)
+        output.print_text(f"\n{every}", out)
     return of_requirements(requirements, unmet)
 
 
 def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], findings: Sequence[Problem] = ()) -> None:
     """Write the files that were asked for; `findings` are problems that decide nothing."""
-    from simplace.exports.junit import junit
-    from simplace.exports.sarif import sarif
+    from simplace.exports.junit import write_junit
+    from simplace.exports.sarif import write_sarif
 
     if options.junit:
-        output.write(options.junit, junit(options.target, verdicts))
+        output.write_output_file(options.junit, write_junit(options.target, verdicts))
     if options.sarif:
         problems = [problem for verdict in verdicts for problem in verdict.problems]
-        output.write_json(options.sarif, sarif(options.target, [*problems, *findings], Path.cwd()))
+        output.write_json(options.sarif, write_sarif(options.target, [*problems, *findings], Path.cwd()))
 
 
-def findings(options: argparse.Namespace, result: Result) -> list[Problem]:
+def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
     """Ask the doctor, for the SARIF file alone: what it finds decides nothing."""
     if not options.sarif:
         return []
-    from simplace.doctor.examinations import diagnose
-    from simplace.exports.finding_verdicts import problem
+    from simplace.doctor.examinations import diagnose_result
+    from simplace.exports.finding_verdicts import describe_problem
     from simplace.importers.target import parse_target
 
     is_saved = parse_target(options.target).kind != "script"
-    return [problem(finding) for finding in diagnose(result, is_saved=is_saved, environment=os.environ)]
+    return [describe_problem(finding) for finding in diagnose_result(result, is_saved=is_saved, environment=os.environ)]
 
 
-def status(verdicts: Sequence[Verdict]) -> int:
+def compute_exit_status(verdicts: Sequence[Verdict]) -> int:
     """Return 1 if any verdict has a problem, else 0."""
     return int(any(verdict.problems for verdict in verdicts))

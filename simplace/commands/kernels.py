@@ -18,10 +18,10 @@ def add(commands: Any) -> None:
     parser.add_argument("op", metavar="OP", help="an op's name, such as MatMul")
     parser.add_argument("--dtype", metavar="D", help="only kernels that take this data type, such as int32")
     words.add_kernels(parser)
-    parser.set_defaults(command=_kernels)
+    parser.set_defaults(command=_run_kernels)
 
 
-def _kernels(options: argparse.Namespace) -> int:
+def _run_kernels(options: argparse.Namespace) -> int:
     from simplace.graph import dtypes
     from simplace.kernels.extra import load_extra
     from simplace.kernels.installed import installed_version
@@ -34,12 +34,14 @@ def _kernels(options: argparse.Namespace) -> int:
     if options.kernels:
         table = table.with_extra(load_extra(Path(options.kernels)))
     try:
-        dtype = dtypes.parse(options.dtype) if options.dtype else None
+        dtype = dtypes.parse_dtype(options.dtype) if options.dtype else None
     except ValueError as error:
         raise SimplaceError(f"{error}; one is float32, int64 or string") from None
     rows = kernel_rows(table, options.op, dtype)
     notes = () if dtype is None else lacking_notes(table, options.op, dtype)
     xla = xla_note(table, options.op)
     notes = (*notes, xla) if xla else notes
-    output.say(to_text(kernel_table(options.op, rows, table.name, notes), output.width(sys.stdout)))
+    output.print_text(
+        to_text(kernel_table(options.op, rows, table.name, notes), output.find_terminal_width(sys.stdout))
+    )
     return 0

@@ -12,7 +12,7 @@ from simplace.commands import options as words
 from simplace.commands import output
 from simplace.commands.trust import add_trust, require_trust
 from simplace.errors import SimplaceError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.measure.measurement import Measured, MeasureOptions
@@ -25,22 +25,22 @@ def add(commands: Any) -> None:
                         "(:signature for one), .pb or .pbtxt; a script's own arguments follow after --")  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE", help="write a cost file, for --costs, with the times of the "
                         "first setting")  # fmt: skip
-    parser.add_argument("--timeout", metavar="S", type=words.seconds, default=300.0,
+    parser.add_argument("--timeout", metavar="S", type=words.parse_seconds, default=300.0,
                         help="end TensorFlow after S seconds (default: %(default)g)")  # fmt: skip
     output.add_force(parser)
     add_steps(parser)
-    parser.set_defaults(command=_measure)
+    parser.set_defaults(command=_run_measure)
 
 
 def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
     """Add what steps to run; `when` begins each help."""
     parser.add_argument("--inter-op", metavar="N[,N...]", default="1,2", help=f"{when}the sizes of the inter-op pool "
                         "to run; -1: the caller's thread (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--intra-op", metavar="N", type=words.positive, default=1, help=f"{when}threads that share one "
+    parser.add_argument("--intra-op", metavar="N", type=words.parse_positive, default=1, help=f"{when}threads that share one "
                         "op (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=words.positive, default=12, help=f"{when}steps to trace for each "
+    parser.add_argument("--steps", metavar="N", type=words.parse_positive, default=12, help=f"{when}steps to trace for each "
                         "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--batch", metavar="N", type=words.positive, default=32, help=f"{when}for unknown first "
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help=f"{when}for unknown first "
                         "dimensions of made-up inputs (default: %(default)s)")  # fmt: skip
     add_trust(parser, when)
 
@@ -60,7 +60,7 @@ def measure_options(options: argparse.Namespace) -> MeasureOptions:
     )
 
 
-def compare(found: Measured) -> str:
+def compare_steps(found: Measured) -> str:
     """Simulate the steps that were measured; write a table with what was run and how disturbed it was."""
     from simplace.measure.step_comparison import check_schedule
     from simplace.views.text.schedule_tables import agreement_notes, agreement_table
@@ -70,32 +70,32 @@ def compare(found: Measured) -> str:
     ran = len(set(found.settings[0].steps[0].order))
     rows = check_schedule(found, cores=len(os.sched_getaffinity(0)))
     notes = [f"note: {visible(line)}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
-    return "\n".join([to_text(agreement_table(rows), output.width(sys.stdout)), "", *notes])
+    return "\n".join([to_text(agreement_table(rows), output.find_terminal_width(sys.stdout)), "", *notes])
 
 
 def thread_counts(text: str) -> list[int]:
     """Read one count of threads or several, such as "1,2,4"; raise `SimplaceError` otherwise."""
     try:
-        return [words.whole(part.strip()) for part in text.split(",")]
+        return [words.parse_whole(part.strip()) for part in text.split(",")]
     except argparse.ArgumentTypeError:
         raise SimplaceError(f"cannot read the thread counts {text!r}; write one or several, such as 1,2,4,8") from None
 
 
-def _measure(options: argparse.Namespace) -> int:
+def _run_measure(options: argparse.Namespace) -> int:
     from simplace.costs.recorded_costs import cost_file
-    from simplace.measure.measurement import measure
+    from simplace.measure.measurement import measure_target
     from simplace.measure.step_comparison import fixed_times
 
     output.check_writable(options.output)
     require_trust(options)
-    with progress() as stage:
+    with show_progress() as stage:
         stage("running real steps", is_alone=True)
-        found = measure(options.target, measure_options(options))
-    output.say(compare(found))
+        found = measure_target(options.target, measure_options(options))
+    output.print_text(compare_steps(found))
     if options.output:
         first = found.settings[0]
         content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
                             tensorflow=first.tensorflow)  # fmt: skip
-        output.write(options.output, (json.dumps(content, indent=1) + "\n").encode())
-        output.say(f"wrote {options.output}", sys.stderr)
+        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode())
+        output.print_text(f"wrote {options.output}", sys.stderr)
     return 0

@@ -15,7 +15,7 @@ _MOST = 1_000_000  # threads, steps, calls, trips: more would only take all of t
 
 
 def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add the target and all that `settings` reads."""
+    """Add the target and all that `read_settings` reads."""
     parser.add_argument(
         "target", metavar="TARGET", nargs="?" if optional else None, help="model.py, model.py:function, a SavedModel "
         "directory, .pb, .pbtxt or .keras; a script's own arguments follow after --"
@@ -24,16 +24,16 @@ def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
-    """Add what `settings` reads besides the target."""
+    """Add what `read_settings` reads besides the target."""
     what = "such as cpu:1,gpu:2, or the tasks of a cluster, such as ps=cpu:1+2xworker=gpu:2, or a TOML file of either"
     parser.add_argument("--devices", metavar="LIST", help=what)
     parser.add_argument("--visible", metavar="N,N", help="the physical GPUs that the program sees, in this order")
     soft = parser.add_mutually_exclusive_group()
     soft.add_argument("--soft", dest="soft", action="store_true", default=None, help="turn soft placement on")
     soft.add_argument("--hard", dest="soft", action="store_false", help="turn soft placement off")
-    parser.add_argument("--calls", metavar="N", type=calls, default=10, help="compute N calls of each function and "
+    parser.add_argument("--calls", metavar="N", type=parse_calls, default=10, help="compute N calls of each function and "
                         "signature, or all; later ones return the latest values (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--timeout", metavar="S", type=seconds, default=300.0,
+    parser.add_argument("--timeout", metavar="S", type=parse_seconds, default=300.0,
                         help="end a script after S seconds (default: %(default)g)")  # fmt: skip
     add_kernels(parser)
 
@@ -45,7 +45,7 @@ def add_kernels(parser: argparse.ArgumentParser) -> None:
                         "as 2.18 (files only; default: the installed one)")  # fmt: skip
 
 
-def settings(options: argparse.Namespace, stage: Stage) -> Settings:
+def read_settings(options: argparse.Namespace, stage: Stage) -> Settings:
     """Read what `add_target` added."""
     from simplace import api
 
@@ -63,7 +63,7 @@ def settings(options: argparse.Namespace, stage: Stage) -> Settings:
     )
 
 
-def named(result: Placements, options: argparse.Namespace) -> Placements:
+def select_program(result: Placements, options: argparse.Namespace) -> Placements:
     """Return the result with the program of `--program` alone where it was given."""
     return result.only(options.program) if options.program else result
 
@@ -73,31 +73,31 @@ def one_program(result: Placements, name: str | None) -> Placed:
     return result.program(name) if name else result.largest()
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     """Read a whole number above 0."""
-    if not text.isdecimal() or not 1 <= _number(text) <= _MOST:
+    if not text.isdecimal() or not 1 <= _parse_digits(text) <= _MOST:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0 (at most {_MOST:,})")
-    return _number(text)
+    return _parse_digits(text)
 
 
-def calls(text: str) -> int:
+def parse_calls(text: str) -> int:
     """Read how many calls of a function are computed; "all" is -1."""
-    return -1 if text == "all" else positive(text)
+    return -1 if text == "all" else parse_positive(text)
 
 
-def whole(text: str) -> int:
+def parse_whole(text: str) -> int:
     """Read a whole number."""
-    if not text.removeprefix("-").isdecimal() or abs(_number(text)) > _MOST:
+    if not text.removeprefix("-").isdecimal() or abs(_parse_digits(text)) > _MOST:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number (at most {_MOST:,})")
-    return _number(text)
+    return _parse_digits(text)
 
 
-def _number(text: str) -> int:
+def _parse_digits(text: str) -> int:
     """Read digits, the first ten alone: more than ten are too many, whatever they are, and thousands take long."""
     return int(text[:10])
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Read a number of seconds above 0."""
     try:
         value = float(text)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from simplace.commands.streams import draws
+from simplace.commands.streams import can_draw_tables
 from simplace.errors import DrawingError, SimplaceError, UnreadableError
 
 FIGURES = (".svg", ".png", ".pdf", ".dot")
@@ -18,7 +18,7 @@ _WRITTEN = ("output", "file", "json", "trace", "junit", "sarif")
 _OF_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "variables", "assets")
 
 
-def say(text: str, out: TextIO | None = None) -> None:
+def print_text(text: str, out: TextIO | None = None) -> None:
     """Print text, to standard output or to `out`; every line that simplace itself prints comes through here.
 
     Whatever could steer a terminal is shown as a character: a file's names, devices and messages are anybody's.
@@ -36,15 +36,15 @@ def say_error(line: str) -> None:
     """Print the one line of an error on stderr, whatever is in it."""
     from viz.names import visible
 
-    say(f"simplace: {visible(line)}", sys.stderr)
+    print_text(f"simplace: {visible(line)}", sys.stderr)
 
 
-def complain(error: SimplaceError) -> int:
+def report_error(error: SimplaceError) -> int:
     """Print the details, then the one line, on stderr; return the exit status."""
     sys.stdout.flush()
     if error.details:
-        say(error.details.rstrip(), sys.stderr)
-    say_error(shortened(str(error)))
+        print_text(error.details.rstrip(), sys.stderr)
+    say_error(shorten_text(str(error)))
     return 2
 
 
@@ -53,10 +53,10 @@ def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
     parser.add_argument("--force", action="store_true", help="replace files, also those that simplace did not write")
 
 
-def shortened(line: str, most: int = 2000) -> str:
+def shorten_text(line: str, most: int = 2000) -> str:
     """Return a text without the middle of what is longer than one can read.
 
-    >>> shortened("a" * 5 + "b" * 20 + "c" * 5, most=10)
+    >>> shorten_text("a" * 5 + "b" * 20 + "c" * 5, most=10)
     'aaaaa ... ccccc'
     """
     return line if len(line) <= most else f"{line[: most // 2]} ... {line[-(most // 2) :]}"
@@ -119,24 +119,24 @@ def check_writable(name: str | None) -> None:
 
 def write_json(name: str, content: Any) -> None:
     """Write a JSON file; "-" is standard output."""
-    from simplace.exports.steering import json_escaped
+    from simplace.exports.steering import escape_json
 
-    is_ascii = name == "-" and not draws(sys.stdout)
-    text = json_escaped(json.dumps(content, indent=1, ensure_ascii=is_ascii)) + "\n"
+    is_ascii = name == "-" and not can_draw_tables(sys.stdout)
+    text = escape_json(json.dumps(content, indent=1, ensure_ascii=is_ascii)) + "\n"
     if name == "-":
         sys.stdout.write(text)
     else:
-        write(name, text.encode())
+        write_output_file(name, text.encode())
 
 
-def write(name: str | Path, data: bytes) -> None:
+def write_output_file(name: str | Path, data: bytes) -> None:
     """Write a file, or say in one line why not."""
     from simplace.views.marks import write_file
 
     write_file(name, data)
 
 
-def width(stream: TextIO) -> int | None:
+def find_terminal_width(stream: TextIO) -> int | None:
     """Return the columns of the terminal that `stream` is; None for a file or a pipe."""
     import shutil
 

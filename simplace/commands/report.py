@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
 from simplace.commands import output
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.executor.options import StepOptions
@@ -25,26 +25,28 @@ def add(commands: Any) -> None:
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are: t4, a100, a100-pcie, h100, "
                         "h200 (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--cores", metavar="N", type=words.positive, default=2, help="CPU cores (default: %(default)s)")
-    parser.add_argument("--batch", metavar="N", type=words.positive, default=32, help="for unknown first dimensions "
+    parser.add_argument(
+        "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
+    )
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="for unknown first dimensions "
                         "(default: %(default)s)")  # fmt: skip
-    parser.set_defaults(command=_report)
+    parser.set_defaults(command=_run_report)
 
 
-def _report(options: argparse.Namespace) -> int:
+def _run_report(options: argparse.Namespace) -> int:
     from simplace.api import place
     from simplace.report import page_file
     from simplace.views.text import summary
 
     simulation = None if options.no_schedule else _step_options(options)
-    page_file.check(options.output, simulation)
+    page_file.check_page_name(options.output, simulation)
     output.check_writable(options.output)
-    with progress() as stage:
-        result = words.named(place(options.target, words.settings(options, stage)), options)
-        size = page_file.write(result, options.output, simulation, stage)
-    output.say(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
-    output.say(summary.agreement_line(result))
-    return output.complain(result.failure) if result.failure else 0
+    with show_progress() as stage:
+        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
+        size = page_file.write_page_file(result, options.output, simulation, stage)
+    output.print_text(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
+    output.print_text(summary.agreement_line(result))
+    return output.report_error(result.failure) if result.failure else 0
 
 
 def _step_options(options: argparse.Namespace) -> StepOptions:

@@ -12,7 +12,7 @@ from simplace.commands import options as words
 from simplace.commands.measure import thread_counts
 from simplace.commands.trust import add_trust, require_trust
 from simplace.errors import SimplaceError
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.api import Settings, Simulated
@@ -35,9 +35,11 @@ def add(commands: Any) -> None:
     parser.add_argument("--inter-op", metavar="N[,N...]", default="0", help="threads that run ops; several compare; "
                         "0: one a core, -1: the caller's thread (default: %(default)s)")  # fmt: skip
     parser.add_argument(
-        "--intra-op", metavar="N", type=words.whole, default=0, help="threads that share one op (0: one a core)"
+        "--intra-op", metavar="N", type=words.parse_whole, default=0, help="threads that share one op (0: one a core)"
     )
-    parser.add_argument("--cores", metavar="N", type=words.whole, default=2, help="CPU cores (default: %(default)s)")
+    parser.add_argument(
+        "--cores", metavar="N", type=words.parse_whole, default=2, help="CPU cores (default: %(default)s)"
+    )
     parser.add_argument("--executor", choices=("tensorflow", "textbook"), default="tensorflow",
                         help="TensorFlow's own, or the tutorials' pool a device (default: %(default)s)")  # fmt: skip
     parser.add_argument("--costs", metavar="C", default="analytic", help="analytic, flat, measured (on this "
@@ -48,9 +50,11 @@ def add(commands: Any) -> None:
                         help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
                         "gpu_private or gpu_shared (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=words.whole, default=1, help="steps to run (default: %(default)s)")
+    parser.add_argument(
+        "--steps", metavar="N", type=words.parse_whole, default=1, help="steps to run (default: %(default)s)"
+    )
     parser.add_argument("--cold", action="store_true", help="the first steps: no op's cost is known yet")
-    parser.add_argument("--batch", metavar="N", type=words.whole, default=32, help="for unknown first dimensions "
+    parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="for unknown first dimensions "
                         "(default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="how often a loop's body runs")
     parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the output of a condition "
@@ -61,10 +65,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
-    parser.set_defaults(command=_schedule)
+    parser.set_defaults(command=_run_schedule)
 
 
-def _schedule(options: argparse.Namespace) -> int:
+def _run_schedule(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simplace import api
@@ -81,23 +85,23 @@ def _schedule(options: argparse.Namespace) -> int:
         require_trust(options)
     else:
         cost_model(options.costs, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
-    with progress() as stage:
-        settings = words.settings(options, stage)
+    with show_progress() as stage:
+        settings = words.read_settings(options, stage)
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
-        chosen = replace(_step_options(options), inter_op=sizes[0], limits=_limits(placed, settings))
+        chosen = replace(_step_options(options), inter_op=sizes[0], limits=_find_limits(placed, settings))
         if options.costs == "measured":
             stage("running real steps", is_alone=True)
             chosen = replace(chosen, costs=_measured_costs(placed, options))
         stage("simulating")
         schedule = api.schedule(placed.placement, chosen)
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.say(schedule_tables.summary(schedule), out)
+    output.print_text(schedule_tables.write_summary(schedule), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
-        output.say(f"\n{to_text(table)}", out)
+        output.print_text(f"\n{to_text(table)}", out)
     _write_files(schedule, options)
-    return output.complain(result.failure) if result.failure else 0
+    return output.report_error(result.failure) if result.failure else 0
 
 
 def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
@@ -105,7 +109,7 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
     from simplace.costs.chosen_model import cost_model
     from simplace.costs.recorded_costs import RecordedCosts
     from simplace.importers.target import parse_target
-    from simplace.measure.measurement import MeasureOptions, measure
+    from simplace.measure.measurement import MeasureOptions, measure_target
     from simplace.measure.step_comparison import fixed_times
 
     program = placed.placement.program
@@ -114,7 +118,7 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
     wanted = MeasureOptions(
         arguments=options.script_arguments, warm_up=100, batch=options.batch, probes=True, timeout=options.timeout
     )
-    found = measure(f"{options.target}{function}", wanted)
+    found = measure_target(f"{options.target}{function}", wanted)
     step, rest = found.settings[0], cost_model("analytic", options.gpu, options.gpu_memory_fraction)
     return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
 
@@ -133,12 +137,12 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         batch=options.batch,
         steps=options.steps,
         warm=not options.cold,
-        trips=_pairs("--trips", options.trips),
-        branches=_pairs("--branch", options.branch),
+        trips=_parse_pairs("--trips", options.trips),
+        branches=_parse_pairs("--branch", options.branch),
     )
 
 
-def _limits(placed: Placed, settings: Settings) -> dict[str, int]:
+def _find_limits(placed: Placed, settings: Settings) -> dict[str, int]:
     """Take the limits of logical GPUs from the machine, where it splits GPUs."""
     machine = settings.machine
     split = [limit for gpu in machine.visible_gpus for limit in machine.split_of(gpu) or (0,)]
@@ -148,12 +152,12 @@ def _limits(placed: Placed, settings: Settings) -> dict[str, int]:
     return {name: limit for name, limit in zip(gpus, split, strict=True) if limit}
 
 
-def _pairs(option: str, texts: list[str]) -> dict[str, int]:
+def _parse_pairs(option: str, texts: list[str]) -> dict[str, int]:
     pairs = {}
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            pairs[name] = words.whole(number)
+            pairs[name] = words.parse_whole(number)
         except argparse.ArgumentTypeError:
             name = ""
         if not name:
@@ -163,22 +167,22 @@ def _pairs(option: str, texts: list[str]) -> dict[str, int]:
 
 def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.exports.chrome_trace import chrome_trace
-    from simplace.exports.schedule_report import report
+    from simplace.exports.schedule_report import report_schedule
 
     if options.output:
-        _draw(schedule, options)
+        _draw_schedule(schedule, options)
     if options.trace:
-        _write(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
+        _write_one_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
     if options.json:
-        output.write_json(options.json, report(schedule))
+        output.write_json(options.json, report_schedule(schedule))
 
 
-def _write(name: str, data: bytes) -> None:
-    output.write(name, data)
-    output.say(f"wrote {name}", sys.stderr)
+def _write_one_file(name: str, data: bytes) -> None:
+    output.write_output_file(name, data)
+    output.print_text(f"wrote {name}", sys.stderr)
 
 
-def _draw(schedule: Simulated, options: argparse.Namespace) -> None:
+def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.views.figures.placed_figures import CHARTS
 
     chart = CHARTS[options.figure](schedule)

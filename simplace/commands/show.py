@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from simplace.commands import figures, judging, output
 from simplace.commands import options as words
-from simplace.progress import progress
+from simplace.progress import show_progress
 
 if TYPE_CHECKING:
     from simplace.result import Result
@@ -23,53 +23,55 @@ def add(commands: Any) -> None:
     parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
     figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation", "eager"))
     judging.add_requirements(parser)
-    parser.set_defaults(command=_show)
+    parser.set_defaults(command=_run_show)
 
 
-def _show(options: argparse.Namespace) -> int:
+def _run_show(options: argparse.Namespace) -> int:
     from simplace.api import place
 
     output.check_figure(options.output)
     output.check_writable(options.json)
     requirements = judging.check_first(options)
-    with progress() as stage:
-        result = words.named(place(options.target, words.settings(options, stage)), options)
+    with show_progress() as stage:
+        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
     _print_report(result, options)
     if options.output:
-        _draw(result, options)
-    verdicts = judging.judge(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
-    return output.complain(result.failure) if result.failure else judging.status(verdicts)
+        _draw_placement(result, options)
+    verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
+    return output.report_error(result.failure) if result.failure else judging.compute_exit_status(verdicts)
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
-    width = output.width(out)
-    output.say(summary.summary(result, width, None if options.table else summary.COPIES), out)
+    width = output.find_terminal_width(out)
+    output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
         from simplace.views.text import eager_tables, tables
         from viz import to_text
 
         for placed in result.programs:
-            output.say(f"\n{summary.title(placed)}\n\n{to_text(tables.node_table(placed), width)}", out)
+            output.print_text(f"\n{summary.write_title(placed)}\n\n{to_text(tables.node_table(placed), width)}", out)
         if result.eager is not None:
             told = to_text(eager_tables.op_table(result.eager), width)
-            output.say(f"\n{summary.eager_title(result.eager)}\n\n{told}", out)
+            output.print_text(f"\n{summary.eager_title(result.eager)}\n\n{told}", out)
     if options.json:
-        from simplace.exports.json_report import report
+        from simplace.exports.json_report import report_result
 
-        output.write_json(options.json, report(result))
-    output.say(f"\n{summary.agreement_line(result)}", out)
+        output.write_json(options.json, report_result(result))
+    output.print_text(f"\n{summary.agreement_line(result)}", out)
 
 
-def _draw(result: Result, options: argparse.Namespace) -> None:
+def _draw_placement(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.figures.eager_figure import eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
     if result.eager is not None and (options.figure == "eager" or not result.programs):
-        figures.write_figure(eager_figure(result, figures.boxes(options)), "the eager ops", options)
+        figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
         return
     drawn = result.largest()
     others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
-    figures.write_figure(FIGURES[options.figure](drawn, figures.boxes(options)), f"{drawn.name}{others}", options)
+    figures.write_figure(
+        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.name}{others}", options
+    )

@@ -29,15 +29,15 @@ def usable_streams() -> Iterator[None]:
     A stream whose encoding lacks a character gets a plain one, or the character's number.
     """
     _open_closed()
-    codecs.register_error(_HANDLER, _plain)
+    codecs.register_error(_HANDLER, _replace_unencodable)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and not draws(stream):
+        if isinstance(stream, io.TextIOWrapper) and not can_draw_tables(stream):
             stream.reconfigure(errors=_HANDLER)
     with _tidy_ends():
         yield
 
 
-def draws(stream: TextIO) -> bool:
+def can_draw_tables(stream: TextIO) -> bool:
     """Say whether a stream's encoding has the characters that tables are drawn with."""
     try:
         _DRAWN.encode(stream.encoding or "utf-8")
@@ -46,7 +46,7 @@ def draws(stream: TextIO) -> bool:
     return True
 
 
-def flush() -> None:
+def flush_stdout() -> None:
     """Write what is still buffered; here its failure can be told, at the interpreter's end it cannot."""
     sys.stdout.flush()
 
@@ -76,7 +76,7 @@ def _open_closed() -> None:
         setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
@@ -89,7 +89,7 @@ def _tidy_ends() -> Iterator[None]:
     signals = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
     for number in ours:
-        signal.signal(number, _leave)
+        signal.signal(number, _exit_on_signal)
     try:
         yield
     finally:
@@ -97,5 +97,5 @@ def _tidy_ends() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _leave(number: int, _: FrameType | None) -> None:
+def _exit_on_signal(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)

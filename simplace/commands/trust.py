@@ -34,5 +34,5 @@ def _is_script(target: str) -> bool:
 def _answers_yes(target: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    output.say(f"{target}: {_WHY}. Run it? [y/N]", sys.stderr)
+    output.print_text(f"{target}: {_WHY}. Run it? [y/N]", sys.stderr)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

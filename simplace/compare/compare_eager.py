@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from simplace.compare.compare_placements import Agreement, Difference, compare
+from simplace.compare.compare_placements import Agreement, Difference, compare_placement
 from simplace.placement.eager.eager_placement import EagerPlacement
 from simplace.program.observation import ObservedEagerOp
 
@@ -31,5 +31,5 @@ def _differences(name: str, ours: EagerPlacement, theirs: ObservedEagerOp) -> It
     elif theirs.device and theirs.device != ours.device:
         yield Difference(name, op, ours.device, theirs.device)
     if ours.body is not None and theirs.log:
-        for each in compare(ours.body, theirs.log, theirs.refused).differences:
+        for each in compare_placement(ours.body, theirs.log, theirs.refused).differences:
             yield Difference(f"{name}, {each.node}", each.op, each.ours, each.theirs)

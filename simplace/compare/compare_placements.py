@@ -41,7 +41,9 @@ class Agreement:
         return f"{self.same}/{self.total} nodes"
 
 
-def compare(placement: Placement, log: Iterable[LoggedNode], refused: ObservedRefusal | None = None) -> Agreement:
+def compare_placement(
+    placement: Placement, log: Iterable[LoggedNode], refused: ObservedRefusal | None = None
+) -> Agreement:
     """Compare with a log of the same graph; a node that is logged twice counts by its last line.
 
     Where TensorFlow refuses, the status codes and the nodes that it logged before are compared.
@@ -56,7 +58,7 @@ def compare(placement: Placement, log: Iterable[LoggedNode], refused: ObservedRe
         mine, logged = ours.get(name), theirs.get(name)
         device = mine.device if mine else ""
         other = logged.device if logged else ""
-        if _canonical(device) != _canonical(other):
+        if _canonicalize_device(device) != _canonicalize_device(other):
             op = mine.op if mine else logged.op if logged else ""
             differences.append(Difference(name, op, device, other))
     total = len(ours.keys() | theirs.keys())
@@ -78,6 +80,6 @@ def own_lines(placement: Placement, log: Sequence[LoggedNode]) -> list[LoggedNod
     return [entry for entry in log if entry.name in known]
 
 
-def _canonical(name: str) -> str:
+def _canonicalize_device(name: str) -> str:
     spec = DeviceName.parse(name) if name else None
     return name if spec is None else str(spec)

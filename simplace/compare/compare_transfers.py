@@ -13,10 +13,10 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import GraphDef, NodeDef
 from simplace.graph.op_kinds import RECVS, SENDS
 from simplace.partition.control_loops import CONTROL_LOOP
-from simplace.partition.graph_partition import PartitionedGraph, PartNode, partition
+from simplace.partition.graph_partition import PartitionedGraph, PartNode, partition_graph
 from simplace.partition.replicate_constants_pass import REPLICA
 from simplace.partition.rewrite_graph import before_pruning
-from simplace.partition.session_subgraph import prune
+from simplace.partition.session_subgraph import rewrite_for_run
 from simplace.placement.placement import Placement
 from simplace.program.observation import Cut
 
@@ -79,7 +79,7 @@ class CopyAgreement:
         return f"{self.same}/{self.total} copies"
 
 
-def check_cuts(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | None:
+def compare_partitions(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | None:
     """Cut a placement as each of TensorFlow's cuts was made, and compare; None where TensorFlow made none."""
     if placement.refusal is not None:
         return None
@@ -88,7 +88,7 @@ def check_cuts(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | Non
     cuts = tuple(cuts)
     for cut in cuts:
         ours, theirs = Counter(_own_transfers(placement, cut)), Counter(transfers_in(cut.subgraphs))
-        found = list(_differences(ours - theirs, theirs - ours))
+        found = list(_pair_differences(ours - theirs, theirs - ours))
         both = (ours & theirs).total()
         same, total = same + both, total + both + len(found)
         differences += found
@@ -101,7 +101,7 @@ def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
     for send, receive in graph.receiver.items():
         copy = graph.copies[graph.nodes[send].copy]
         ends = (graph.nodes[edge.dst] for edge in graph.outs[receive])
-        consumers = {_canonical(node.name) for node in ends if node.origin >= 0}
+        consumers = {_canonicalize_tensor(node.name) for node in ends if node.origin >= 0}
         after = {
             _our_name(graph, graph.nodes[edge.src])
             for edge in graph.ins[receive]
@@ -109,7 +109,7 @@ def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
         }
         found.append(
             Transfer(
-                _canonical(copy.tensor), copy.source, copy.target, copy.dtype.removesuffix("_ref"),
+                _canonicalize_tensor(copy.tensor), copy.source, copy.target, copy.dtype.removesuffix("_ref"),
                 graph.nodes[send].op, graph.nodes[receive].op, tuple(sorted(consumers)), tuple(sorted(after)),
             )
         )  # fmt: skip
@@ -127,20 +127,22 @@ def _own_transfers(placement: Placement, cut: Cut) -> list[Transfer]:
     if any(_node_of(name) not in placement.graph.ids for name in names):
         return []
     placed = placement.placed
-    return transfers_of(partition(placed if cut.run is None else prune(before_pruning(placed), cut.run).placed))
+    return transfers_of(
+        partition_graph(placed if cut.run is None else rewrite_for_run(before_pruning(placed), cut.run).placed)
+    )
 
 
 def _our_name(graph: PartitionedGraph, node: PartNode) -> str:
-    return _canonical(graph.copies[node.copy].tensor if node.copy >= 0 else node.name)
+    return _canonicalize_tensor(graph.copies[node.copy].tensor if node.copy >= 0 else node.name)
 
 
-def _canonical(name: str) -> str:
+def _canonicalize_tensor(name: str) -> str:
     if name.startswith(CONTROL_LOOP):
         return CONTROL_LOOP
     return _NUMBER.sub("", name)
 
 
-def _differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Iterator[CopyDifference]:
+def _pair_differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Iterator[CopyDifference]:
     """Pair what differs by tensor and devices."""
     by_ends: dict[tuple[str, str, str], tuple[list[Transfer], list[Transfer]]] = {}
     for side, transfers in enumerate((ours, theirs)):
@@ -161,9 +163,9 @@ class _SubgraphReader:
         for node in (node for graph in subgraphs for node in graph.nodes):
             self._nodes[node.name] = node
             if _is_cut(node, SENDS):
-                self._sends[_ends(node)] = node
+                self._sends[_read_ends(node)] = node
             elif _is_cut(node, RECVS):
-                self._receives[_ends(node)] = node
+                self._receives[_read_ends(node)] = node
             for name in node.inputs:
                 self._readers.setdefault(_node_of(name), []).append(node)
         self._orders = {send.inputs[0] for send in self._sends.values() if self._is_order(send)}
@@ -175,32 +177,32 @@ class _SubgraphReader:
             after = {self._name(name[1:]) for name in receive.inputs if name.startswith("^") and name[1:] != send.name}
             yield Transfer(
                 self._tensor(send),
-                _text(send.attrs, "send_device"),
-                _text(send.attrs, "recv_device"),
-                dtypes.name(dtypes.base(receive.attrs["tensor_type"])),
+                _read_string(send.attrs, "send_device"),
+                _read_string(send.attrs, "recv_device"),
+                dtypes.format_dtype(dtypes.base_type(receive.attrs["tensor_type"])),
                 send.op,
                 receive.op,
-                tuple(sorted({_canonical(node.name) for node in self._consumers(receive)})),
+                tuple(sorted({_canonicalize_tensor(node.name) for node in self._consumers(receive)})),
                 tuple(sorted(after)),
             )
 
     def _is_order(self, send: NodeDef) -> bool:
         """Say whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
-        source = _text(send.attrs, "_src")
+        source = _read_string(send.attrs, "_src")
         return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
 
     def _tensor(self, send: NodeDef) -> str:
         """Name what is sent; what was received before by what that was."""
         if self._is_order(send):
-            return f"^{_node_of(self._name(_text(send.attrs, '_src')))}"
+            return f"^{_node_of(self._name(_read_string(send.attrs, '_src')))}"
         name = send.inputs[0]
         received = self._received(_node_of(name))
-        return received or _canonical(name if ":" in name else f"{name}:0")
+        return received or _canonicalize_tensor(name if ":" in name else f"{name}:0")
 
     def _consumers(self, receive: NodeDef) -> Iterator[NodeDef]:
         """Yield the nodes of the graph behind a receive; those of a control edge are behind an Identity (`AddRecv`)."""
         for node in self._readers.get(receive.name, ()):
-            if node.op == "Identity" and self._tensor(self._sends[_ends(receive)]).startswith("^"):
+            if node.op == "Identity" and self._tensor(self._sends[_read_ends(receive)]).startswith("^"):
                 yield from filter(self._is_of_graph, self._readers.get(node.name, ()))
             elif self._is_of_graph(node):
                 yield node
@@ -210,7 +212,7 @@ class _SubgraphReader:
 
     def _name(self, name: str) -> str:
         """Name a node that a receive waits for; another receive by what it receives."""
-        return self._received(name) or _canonical(name)
+        return self._received(name) or _canonicalize_tensor(name)
 
     def _received(self, name: str) -> str:
         """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
@@ -218,7 +220,7 @@ class _SubgraphReader:
         if node.op == "Identity" and node.inputs and _is_cut(self._nodes[_node_of(node.inputs[0])], RECVS):
             tensor = self._received(_node_of(node.inputs[0]))
             return tensor if tensor.startswith("^") else ""
-        return self._tensor(self._sends[_ends(node)]) if _is_cut(node, RECVS) else ""
+        return self._tensor(self._sends[_read_ends(node)]) if _is_cut(node, RECVS) else ""
 
 
 def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:
@@ -226,15 +228,19 @@ def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:
     return node.op in ops and "_src" in node.attrs
 
 
-def _ends(node: NodeDef) -> _Ends:
-    return _text(node.attrs, "tensor_name"), _text(node.attrs, "send_device"), _text(node.attrs, "recv_device")
+def _read_ends(node: NodeDef) -> _Ends:
+    return (
+        _read_string(node.attrs, "tensor_name"),
+        _read_string(node.attrs, "send_device"),
+        _read_string(node.attrs, "recv_device"),
+    )
 
 
 def _node_of(name: str) -> str:
     return name.removeprefix("^").partition(":")[0]
 
 
-def _text(attrs: Mapping[str, object], key: str) -> str:
+def _read_string(attrs: Mapping[str, object], key: str) -> str:
     value = attrs[key]
     assert isinstance(value, bytes), f"TensorFlow writes {key} as a string"
     return value.decode()

@@ -44,18 +44,22 @@ class Run(Protocol):
 Steps = Sequence[Sequence[Run]]
 
 
-def overheads(probes: Mapping[str, Steps]) -> Overheads:
+def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
     """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them."""
-    small, first, of_small = _small(probes["small"])
-    dead = max(0.0, _between(probes["dead"]) - _between(probes["alive"])) / _DEAD_NODES
-    dispatch, queue = _dispatch(probes["wide"], _gap(probes["after 64"]))
+    small, first, of_small = _measure_small_nodes(probes["small"])
+    dead = max(0.0, _sum_gaps(probes["dead"]) - _sum_gaps(probes["alive"])) / _DEAD_NODES
+    dispatch, queue = _measure_dispatch(probes["wide"], _measure_gap(probes["after 64"]))
     spin, spin_hand_off, parked = _hand_offs([steps for name, steps in probes.items() if "beside" in name])
-    chains = [(_length(steps), _gap(steps) - small - first) for name, steps in probes.items() if "after" in name]
+    chains = [
+        (_measure_product(steps), _measure_gap(steps) - small - first)
+        for name, steps in probes.items()
+        if "after" in name
+    ]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
         op_s=small / 1e9,
         first_s=first / 1e9,
-        shared_s=_shared(probes["shared"]) / 1e9,
+        shared_s=_measure_sharing(probes["shared"]) / 1e9,
         hand_off_s=hand_off / 1e9,
         dead_s=dead / 1e9,
         dispatch_s=dispatch / 1e9,
@@ -63,17 +67,19 @@ def overheads(probes: Mapping[str, Steps]) -> Overheads:
         queue_s=queue / 1e9,
         spin_s=spin / 1e9,
         spin_hand_off_s=spin_hand_off / 1e9,
-        after_s=tuple((length / 1e9, more / 1e9) for length, more in _rising([*of_small, *chains])),
+        after_s=tuple((length / 1e9, more / 1e9) for length, more in _make_monotonic([*of_small, *chains])),
         parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in parked),
     )
 
 
-def _gap(steps: Steps) -> float:
+def _measure_gap(steps: Steps) -> float:
     """Return the mean time between two nodes on one thread."""
-    return median(_mean([after.start - before.end for before, after in pairwise(runs)]) for runs in steps)
+    return median(
+        _average_without_outliers([after.start - before.end for before, after in pairwise(runs)]) for runs in steps
+    )
 
 
-def _small(steps: Steps) -> tuple[float, float, list[tuple[float, float]]]:
+def _measure_small_nodes(steps: Steps) -> tuple[float, float, list[tuple[float, float]]]:
     """Return the time between small nodes, what a first run adds, and (length, time more) after short and long ones."""
     found = [_small_of_step(runs) for runs in steps]
     short, first, length, of_long, more = (median(values) for values in zip(*found, strict=True))
@@ -92,14 +98,20 @@ def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, flo
     (lengths, gaps), (long_lengths, long_gaps) = (
         zip(*half, strict=True) for half in (again[: len(again) // 2], again[len(again) // 2 :])
     )
-    cold = _mean([gap for _, gap in first]) - _mean([gap for _, gap in again])
-    return _mean(gaps), cold, median(lengths), median(long_lengths), _mean(long_gaps) - _mean(gaps)
+    cold = _average_without_outliers([gap for _, gap in first]) - _average_without_outliers([gap for _, gap in again])
+    return (
+        _average_without_outliers(gaps),
+        cold,
+        median(lengths),
+        median(long_lengths),
+        _average_without_outliers(long_gaps) - _average_without_outliers(gaps),
+    )
 
 
-def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Sort points by the first number, and let the second one never fall, nor be negative.
 
-    >>> _rising([(3.0, 1.0), (1.0, -0.5), (2.0, 2.0)])
+    >>> _make_monotonic([(3.0, 1.0), (1.0, -0.5), (2.0, 2.0)])
     [(1.0, 0.0), (2.0, 2.0), (3.0, 2.0)]
     """
     ordered = sorted(points)
@@ -107,7 +119,7 @@ def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(length, high) for (length, _), high in zip(ordered, islice(highest, 1, None), strict=True)]
 
 
-def _shared(steps: Steps) -> float:
+def _measure_sharing(steps: Steps) -> float:
     """Return what a node costs more where another thread ended one since this thread did, in two loops at once."""
     found = []
     for runs in steps:
@@ -121,35 +133,35 @@ def _shared(steps: Steps) -> float:
                     gaps[between > 0].append(after.start - before.end)
                 seen.add(after.name)
         if min(map(len, gaps)) >= _ENOUGH:
-            found.append(_mean(gaps[True]) - _mean(gaps[False]))
+            found.append(_average_without_outliers(gaps[True]) - _average_without_outliers(gaps[False]))
     return max(0.0, median(found)) if found else 0.0
 
 
-def _between(steps: Steps) -> float:
+def _sum_gaps(steps: Steps) -> float:
     """Return the time between nodes, summed up over a step."""
     return median(sum(after.start - before.end for before, after in pairwise(runs)) for runs in steps)
 
 
-def _mean(times: Sequence[int]) -> float:
+def _average_without_outliers(times: Sequence[int]) -> float:
     """Return the mean of what is not many times the median.
 
-    >>> _mean([1, 2, 3, 500])
+    >>> _average_without_outliers([1, 2, 3, 500])
     2.0
     """
     most = _LOST * median(times)
     return fmean([time for time in times if time <= most])
 
 
-def _quartile(values: Sequence[float]) -> float:
+def _take_lower_quartile(values: Sequence[float]) -> float:
     return sorted(values)[len(values) // 4]
 
 
-def _length(steps: Steps) -> float:
+def _measure_product(steps: Steps) -> float:
     products = [run.end - run.start for runs in steps for run in runs if run.name.startswith("product")]
     return median(products)
 
 
-def _dispatch(steps: Steps, gap: float) -> tuple[float, float]:
+def _measure_dispatch(steps: Steps, gap: float) -> tuple[float, float]:
     """Return what each of three dispatched ops costs their thread, and what taking one from the queue costs."""
     pairs = [(before, after) for runs in steps for before, after in pairwise(runs)]
     kept = [b.start - a.end for a, b in pairs if a.name.startswith("join") and b.name.startswith("wide")]
@@ -162,15 +174,15 @@ def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float,
     idle_latency_cost = [found for steps in probes for runs in steps for found in _of_step(runs)]
     spinning = [one for one in idle_latency_cost if one[1] < _SPUN]
     parked = [one for one in idle_latency_cost if one[1] >= _SPUN]
-    quick = _quartile([one[2] for one in spinning]) if spinning else 0.0
-    spin = _threshold([one[0] for one in spinning], [one[0] for one in parked]) if spinning and parked else 0.0
+    quick = _take_lower_quartile([one[2] for one in spinning]) if spinning else 0.0
+    spin = _find_threshold([one[0] for one in spinning], [one[0] for one in parked]) if spinning and parked else 0.0
     woken = sorted(one for one in parked if one[0] > spin) or sorted(parked)
     groups = max(1, min(_GROUPS, len(woken) // _IN_GROUP))
     table = []
     for i in range(groups if woken else 0):
         idle, latency, cost = zip(*woken[len(woken) * i // groups : len(woken) * (i + 1) // groups], strict=True)
-        table.append((median(idle), _quartile(latency), max(0.0, _quartile(cost) - quick)))
-    return spin, _quartile([one[1] for one in spinning]) if spinning else 0.0, table
+        table.append((median(idle), _take_lower_quartile(latency), max(0.0, _take_lower_quartile(cost) - quick)))
+    return spin, _take_lower_quartile([one[1] for one in spinning]) if spinning else 0.0, table
 
 
 def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:
@@ -185,10 +197,10 @@ def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _threshold(below: Sequence[int], above: Sequence[int]) -> float:
+def _find_threshold(below: Sequence[int], above: Sequence[int]) -> float:
     """Return the length that parts two samples with the fewest on the wrong side, the smallest such length.
 
-    >>> _threshold([1, 2, 3], [2, 5, 6])
+    >>> _find_threshold([1, 2, 3], [2, 5, 6])
     3
     """
     lengths = sorted({*below, *above})

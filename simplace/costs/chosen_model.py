@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat_costs import FlatCosts
 from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
-from simplace.costs.roofline import analytic
+from simplace.costs.roofline import make_roofline
 
 
 def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0) -> CostModel:
     """Return the cost model of a name; any name but "analytic" and "flat" is that of a file of recorded costs."""
     if name == "flat":
         return FlatCosts()
-    model = analytic(gpu, gpu_memory_fraction)
+    model = make_roofline(gpu, gpu_memory_fraction)
     return model if name == "analytic" else recorded_costs(name, model)
 
 

@@ -100,7 +100,7 @@ class Overheads:
         >>> Overheads(after_s=((1.0, 0.5), (3.0, 1.5))).after(2.0)
         1.0
         """
-        return interpolated(((0.0, 0.0), *self.after_s), kernel_s)
+        return interpolate_points(((0.0, 0.0), *self.after_s), kernel_s)
 
     def waking(self, idle_s: float) -> tuple[float, float]:
         """Return `hand_off_s` and `wake_s` for a thread that has been without work for a while.
@@ -112,7 +112,7 @@ class Overheads:
             return self.hand_off_s, self.wake_s
         hand_offs = [(idle, hand_off) for idle, hand_off, _ in self.parked_s]
         wakes = [(idle, wake) for idle, _, wake in self.parked_s]
-        return interpolated(hand_offs, idle_s), interpolated(wakes, idle_s)
+        return interpolate_points(hand_offs, idle_s), interpolate_points(wakes, idle_s)
 
     def slower(self, factor: float) -> Overheads:
         """Return the times on a machine that is slower by a factor.
@@ -126,10 +126,10 @@ class Overheads:
         return Overheads(**times, after_s=after, parked_s=parked)
 
 
-def interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
+def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> float:
     """Interpolate between points by their first number; beyond the ends nothing changes any more.
 
-    >>> interpolated([(1.0, 10.0), (3.0, 20.0)], 2.0), interpolated([(1.0, 10.0), (3.0, 20.0)], 9.0)
+    >>> interpolate_points([(1.0, 10.0), (3.0, 20.0)], 2.0), interpolate_points([(1.0, 10.0), (3.0, 20.0)], 9.0)
     (15.0, 20.0)
     """
     if at <= points[0][0]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Tensor
-from simplace.costs.op_work import tensor
-from simplace.costs.shape_rules import infer
+from simplace.costs.op_work import make_tensor
+from simplace.costs.shape_rules import infer_shape
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
@@ -53,7 +53,7 @@ class PricedGraph:
         return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
 
 
-def price(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> PricedGraph:
+def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> PricedGraph:
     """Price a graph; `batch` stands for a first dimension that is unknown, 1 for any other."""
     if batch < 1:
         raise SimplaceError(f"a batch of {batch} is not possible; it is a whole number above 0")
@@ -88,7 +88,7 @@ class _Pricer:
 
     def _tensor(self, node: int, slot: int) -> Tensor:
         dtype = self.placed.graph.out_types[node][slot]
-        return tensor(dtypes.name(dtype), self._shape(node, slot), dtypes.size(dtype))
+        return make_tensor(dtypes.format_dtype(dtype), self._shape(node, slot), dtypes.data_type_size(dtype))
 
     def _shape(self, node: int, slot: int) -> tuple[int, ...]:
         """Return a shape after those it follows from, depth first; a loop may be longer than Python calls itself."""
@@ -109,7 +109,7 @@ class _Pricer:
         """Yield the outputs whose shapes must be known first; return the shape."""
         graph = self.placed.graph
         shape, name = self.sizes.shape(node, slot), f"{graph.names[node]}:{slot}"
-        has_bytes = dtypes.size(graph.out_types[node][slot]) is not None
+        has_bytes = dtypes.data_type_size(graph.out_types[node][slot]) is not None
         if shape is None:
             if is_loop_cond(graph.ops[node]):
                 return ()
@@ -117,7 +117,7 @@ class _Pricer:
             sources = [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
             yield from sources
             inputs = [self.shapes[source] for source in sources]
-            inferred = infer(graph.ops[node], graph.attrs[node], inputs) if slot == 0 else None
+            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs) if slot == 0 else None
             if has_bytes and inferred is None:
                 self.assumed.setdefault("rank", []).append(name)
             return max(inputs, key=prod, default=()) if inferred is None else inferred

@@ -15,13 +15,13 @@ _RESERVES = ((6, 500 * MIB), (7, 1050 * MIB), (8, 1536 * MIB))  # up to this com
 _NEWEST_RESERVE = 1800 * MIB
 
 
-def usable(total: int, capability: int, fraction: float = 0.0) -> int:
+def compute_usable_bytes(total: int, capability: int, fraction: float = 0.0) -> int:
     """Return the bytes that TensorFlow's allocator may hand out.
 
     `capability` is the major compute capability, `fraction` per_process_gpu_memory_fraction, where 0 leaves all but a
     reserve to TensorFlow. Raises `SimplaceError` for a fraction that needs unified memory.
 
-    >>> usable(16 << 30, 7) >> 20, usable(16 << 30, 7, 0.5) >> 20, usable(1 << 30, 7) >> 20
+    >>> compute_usable_bytes(16 << 30, 7) >> 20, compute_usable_bytes(16 << 30, 7, 0.5) >> 20, compute_usable_bytes(1 << 30, 7) >> 20
     (15334, 8192, 799)
     """
     if not 0 <= fraction <= 1:

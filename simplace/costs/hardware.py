@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from simplace.errors import SimplaceError, choices
+from simplace.errors import SimplaceError, join_choices
 
 GB = 10**9
 TFLOPS = 1e12
@@ -147,13 +147,15 @@ MACHINES: Mapping[str, Hardware] = {
 }
 
 
-def machine(name: str) -> Hardware:
+def find_hardware(name: str) -> Hardware:
     """Look a machine up by the name of its GPUs; raise `SimplaceError` with the names otherwise.
 
-    >>> machine("H100").gpu.name
+    >>> find_hardware("H100").gpu.name
     'H100'
     """
     found = MACHINES.get(name.lower())
     if found is None:
-        raise SimplaceError(f"{name!r} is not a GPU that simplace knows the speed of; known are {choices(MACHINES)}")
+        raise SimplaceError(
+            f"{name!r} is not a GPU that simplace knows the speed of; known are {join_choices(MACHINES)}"
+        )
     return found

@@ -89,11 +89,11 @@ def is_free(op: str) -> bool:
     return op in _FREE
 
 
-def work(call: OpCall) -> Work:
+def count_work(call: OpCall) -> Work:
     """Count the FLOPs and bytes of one execution.
 
     >>> x, w, y = (Tensor("float32", s, 4 * s[0] * s[1]) for s in ((64, 16), (16, 8), (64, 8)))
-    >>> work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
+    >>> count_work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
     Work(flops=16384, bytes=6656, on_matrix_units=True, is_guess=False)
     """
     if call.op in _FREE:
@@ -116,7 +116,7 @@ def work(call: OpCall) -> Work:
     return Work(0, moved, is_guess=call.op not in _MOVES)
 
 
-def _matmul(call: OpCall) -> int:
+def _count_matmul(call: OpCall) -> int:
     if len(call.inputs) < 2 or not call.outputs or len(call.inputs[0].shape) < 2:
         return 0
     shape = call.inputs[0].shape
@@ -124,7 +124,7 @@ def _matmul(call: OpCall) -> int:
     return 2 * call.outputs[0].elements * (shape[-2] if is_turned else shape[-1])
 
 
-def _einsum(call: OpCall) -> int:
+def _count_einsum(call: OpCall) -> int:
     """Multiply the sizes of all the letters of the equation."""
     equation = call.attrs.get("equation", b"")
     left = equation.decode().split("->")[0].split(",") if isinstance(equation, bytes) else []
@@ -135,7 +135,7 @@ def _einsum(call: OpCall) -> int:
     return 2 * prod(sizes.values()) if sizes else 0
 
 
-def _conv(call: OpCall) -> int:
+def _count_conv(call: OpCall) -> int:
     """Two FLOPs for each element of the output and each weight of one filter."""
     if len(call.inputs) < 2 or not call.outputs or not call.inputs[1].shape:
         return 0
@@ -155,7 +155,7 @@ def _conv_filter_grad(call: OpCall) -> int:
     return 2 * call.inputs[2].elements * prod(call.outputs[0].shape[:-1])
 
 
-def _depthwise(call: OpCall) -> int:
+def _count_depthwise(call: OpCall) -> int:
     if len(call.inputs) < 2 or not call.outputs:
         return 0
     return 2 * call.outputs[0].elements * prod(call.inputs[1].shape[:2])
@@ -165,7 +165,7 @@ def _each_input(flops: float) -> Callable[[OpCall], float]:
     return lambda call: flops * max((t.elements for t in call.inputs), default=0)
 
 
-def _pool(call: OpCall) -> int:
+def _count_pool(call: OpCall) -> int:
     window = call.attrs.get("ksize", ())
     taps = prod(window) if isinstance(window, tuple) and all(isinstance(k, int) for k in window) else 1
     return taps * min((t.elements for t in (*call.inputs, *call.outputs) if len(t.shape) == 4), default=0)
@@ -180,20 +180,20 @@ def _cudnn_rnn(call: OpCall) -> float:
 
 
 _MATRIX: Mapping[str, Callable[[OpCall], float]] = {
-    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 _FusedMatMul".split(), _matmul),
-    "Einsum": _einsum,
-    **dict.fromkeys("Conv2D Conv3D _FusedConv2D".split(), _conv),
+    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 _FusedMatMul".split(), _count_matmul),
+    "Einsum": _count_einsum,
+    **dict.fromkeys("Conv2D Conv3D _FusedConv2D".split(), _count_conv),
     **dict.fromkeys("Conv2DBackpropInput Conv3DBackpropInputV2".split(), _conv_input_grad),
     **dict.fromkeys("Conv2DBackpropFilter Conv3DBackpropFilterV2".split(), _conv_filter_grad),
     **dict.fromkeys("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV3".split(), _cudnn_rnn),
 }
 _NETWORK: Mapping[str, Callable[[OpCall], float]] = {
-    "DepthwiseConv2dNative": _depthwise,
+    "DepthwiseConv2dNative": _count_depthwise,
     **dict.fromkeys("Softmax LogSoftmax".split(), _each_input(20)),
     **dict.fromkeys("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits".split(), _each_input(22)),
     **dict.fromkeys("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split(), _each_input(8)),
     **dict.fromkeys("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split(), _each_input(12)),
-    **dict.fromkeys("MaxPool MaxPoolV2 AvgPool MaxPoolGrad AvgPoolGrad MaxPool3D AvgPool3D".split(), _pool),
+    **dict.fromkeys("MaxPool MaxPoolV2 AvgPool MaxPoolGrad AvgPoolGrad MaxPool3D AvgPool3D".split(), _count_pool),
     "BiasAddGrad": _each_input(1),
     **dict.fromkeys("TopK TopKV2 Unique UniqueV2".split(), _each_input(8)),
     **dict.fromkeys("LRN LRNGrad".split(), _each_input(12)),
@@ -201,10 +201,10 @@ _NETWORK: Mapping[str, Callable[[OpCall], float]] = {
 }
 
 
-def tensor(dtype: str, shape: tuple[int, ...], element_size: int | None) -> Tensor:
+def make_tensor(dtype: str, shape: tuple[int, ...], element_size: int | None) -> Tensor:
     """Make a tensor; types without a fixed element size have no bytes.
 
-    >>> tensor("float32", (2, 3), 4).size, tensor("resource", (), None).size
+    >>> make_tensor("float32", (2, 3), 4).size, make_tensor("resource", (), None).size
     (24, 0)
     """
     return Tensor(dtype, shape, prod(shape) * (element_size or 0))

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Overheads
-from simplace.costs.roofline import shards
-from simplace.errors import MalformedError, SimplaceError, UnreadableError, choices
+from simplace.costs.roofline import count_shards
+from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_choices
 from simplace.graph.builder import SOURCE
 from simplace.input_file import read_json
 
@@ -67,7 +67,7 @@ class RecordedCosts:
             return self.rest.kernel(call)
         seconds = self.seconds[call.name]
         average = self.averages.get(call.name) if self.averages is not None else None
-        parts = shards(seconds * self.clock) if self.intra_op == 1 else 1
+        parts = count_shards(seconds * self.clock) if self.intra_op == 1 else 1
         return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())))
 
     def copy(self, size: int, source: str, target: str) -> float:
@@ -87,7 +87,7 @@ class RecordedCosts:
         if len(strange) > _STRANGE * len(self.seconds):
             raise SimplaceError(
                 f"{self.file}: these costs are of another graph: {len(strange)} of {len(self.seconds)} nodes are not "
-                f"in this one, such as {choices(strange, 3)}"
+                f"in this one, such as {join_choices(strange, 3)}"
             )
 
 
@@ -136,22 +136,22 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     if not isinstance(intra_op, int) or intra_op < 1:
         raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it is a whole number above 0")
     is_whole = values.get("includes_overheads") is True
-    fixed = _overheads(file, values["overheads"]) if "overheads" in values else None
+    fixed = _parse_overheads(file, values["overheads"]) if "overheads" in values else None
     averages = values.get("averages")
     if averages is not None and not isinstance(averages, dict):
         raise SimplaceError(f'{file}: "averages" maps nodes to seconds')
     return RecordedCosts(file, times, rest, intra_op, is_whole, float(values.get("gap", 0.0)), fixed, averages)
 
 
-def _overheads(file: str, values: object) -> Overheads:
+def _parse_overheads(file: str, values: object) -> Overheads:
     known = {one.name for one in fields(Overheads)}
     if not isinstance(values, dict) or not set(values) <= known:
-        raise SimplaceError(f'{file}: "overheads" has the fields {choices(known)}, in seconds')
-    times = {name: _time(file, name, value) for name, value in values.items()}
+        raise SimplaceError(f'{file}: "overheads" has the fields {join_choices(known)}, in seconds')
+    times = {name: _parse_time(file, name, value) for name, value in values.items()}
     return Overheads(**times)  # type: ignore[arg-type]
 
 
-def _time(file: str, name: str, value: object) -> float | tuple[tuple[float, ...], ...]:
+def _parse_time(file: str, name: str, value: object) -> float | tuple[tuple[float, ...], ...]:
     """Check one field of `Overheads`: seconds, or rows of a table of seconds."""
     width = _TABLES.get(name)
     if width is None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
-from simplace.costs.gpu_memory import usable
+from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import Hardware
-from simplace.costs.hardware import machine as find_machine
-from simplace.costs.op_work import is_free, work
+from simplace.costs.hardware import find_hardware as find_machine
+from simplace.costs.op_work import count_work, is_free
 
 _STARTUP_CYCLES = 100_000
 _CYCLES_A_THREAD = 100_000
@@ -47,16 +47,16 @@ class Roofline:
         """Price one execution."""
         if is_free(call.op):
             return KernelCost(0.0)
-        found = work(call)
+        found = count_work(call)
         processor = self.hardware.gpu if call.device_type == "GPU" else self.hardware.cpu
         dtype = call.outputs[0].dtype if call.outputs else "float32"
         arithmetic = found.flops / processor.flops(dtype.removesuffix("_ref"), found.on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
         if call.device_type != "GPU":
-            return KernelCost(seconds, shards=shards(seconds * processor.clock), is_guess=found.is_guess)
+            return KernelCost(seconds, shards=count_shards(seconds * processor.clock), is_guess=found.is_guess)
         core = self.hardware.cpu
         on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
-        return KernelCost(processor.launch_s, seconds, shards(on_core * core.clock), found.is_guess)
+        return KernelCost(processor.launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy; within host memory the buffer is shared."""
@@ -70,18 +70,18 @@ class Roofline:
     def memory(self, device_type: str) -> int:
         """Return what TensorFlow takes of the GPU's memory; the host's is not limited."""
         gpu = self.hardware.gpu
-        return usable(gpu.memory, gpu.capability, self.memory_fraction) if device_type == "GPU" else 0
+        return compute_usable_bytes(gpu.memory, gpu.capability, self.memory_fraction) if device_type == "GPU" else 0
 
 
-def shards(cycles: float) -> int:
+def count_shards(cycles: float) -> int:
     """Return how many threads Eigen's cost model gives a kernel of that many cycles.
 
-    >>> shards(150_000), shards(210_000), shards(1_000_000)
+    >>> count_shards(150_000), count_shards(210_000), count_shards(1_000_000)
     (1, 2, 9)
     """
     return max(1, min(_MOST_SHARDS, int((cycles - _STARTUP_CYCLES) / _CYCLES_A_THREAD + 0.9)))
 
 
-def analytic(machine: str = "a100", memory_fraction: float = 0.0) -> Roofline:
+def make_roofline(machine: str = "a100", memory_fraction: float = 0.0) -> Roofline:
     """Return the roofline of a machine of the library, by the name of its GPUs."""
     return Roofline(find_machine(machine), memory_fraction=memory_fraction)

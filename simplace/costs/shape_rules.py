@@ -8,19 +8,19 @@ from typing import Any
 Dims = tuple[int, ...]
 
 
-def infer(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
+def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
     """Return the shape of output 0, None where there is no rule or the inputs do not fit it.
 
-    >>> infer("MatMul", {"transpose_a": True}, [(5, 3), (5, 7)]), infer("Tile", {}, [(2,), (1,)])
+    >>> infer_shape("MatMul", {"transpose_a": True}, [(5, 3), (5, 7)]), infer_shape("Tile", {}, [(2,), (1,)])
     ((3, 7), None)
-    >>> infer("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
+    >>> infer_shape("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
     (8, 5, 5, 16)
     """
     rule = _RULES.get(op)
     return rule(attrs, inputs) if rule is not None else None
 
 
-def _matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
+def _infer_matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
     if len(inputs) < 2 or min(len(inputs[0]), len(inputs[1])) < 2:
         return None
     left, right = inputs[0], inputs[1]
@@ -29,7 +29,7 @@ def _matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
     return (*max(left[:-2], right[:-2], key=len), rows, columns)
 
 
-def _conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
+def _infer_conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
     strides = attrs.get("strides")
     if len(inputs) < 2 or len(inputs[0]) != 4 or len(inputs[1]) != 4 or not isinstance(strides, tuple):
         return None
@@ -42,6 +42,6 @@ def _conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
 
 
 _RULES: Mapping[str, Callable[[Mapping[str, Any], Sequence[Dims]], Dims | None]] = {
-    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _matmul),
-    "Conv2D": _conv2d,
+    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _infer_matmul),
+    "Conv2D": _infer_conv2d,
 }

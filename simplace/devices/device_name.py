@@ -54,9 +54,9 @@ class DeviceName(NamedTuple):
         at = 0
         while at < len(text):
             found = _COMPONENT.match(text, at)
-            if found is None or any(map(_overflows, found.group(*_NUMBERS))):
+            if found is None or any(map(_exceeds_uint64, found.group(*_NUMBERS))):
                 return None
-            fields.update(_fields(found))
+            fields.update(_parse_fields(found))
             at = found.end()
         return DeviceName(**fields)  # type: ignore[arg-type]
 
@@ -92,11 +92,11 @@ class DeviceName(NamedTuple):
         """Replace each field by the other's where that is set (EnsureSpecification)."""
         if other == _NOWHERE:
             return self
-        return _made([a if b is None else b for a, b in zip(self, other, strict=True)])
+        return _make_device_name([a if b is None else b for a, b in zip(self, other, strict=True)])
 
     def filled_from(self, other: DeviceName) -> DeviceName:
         """Take each unset field from the other (MergeUnsetDevNames)."""
-        return _made([b if a is None else a for a, b in zip(self, other, strict=True)])
+        return _make_device_name([b if a is None else a for a, b in zip(self, other, strict=True)])
 
     def merged(self, other: DeviceName, how: Merge) -> DeviceName:
         """Merge two names field by field; raise `DeviceConflict` where `how` does not allow a difference.
@@ -111,7 +111,7 @@ class DeviceName(NamedTuple):
             return self
         if self == _NOWHERE:
             return other
-        return _merged(self, other, how)
+        return _merge_names(self, other, how)
 
     def same_address_space(self, other: DeviceName) -> bool:
         """Say whether both name the same job, replica and task in full."""
@@ -125,16 +125,16 @@ class DeviceName(NamedTuple):
 _NOWHERE = DeviceName()
 
 
-def _overflows(text: str | None) -> bool:
+def _exceeds_uint64(text: str | None) -> bool:
     """Return whether a number is larger than a uint64 (ConsumeLeadingDigits, which the length spares reading it)."""
     return text is not None and text != "*" and (len(text.lstrip("0")) > 20 or int(text) >= 1 << 64)
 
 
-def _made(fields: list[str | int | None]) -> DeviceName:
+def _make_device_name(fields: list[str | int | None]) -> DeviceName:
     return DeviceName(*fields)  # type: ignore[arg-type]
 
 
-def _fields(found: re.Match[str]) -> dict[str, str | int | None]:
+def _parse_fields(found: re.Match[str]) -> dict[str, str | int | None]:
     def number(text: str | None) -> int | None:
         return None if text is None or text == "*" else ctypes.c_int32(int(text)).value  # `*val = tmp`
 
@@ -151,7 +151,7 @@ def _fields(found: re.Match[str]) -> dict[str, str | int | None]:
 
 
 @lru_cache(maxsize=65536)
-def _merged(target: DeviceName, other: DeviceName, how: Merge) -> DeviceName:
+def _merge_names(target: DeviceName, other: DeviceName, how: Merge) -> DeviceName:
     fields: list[str | int | None] = list(target)
     for i, plural in enumerate(("jobs", "replicas", "tasks", "types", "ids")):
         mine, theirs = target[i], other[i]
@@ -168,4 +168,4 @@ def _merged(target: DeviceName, other: DeviceName, how: Merge) -> DeviceName:
             continue
         fields[i:] = [None] * (5 - i)
         break
-    return _made(fields)
+    return _make_device_name(fields)

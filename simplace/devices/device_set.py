@@ -49,7 +49,7 @@ class Device:
         return self.type in (device_type, COMPOSITE)
 
 
-def device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
+def make_device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
     """Make a device from its full name; raise `DeviceSpecError` if a field is missing."""
     spec = DeviceName.parse(name)
     if spec is None or None in spec:
@@ -133,7 +133,7 @@ def local_devices(counts: Sequence[tuple[str, int]]) -> DeviceSet:
     'CPU:0, GPU:0, GPU:1'
     """
     ordered = sorted(counts, key=lambda item: (item[0] != "CPU", type_order(item[0])))
-    return DeviceSet(device(f"{LOCAL_TASK}/device:{kind}:{i}") for kind, count in ordered for i in range(count))
+    return DeviceSet(make_device(f"{LOCAL_TASK}/device:{kind}:{i}") for kind, count in ordered for i in range(count))
 
 
 def seen_from_the_first(names: Iterable[str]) -> DeviceSet:
@@ -143,5 +143,5 @@ def seen_from_the_first(names: Iterable[str]) -> DeviceSet:
     >>> [d.is_local for d in seen_from_the_first([f"{task}1/device:CPU:0", f"{task}0/device:CPU:0"])]
     [True, False]
     """
-    made = [device(name) for name in names]
+    made = [make_device(name) for name in names]
     return DeviceSet(replace(d, is_local=d.spec[:3] == made[0].spec[:3]) for d in made)

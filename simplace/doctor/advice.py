@@ -40,7 +40,7 @@ TITLES: dict[type[Finding], str] = {
 }
 
 
-def advice(finding: Finding) -> Advice:
+def advise_on_finding(finding: Finding) -> Advice:
     """Say one finding."""
     return _SENTENCES[type(finding)](finding)
 
@@ -65,7 +65,7 @@ def _hidden_log(finding: found.HiddenLog) -> Advice:
 def _baked_device(finding: found.BakedDevice) -> Advice:
     effect = "TensorFlow refuses the graph" if finding.is_refused else "soft placement puts them elsewhere"
     return Advice(
-        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} in the saved file; there are only "
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} in the saved file; there are only "
         f"{finding.there}, and {effect}.",
         "tf.device scopes around the code that was saved are written into the nodes of the graph.",
         "Save it without device scopes, or load it with clear_devices=True (tf.compat.v1.train.import_meta_graph), or "
@@ -74,8 +74,12 @@ def _baked_device(finding: found.BakedDevice) -> Advice:
 
 
 def _no_such_device(finding: about.NoSuchDevice) -> Advice:
-    instead = f"and run{_s(finding.nodes)} on {finding.got}" if finding.got else "and what is in it runs elsewhere"
-    who = f"{_count(finding.nodes)} ask{_s(finding.nodes)}" if finding.nodes else "A tf.device scope asks"
+    instead = (
+        f"and run{_verb_ending(finding.nodes)} on {finding.got}" if finding.got else "and what is in it runs elsewhere"
+    )
+    who = (
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)}" if finding.nodes else "A tf.device scope asks"
+    )
     return Advice(
         f"{who} for {finding.request}, which does not exist, {instead}; there are {finding.there}.",
         "Soft placement, on by default, takes another device without a warning, whatever the index or type.",
@@ -87,7 +91,7 @@ def _no_such_device(finding: about.NoSuchDevice) -> Advice:
 def _no_kernel(finding: about.NoKernel) -> Advice:
     other = f"Use {finding.instead}, for which there is a kernel, or" if finding.instead else "Use another op, or"
     return Advice(
-        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} and run{_s(finding.nodes)} on "
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and run{_verb_ending(finding.nodes)} on "
         f"{finding.got}.",
         f"{finding.op} has no kernel there for its data types, and soft placement moves it without a warning.",
         f"{other} take it out of the scope, so that the copies show in the code; "
@@ -97,7 +101,7 @@ def _no_kernel(finding: about.NoKernel) -> Advice:
 
 def _request_overruled(finding: about.RequestOverruled) -> Advice:
     return Advice(
-        f"{_count(finding.nodes)} ask{_s(finding.nodes)} for {finding.request} and run{_s(finding.nodes)} on "
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and run{_verb_ending(finding.nodes)} on "
         f"{finding.got}.",
         finding.because,
         "Create the variable under the scope that its ops shall run in, or read it once (tf.identity) in the scope.",
@@ -106,7 +110,7 @@ def _request_overruled(finding: about.RequestOverruled) -> Advice:
 
 def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
     return Advice(
-        f"{_count(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with {finding.wanted!r}, "
+        f"{_count_nodes(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with {finding.wanted!r}, "
         "and there is no node of that name.",
         "A name in loc:@ is only a label: nodes that share it are colocated, and nobody checks that it is a node's.",
         "Correct the name, or give the op itself to colocate_with; after an import, the name needs the scope's prefix.",
@@ -115,7 +119,7 @@ def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
 
 def _lost_scope(finding: found.LostScope) -> Advice:
     return Advice(
-        f"{_count(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, but "
+        f"{_count_nodes(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, but "
         f"{finding.got} is what the graph asks for.",
         f"colocate_with (which assigning to a reference variable does too) gives an op the device of "
         f"{finding.leader or 'its leader'!r}, and drops the tf.device scope before anything is placed.",
@@ -145,7 +149,7 @@ def _dataset_scope(finding: found.DatasetScope) -> Advice:
     )
 
 
-def _detour(finding: about.DetourOverCpu) -> Advice:
+def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
     return Advice(
         f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
         finding.because,
@@ -166,7 +170,7 @@ def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
 
 def _host_memory(finding: about.HostMemory) -> Advice:
     return Advice(
-        f"{finding.ops} on a GPU keep{_s(finding.nodes)} int32 results in host memory.",
+        f"{finding.ops} on a GPU keep{_verb_ending(finding.nodes)} int32 results in host memory.",
         "The GPU's kernels for int32 work in host memory, because such values mostly steer the program (shapes, sizes, "
         "counters): the device says GPU, the bytes are in the host's memory.",
         "Nothing, if these are shapes or counters; for data, use int64 or a float type, which live in GPU memory.",
@@ -187,7 +191,7 @@ def _idle_gpu(finding: about.IdleGpu) -> Advice:
     )
 
 
-def _refused(finding: found.ProgramRefused) -> Advice:
+def _program_refused(finding: found.ProgramRefused) -> Advice:
     return Advice(
         f"TensorFlow refuses to place {finding.program}: {finding.message}",
         finding.because or "With soft placement off a request that cannot be met is an error.",
@@ -195,16 +199,16 @@ def _refused(finding: found.ProgramRefused) -> Advice:
     )
 
 
-def _count(nodes: tuple[str, ...]) -> str:
+def _count_nodes(nodes: tuple[str, ...]) -> str:
     return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes[:3])}{', …' * (len(nodes) > 3)})"
 
 
-def _s(nodes: tuple[str, ...]) -> str:
+def _verb_ending(nodes: tuple[str, ...]) -> str:
     return "" if len(nodes) > 1 else "s"
 
 
 _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
-    found.ProgramRefused: _refused,
+    found.ProgramRefused: _program_refused,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,
@@ -215,7 +219,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.LostScope: _lost_scope,
     found.LayerOutsideScope: _layer_outside_scope,
     found.DatasetScope: _dataset_scope,
-    about.DetourOverCpu: _detour,
+    about.DetourOverCpu: _detour_over_cpu,
     EagerCopiesEachTime: _eager_copies,
     about.HostMemory: _host_memory,
     about.IdleGpu: _idle_gpu,

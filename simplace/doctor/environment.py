@@ -89,14 +89,14 @@ class Fact:
         return self.state == "wrong"
 
 
-def examine(environment: Mapping[str, str]) -> tuple[Fact, ...]:
+def examine_computer(environment: Mapping[str, str]) -> tuple[Fact, ...]:
     """Look at this computer, and say what is well and what is not."""
-    return judge(look(environment))
+    return judge_computer(inspect_computer(environment))
 
 
-def look(environment: Mapping[str, str]) -> Computer:
+def inspect_computer(environment: Mapping[str, str]) -> Computer:
     """Find out what this computer has."""
-    compiler, compiler_missing = _compiler()
+    compiler, compiler_missing = _find_compiler()
     drawing, drawing_missing = _what_draws()
     return Computer(
         system=f"{platform.system()} {platform.machine()}",
@@ -104,8 +104,8 @@ def look(environment: Mapping[str, str]) -> Computer:
         tensorflow=installed_version() or "",
         cuda=_cuda_build(),
         tables=KernelTable.versions(),
-        gpus=_gpus(),
-        cuda_libraries=tuple(name for name in ("libcuda.so.1",) if not _loads(name)),
+        gpus=_list_gpus(),
+        cuda_libraries=tuple(name for name in ("libcuda.so.1",) if not _can_load(name)),
         compiler=compiler,
         compiler_missing=compiler_missing,
         drawing=drawing,
@@ -114,13 +114,13 @@ def look(environment: Mapping[str, str]) -> Computer:
     )
 
 
-def judge(computer: Computer) -> tuple[Fact, ...]:
+def judge_computer(computer: Computer) -> tuple[Fact, ...]:
     """Say what is well on a computer and what is not, in the order in which things build on each other."""
-    facts = [_tensorflow(computer), _gpu(computer), _emulation(computer), _drawing(computer)]
-    return (*facts, *(_variable(name, value) for name, value in computer.variables.items()))
+    facts = [_judge_tensorflow(computer), _judge_gpus(computer), _judge_emulation(computer), _judge_drawing(computer)]
+    return (*facts, *(_judge_variable(name, value) for name, value in computer.variables.items()))
 
 
-def _tensorflow(computer: Computer) -> Fact:
+def _judge_tensorflow(computer: Computer) -> Fact:
     version = computer.tensorflow
     if not version:
         remedy = "pip install tensorflow; files can be placed without it, scripts can't be run"
@@ -135,7 +135,7 @@ def _tensorflow(computer: Computer) -> Fact:
     return Fact("TensorFlow", "ok", text)
 
 
-def _gpu(computer: Computer) -> Fact:
+def _judge_gpus(computer: Computer) -> Fact:
     if computer.gpus is None:
         text = "none: no NVIDIA driver is loaded, so TensorFlow sees the CPU alone"
         return Fact("GPUs", "note", text, "nothing, to look at placements: --devices cpu:1,gpu:2 emulates them")
@@ -156,13 +156,13 @@ def _gpu(computer: Computer) -> Fact:
     return Fact("GPUs", "ok", f"{there}{wants}")
 
 
-def _emulation(computer: Computer) -> Fact:
+def _judge_emulation(computer: Computer) -> Fact:
     if computer.compiler:
         return Fact("emulated GPUs", "ok", f"built on first use by {computer.compiler}")
     return Fact("emulated GPUs", "wrong", "no C compiler", computer.compiler_missing)
 
 
-def _drawing(computer: Computer) -> Fact:
+def _judge_drawing(computer: Computer) -> Fact:
     if computer.drawing == "pygraphviz":
         return Fact("figures", "ok", "drawn by the Graphviz inside pygraphviz's wheel")
     if computer.drawing:
@@ -171,7 +171,7 @@ def _drawing(computer: Computer) -> Fact:
     return Fact("figures", "wrong", "no Graphviz", computer.drawing_missing)
 
 
-def _variable(name: str, value: str) -> Fact:
+def _judge_variable(name: str, value: str) -> Fact:
     meaning = VARIABLES[name]
     hides = name == "TF_CPP_MIN_LOG_LEVEL" and value.strip() not in ("", "0")
     foreign = name == "KERAS_BACKEND" and value not in ("", "tensorflow")
@@ -186,7 +186,7 @@ def _first_number(visible: str) -> bool:
     return first.isdecimal() or first.startswith(("GPU-", "MIG-"))
 
 
-def _gpus() -> tuple[str, ...] | None:
+def _list_gpus() -> tuple[str, ...] | None:
     if not _NVIDIA.is_dir():
         return None
     models = []
@@ -196,7 +196,7 @@ def _gpus() -> tuple[str, ...] | None:
     return tuple(models)
 
 
-def _loads(library: str) -> bool:
+def _can_load(library: str) -> bool:
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -216,9 +216,9 @@ def _cuda_build() -> str | None:
     return f"CUDA {settings.get('cuda_version', '?')} and cuDNN {settings.get('cudnn_version', '?')}"
 
 
-def _compiler() -> tuple[str, str]:
+def _find_compiler() -> tuple[str, str]:
     try:
-        return " ".join(plugin.compiler()), ""
+        return " ".join(plugin.find_compiler()), ""
     except ProgramError as error:
         return "", str(error)
 

@@ -18,7 +18,7 @@ from simplace.explain.findings import (
     idle_gpus,
     ungranted_requests,
 )
-from simplace.explain.sentences import short_request, tell_conflict
+from simplace.explain.sentences import short_request, state_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import NodeDef
 from simplace.placement.default_device import call_device
@@ -43,7 +43,7 @@ class Patient:
         return [fact for fact in self.result.python if fact.kind == kind]
 
 
-def diagnose(result: Result, *, is_saved: bool, environment: Mapping[str, str]) -> tuple[Finding, ...]:
+def diagnose_result(result: Result, *, is_saved: bool, environment: Mapping[str, str]) -> tuple[Finding, ...]:
     """List the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is said once.
 
     `is_saved` says that the target is a file, whose requests were written down on another machine. `environment` is
@@ -58,7 +58,7 @@ def diagnose(result: Result, *, is_saved: bool, environment: Mapping[str, str]) 
     return tuple(sorted(once.values(), key=lambda finding: order[type(finding)]))
 
 
-def _refused(patient: Patient) -> Iterator[Finding]:
+def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         refusal = placed.placement.refusal
         if refusal is None:
@@ -67,16 +67,18 @@ def _refused(patient: Patient) -> Iterator[Finding]:
         nodes = (graph.names[refusal.node],) if refusal.node >= 0 else ()
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
-        yield found.ProgramRefused(at, placed.name, nodes, message, " ".join(map(str, tell_conflict(placed.placement))))
+        yield found.ProgramRefused(
+            at, placed.name, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
+        )
 
 
-def _late_log_flag(patient: Patient) -> Iterator[Finding]:
+def _find_late_log_flag(patient: Patient) -> Iterator[Finding]:
     flags = patient.facts("log flag")
     if flags and all(fact.values["late"] for fact in flags):
         yield found.LateLogFlag(flags[0].at, "", ())
 
 
-def _hidden_log(patient: Patient) -> Iterator[Finding]:
+def _find_hidden_log(patient: Patient) -> Iterator[Finding]:
     if not patient.facts("log flag"):
         return
     own = patient.facts("log level")
@@ -85,7 +87,7 @@ def _hidden_log(patient: Patient) -> Iterator[Finding]:
         yield found.HiddenLog(own[-1].at if own else "", "", (), level, inherited=not own)
 
 
-def _baked_devices(patient: Patient) -> Iterator[Finding]:
+def _find_baked_devices(patient: Patient) -> Iterator[Finding]:
     if not patient.is_saved:
         return
     for placed in patient.result:
@@ -100,7 +102,7 @@ def _baked_devices(patient: Patient) -> Iterator[Finding]:
             yield found.BakedDevice("", placed.name, tuple(names), short_request(request), str(devices), refused)
 
 
-def _requests(patient: Patient) -> Iterator[Finding]:
+def _find_ungranted_requests(patient: Patient) -> Iterator[Finding]:
     """Look at the requests that were not granted; a baked device is a finding of its own."""
     for placed in patient.result:
         for finding in ungranted_requests(placed.placement):
@@ -108,20 +110,20 @@ def _requests(patient: Patient) -> Iterator[Finding]:
                 yield finding
 
 
-def _scopes_without_device(patient: Patient) -> Iterator[Finding]:
+def _find_scopes_without_device(patient: Patient) -> Iterator[Finding]:
     for fact in patient.facts("scope without device"):
         request = short_request(fact.values["requested"])
         yield NoSuchDevice(fact.at, "", (), request, "", "", "", str(patient.result.devices))
 
 
-def _unknown_colocation(patient: Patient) -> Iterator[Finding]:
+def _find_unknown_colocation(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         program = placed.placement.program
         known = {node.name for node in _all_nodes(program)}
         known |= {arg.name for function in program.graph.library.values() for arg in function.inputs}
         lost: dict[str, list[NodeDef]] = {}
         for node in _own_nodes(program):
-            for wanted in _labels(node):
+            for wanted in _read_labels(node):
                 if wanted not in known:
                     lost.setdefault(wanted, []).append(node)
         notes = program.notes.get(program.function or "", {})
@@ -130,7 +132,7 @@ def _unknown_colocation(patient: Patient) -> Iterator[Finding]:
             yield found.UnknownColocation(at, placed.name, tuple(node.name for node in nodes), wanted)
 
 
-def _labels(node: NodeDef) -> list[str]:
+def _read_labels(node: NodeDef) -> list[str]:
     values = node.attrs.get("_class", ())
     if not isinstance(values, tuple):
         return []
@@ -138,7 +140,7 @@ def _labels(node: NodeDef) -> list[str]:
     return [value[len(_LABEL) :].decode(errors="replace") for value in strings if value.startswith(_LABEL)]
 
 
-def _lost_scopes(patient: Patient) -> Iterator[Finding]:
+def _find_lost_scopes(patient: Patient) -> Iterator[Finding]:
     lost: dict[tuple[str, str, str, str], list[str]] = {}
     for fact in patient.facts("scope lost"):
         values = fact.values
@@ -148,7 +150,7 @@ def _lost_scopes(patient: Patient) -> Iterator[Finding]:
         yield found.LostScope(at, "", tuple(nodes), short_request(request), short_request(got), leader)
 
 
-def _layers(patient: Patient) -> Iterator[Finding]:
+def _find_layers_outside(patient: Patient) -> Iterator[Finding]:
     home = call_device("", patient.result.devices, True)
     for fact in patient.facts("layer scope"):
         values = fact.values
@@ -162,24 +164,24 @@ def _layers(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _datasets(patient: Patient) -> Iterator[Finding]:
+def _find_dataset_scopes(patient: Patient) -> Iterator[Finding]:
     for fact in patient.facts("dataset scope"):
         values = fact.values
         request = short_request(values["requested"])
         yield found.DatasetScope(fact.at, "", (), request, values["transformation"], values["ops"])
 
 
-def _detours(patient: Patient) -> Iterator[Finding]:
+def _find_detours(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         yield from detours_over_cpu(placed.placement)
 
 
-def _host_memory(patient: Patient) -> Iterator[Finding]:
+def _find_host_memory(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         yield from host_memory(placed.placement, [DataType.DT_INT32])  # a truth value is where the host needs it
 
 
-def _idle_gpus(patient: Patient) -> Iterator[Finding]:
+def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
     busy = used_devices(patient.result.eager)
     yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices, busy)
 
@@ -189,7 +191,7 @@ def _eager_ops(patient: Patient) -> Iterator[Finding]:
     if eager is None:
         return
     idle = () if patient.result.programs else (IdleGpu,)
-    told = (EagerCopiesEachTime, NoKernel, *idle)  # of a scope without a device `_scopes_without_device` tells
+    told = (EagerCopiesEachTime, NoKernel, *idle)  # of a scope without a device `_find_scopes_without_device` tells
     yield from (finding for finding in find_in_eager(eager) if isinstance(finding, told))
 
 
@@ -207,6 +209,6 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _refused, _late_log_flag, _hidden_log, _baked_devices, _requests, _scopes_without_device, _unknown_colocation,
-    _lost_scopes, _layers, _datasets, _detours, _eager_ops, _host_memory, _idle_gpus,
+    _find_refused_programs, _find_late_log_flag, _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation,
+    _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours, _eager_ops, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from simplace.errors import SimplaceError, choices
+from simplace.errors import SimplaceError, join_choices
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import (
@@ -101,7 +101,9 @@ def control_flow(
 def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
     for name, value in given.items():
         if name not in known:
-            raise SimplaceError(f"no {what} is called {name!r} in this graph; there are: {choices(known) or 'none'}")
+            raise SimplaceError(
+                f"no {what} is called {name!r} in this graph; there are: {join_choices(known) or 'none'}"
+            )
         if value < 0:
             raise SimplaceError(f"{value} for the {what} {name!r} is not possible; it is a whole number from 0 on")
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from simplace.costs.estimate import PricedGraph
-from simplace.errors import SimplaceError, choices
+from simplace.errors import SimplaceError, join_choices
 from simplace.executor import tensorflow_executor, textbook_executor
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.options import StepOptions, Threads
 from simplace.executor.trace import Trace
 
 EXECUTORS: Mapping[str, Callable[[PricedGraph, ControlFlow, Threads], tuple[Trace, int]]] = {
-    "tensorflow": tensorflow_executor.run,
-    "textbook": textbook_executor.run,
+    "tensorflow": tensorflow_executor.run_executor,
+    "textbook": textbook_executor.run_executor,
 }
 
 
@@ -35,9 +35,9 @@ class Execution:
         return {d.name: d.memory or model.memory(d.type) for d in devices} | dict(self.options.limits)
 
 
-def execute(priced: PricedGraph, flow: ControlFlow, options: StepOptions) -> Execution:
+def execute_graph(priced: PricedGraph, flow: ControlFlow, options: StepOptions) -> Execution:
     """Run a graph with costs on the executor that the options name; raise `SimplaceError` for one of no such name."""
     if options.executor not in EXECUTORS:
-        raise SimplaceError(f"{options.executor!r} is not an executor; there are: {choices(EXECUTORS)}")
+        raise SimplaceError(f"{options.executor!r} is not an executor; there are: {join_choices(EXECUTORS)}")
     trace, events = EXECUTORS[options.executor](priced, flow, options)
     return Execution(priced, flow, options, trace, events)

@@ -19,7 +19,7 @@ from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 INLINE_EDGES = 8  # EdgeSet keeps the order in which up to that many edges were added
 
 
-def pruned(graph: PartitionedGraph, targets: Collection[str]) -> PartitionedGraph:
+def prune_to_targets(graph: PartitionedGraph, targets: Collection[str]) -> PartitionedGraph:
     """Return the part of a graph that the named nodes need, the whole graph if none of them is in it."""
     needed = {i for i, node in enumerate(graph.nodes) if node.name in targets}
     if not needed:
@@ -58,7 +58,7 @@ def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Call
     def learnt(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
         if len(edges) <= INLINE_EDGES:
             return edges
-        rank = _ranks(places, names[edges[0].src], [names[edge.dst] for edge in edges])
+        rank = _rank_ends(places, names[edges[0].src], [names[edge.dst] for edge in edges])
         cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])
         others = [edge for edge in edges if not stays(edge.dst)]
         expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
@@ -67,7 +67,7 @@ def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Call
     return replace(graph, outs=tuple(learnt(edges) for edges in graph.outs))
 
 
-def _ranks(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) -> dict[str, int]:
+def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) -> dict[str, int]:
     """Rank the ends of a node so that each of its runs is borne out; ends that followed in none come last."""
     before: dict[str, set[str]] = {}
     for place in places.get(node, ()):

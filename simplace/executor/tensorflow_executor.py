@@ -48,7 +48,7 @@ class _Meeting:
     is_dead: bool = False
 
 
-def run(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
     """Run the steps; return the trace and how many events it took."""
     simulation = _TensorFlowSimulation(priced, flow, threads)
     simulation.run_steps()
@@ -70,13 +70,21 @@ class _TensorFlowSimulation:
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
         overheads = priced.model.overheads
-        self.op_ns, self.first_ns, self.dead_ns = _ns(overheads.op_s), _ns(overheads.first_s), _ns(overheads.dead_s)
-        self.shared_ns = _ns(overheads.shared_s)
-        self.fork_ns, self.poll_ns, self.step_ns = _ns(overheads.fork_s), _ns(overheads.poll_s), _ns(overheads.step_s)
+        self.op_ns, self.first_ns, self.dead_ns = (
+            _to_nanoseconds(overheads.op_s),
+            _to_nanoseconds(overheads.first_s),
+            _to_nanoseconds(overheads.dead_s),
+        )
+        self.shared_ns = _to_nanoseconds(overheads.shared_s)
+        self.fork_ns, self.poll_ns, self.step_ns = (
+            _to_nanoseconds(overheads.fork_s),
+            _to_nanoseconds(overheads.poll_s),
+            _to_nanoseconds(overheads.step_s),
+        )
         self.pool_times = _pool_times(overheads)
-        self.host_ns = [[_ns(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
-        self.device_ns = [_ns(cost.device_s) for cost in priced.kernels]
-        self.after_ns = [_ns(overheads.after(cost.host_s)) for cost in priced.kernels]
+        self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
+        self.device_ns = [_to_nanoseconds(cost.device_s) for cost in priced.kernels]
+        self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in priced.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
             (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
@@ -98,7 +106,7 @@ class _TensorFlowSimulation:
 
     def _make_processes(self) -> dict[str, _Process]:
         threads, made = self.threads, {}
-        names = sorted({_process_name(device) for device in self.device}, key=_natural)
+        names = sorted({_process_name(device) for device in self.device}, key=_split_device_number)
         for name in names:
             where = f"{name} " if len(names) > 1 else ""
             size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
@@ -403,7 +411,7 @@ class _TensorFlowSimulation:
         assert receive is not None, "a transfer needs both ends"
         receive.is_dead = meeting.is_dead
         number = self.graph.nodes[send].copy
-        duration = _ns(self.priced.copy_seconds[number])
+        duration = _to_nanoseconds(self.priced.copy_seconds[number])
         stream, waits_for = self._way(send, number)
         if stream is None or meeting.is_dead:
             outputs = [meeting.payload]
@@ -458,17 +466,20 @@ class _TensorFlowSimulation:
 
 def _pool_times(overheads: Overheads) -> PoolTimes:
     return PoolTimes(
-        _ns(overheads.hand_off_s),
-        _ns(overheads.dispatch_s),
-        _ns(overheads.wake_s),
-        _ns(overheads.queue_s),
-        _ns(overheads.spin_s),
-        _ns(overheads.spin_hand_off_s),
-        tuple((_ns(idle), _ns(hand_off), _ns(wake)) for idle, hand_off, wake in overheads.parked_s),
+        _to_nanoseconds(overheads.hand_off_s),
+        _to_nanoseconds(overheads.dispatch_s),
+        _to_nanoseconds(overheads.wake_s),
+        _to_nanoseconds(overheads.queue_s),
+        _to_nanoseconds(overheads.spin_s),
+        _to_nanoseconds(overheads.spin_hand_off_s),
+        tuple(
+            (_to_nanoseconds(idle), _to_nanoseconds(hand_off), _to_nanoseconds(wake))
+            for idle, hand_off, wake in overheads.parked_s
+        ),
     )
 
 
-def _ns(seconds: float) -> int:
+def _to_nanoseconds(seconds: float) -> int:
     return round(1e9 * seconds)
 
 
@@ -477,6 +488,6 @@ def _process_name(device: Device) -> str:
     return f"/job:{spec.job}/replica:{spec.replica}/task:{spec.task}"
 
 
-def _natural(name: str) -> tuple[str, int]:
+def _split_device_number(name: str) -> tuple[str, int]:
     head, _, number = name.rpartition(":")
     return head, int(number) if number.isdecimal() else 0

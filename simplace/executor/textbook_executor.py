@@ -23,7 +23,7 @@ from simplace.executor.trace_recorder import Buffer, TraceRecorder
 _Start = Callable[[int, int], None]  # called with a free lane and the last span on it
 
 
-def run(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
     """Run the steps; return the trace and how many events it took."""
     simulation = _TextbookSimulation(priced, flow, threads)
     simulation.start_step()

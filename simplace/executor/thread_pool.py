@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from random import Random
 
-from simplace.costs.cost_model import interpolated
+from simplace.costs.cost_model import interpolate_points
 from simplace.executor.events import Events
 from simplace.executor.propagator_state import Activation
 
@@ -71,7 +71,7 @@ class PoolTimes:
         if idle is None:
             return self.parked[-1][1:]
         hand_offs, wakes = ([(point[0], point[i]) for point in self.parked] for i in (1, 2))
-        return round(interpolated(hand_offs, idle)), round(interpolated(wakes, idle))
+        return round(interpolate_points(hand_offs, idle)), round(interpolate_points(wakes, idle))
 
 
 class Pool:

@@ -57,7 +57,7 @@ class TraceRecorder:
     def __init__(self, priced: PricedGraph) -> None:
         self._priced = priced
         self._graph = priced.graph
-        self._hosts = _hosts(priced)
+        self._hosts = _find_host_cpus(priced)
         self._memory_types = MemoryTypes(priced.graph.placed)
         self.lanes: list[Lane] = []
         self.spans: list[Span] = []
@@ -178,7 +178,7 @@ class TraceRecorder:
         return read
 
 
-def _hosts(priced: PricedGraph) -> dict[str, str]:
+def _find_host_cpus(priced: PricedGraph) -> dict[str, str]:
     """Map each device to the first CPU of its process, to itself where the process lists none."""
     devices = list(priced.graph.placed.devices)
     return {

@@ -9,7 +9,7 @@ from simplace.placement.colocation_graph import Join
 JoinsAt = Callable[[int], Iterable[Join]]  # the colocation edges of a node
 
 
-def walk(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, Join | None]]:
+def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, Join | None]]:
     """Yield each node that hangs together with `start`, the nearest first, with the node and edge that led to it."""
     queue: list[tuple[int, int, Join | None]] = [(start, start, None)]
     seen = {start}
@@ -26,7 +26,7 @@ def walk(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, Join | None]
 def shortest_path(joins_at: JoinsAt, start: int, goal: int) -> tuple[Join, ...]:
     """Return the shortest chain of colocation edges that ties two nodes, () where none does."""
     came: dict[int, tuple[int, Join]] = {}
-    for node, before, join in walk(joins_at, start):
+    for node, before, join in walk_colocation_edges(joins_at, start):
         if join is not None:
             came[node] = before, join
         if node == goal:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import combinations
 
 from simplace.devices.device_name import DeviceConflict, DeviceName
-from simplace.explain.colocation_path import shortest_path, walk
+from simplace.explain.colocation_path import shortest_path, walk_colocation_edges
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.placement.colocation_graph import Join
 from simplace.placement.placement import Placement
@@ -38,33 +38,33 @@ class Conflict:
     path: tuple[Join, ...] = ()
 
 
-def conflict(placement: Placement) -> Conflict | None:
+def find_conflict(placement: Placement) -> Conflict | None:
     """Find the smallest clash behind a refusal; None where nothing is refused or no wish of a node is at fault."""
     refusal = placement.refusal
     if refusal is None or not refusal.ends:
         return None
-    nodes = (node for node, _, _ in walk(partial(_joins_at, placement), refusal.ends[0]))
-    wants = list(_distinct(placement, nodes))[:_MOST]
+    nodes = (node for node, _, _ in walk_colocation_edges(partial(_joins_at, placement), refusal.ends[0]))
+    wants = list(_collect_distinct(placement, nodes))[:_MOST]
     for size in (1, 2, 3):
         for chosen in combinations(wants, size):
-            if not _possible(placement, chosen):
-                return Conflict(chosen, _path(placement, [want.node for want in chosen]))
+            if not _is_satisfiable(placement, chosen):
+                return Conflict(chosen, _connect_nodes(placement, [want.node for want in chosen]))
     return None
 
 
-def _distinct(placement: Placement, nodes: Iterable[int]) -> Iterator[Want]:
+def _collect_distinct(placement: Placement, nodes: Iterable[int]) -> Iterator[Want]:
     """Give each different wish once, that of the nearest node."""
     every = set(placement.groups.support.device_types)
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for node in nodes:
-        want = _want(placement, node)
+        want = _record_constraint(placement, node)
         key = (want.device, want.types)
         if key not in seen and (want.device or set(want.types) != every):
             seen.add(key)
             yield want
 
 
-def _want(placement: Placement, node: int) -> Want:
+def _record_constraint(placement: Placement, node: int) -> Want:
     graph = placement.graph
     types = tuple(kind for kind, _ in placement.groups.own_types[node])
     if graph.assigned[node]:
@@ -76,7 +76,7 @@ def _want(placement: Placement, node: int) -> Want:
     return Want(node, graph.requested[node] if insists else "", False, types)
 
 
-def _possible(placement: Placement, wants: tuple[Want, ...]) -> bool:
+def _is_satisfiable(placement: Placement, wants: tuple[Want, ...]) -> bool:
     """Say whether some device meets all the wishes."""
     spec = _ANY
     types = set(wants[0].types)
@@ -99,7 +99,7 @@ def _joins_at(placement: Placement, node: int) -> list[Join]:
     return [*joins, failed] if failed is not None and node in (failed.first, failed.second) else joins
 
 
-def _path(placement: Placement, nodes: list[int]) -> tuple[Join, ...]:
+def _connect_nodes(placement: Placement, nodes: list[int]) -> tuple[Join, ...]:
     """Chain the joins from the first node to each of the others, each join once."""
     chain: dict[Join, None] = {}
     for goal in nodes[1:]:

@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterator
 
 from simplace.devices.device_name import DeviceName
-from simplace.errors import NodeNotFoundError, alternatives
+from simplace.errors import NodeNotFoundError, join_alternatives
 from simplace.explain.explanation import Explanation
-from simplace.explain.sentence import Sentence, sentence
+from simplace.explain.sentence import Sentence, join_sentence
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype, supported_device_types
@@ -36,7 +36,7 @@ def explain_eager(eager: PlacedEager, name: str) -> Explanation:
     if not found:
         known = sorted({text for each in eager.ops for text in (each.op.at, each.op.op, each.name)})
         close = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
-        hint = f"did you mean {alternatives(close)}?" if close else "simplace show --table lists every op"
+        hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every op"
         raise NodeNotFoundError(f"no eager op is called {name!r}; {hint}")
     if len(found) == 1:
         return Explanation(found[0].name, headline(found[0], eager), tuple(_facts(found[0], eager)))
@@ -45,7 +45,7 @@ def explain_eager(eager: PlacedEager, name: str) -> Explanation:
         lines += [headline(each, eager), *_facts(each, eager)]
     times = sum(each.times for each in found)
     return Explanation(
-        name, sentence(f"{name}: {len(found)} ops outside of functions, run {times:,} times."), tuple(lines)
+        name, join_sentence(f"{name}: {len(found)} ops outside of functions, run {times:,} times."), tuple(lines)
     )
 
 
@@ -53,9 +53,9 @@ def headline(placed: PlacedOp, eager: PlacedEager) -> Sentence:
     """Return where an op runs, and how often."""
     at, device = f" at {placed.op.at}" if placed.op.at else "", placed.placement.device
     if not device:
-        return sentence(f"{placed.op.op}{at} has no device: TensorFlow refuses to place it.")
+        return join_sentence(f"{placed.op.op}{at} has no device: TensorFlow refuses to place it.")
     times = f" {placed.times:,} times" if placed.times > 1 else ""
-    return sentence(f"{placed.op.op}{at} runs{times} on {_short(eager, device)}.")
+    return join_sentence(f"{placed.op.op}{at} runs{times} on {_short(eager, device)}.")
 
 
 def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
@@ -64,7 +64,7 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
     if placement.refusal is not None or placement.choice is None:
         refusal = placement.refusal
         assert refusal is not None, "an op without a device was refused"
-        return sentence(f"TensorFlow refuses it ({refusal.code}): {refusal.message.splitlines()[0]}")
+        return join_sentence(f"TensorFlow refuses it ({refusal.code}): {refusal.message.splitlines()[0]}")
     choice = placement.choice
     device, asked = _short(eager, choice.device), short_request(op.scope)
     match choice.rule:
@@ -74,21 +74,21 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
                 if not _asks(op.scope) or choice.device.endswith(asked)
                 else f", whatever the scope asks for ({asked})"
             )
-            return sentence(
+            return join_sentence(
                 f"Its input {choice.resource} is a resource on {device}, and an op goes where that is{own}."
             )
         case EagerRule.SMALL_INPUTS:
-            return sentence(
+            return join_sentence(
                 f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment asks to keep "
                 f"such ops there: {device}."
             )
         case EagerRule.REQUESTED:
-            return sentence(f"The scope around it asks for {asked}, and it has a kernel there: {device}.")
+            return join_sentence(f"The scope around it asks for {asked}, and it has a kernel there: {device}.")
         case EagerRule.SOFT_FALLBACK:
             spec = DeviceName.parse(op.scope)
             exists = spec is not None and bool(eager.devices.matching(spec))
             cause = f"{op.op} has no kernel there for its data types" if exists else "no such device exists here"
-            return sentence(
+            return join_sentence(
                 f"The scope around it asks for {asked}, but {cause}; soft placement chose {device} instead."
             )
     return _tell_best(choice, eager, device)
@@ -98,9 +98,9 @@ def tell_copy(copy: EagerCopies, eager: PlacedEager) -> Sentence:
     """Return what is copied for one input."""
     start = f"Its input {copy.input} is on {_short(eager, copy.source)} and is copied to {_short(eager, copy.target)}"
     if copy.tensors is None or copy.bytes is None:
-        return sentence(f"{start}.")
+        return join_sentence(f"{start}.")
     tensors = "1 tensor" if copy.tensors == 1 else f"{copy.tensors:,} tensors"
-    return sentence(f"{start}: {tensors}, {copy.bytes:,} bytes in all.")
+    return join_sentence(f"{start}: {tensors}, {copy.bytes:,} bytes in all.")
 
 
 def _facts(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
@@ -114,10 +114,10 @@ def _facts(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
 def _tell_best(choice: EagerChoice, eager: PlacedEager, device: str) -> Sentence:
     best = eager.devices.types[0]
     if best in dict(choice.types):
-        return sentence(
+        return join_sentence(
             f"No scope asks for a device, so it takes the first one of the best type with a kernel: {device}."
         )
-    return sentence(
+    return join_sentence(
         f"No scope asks for a device; {best} would come first but has no kernel for it, so it runs on {device}."
     )
 
@@ -129,19 +129,21 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
     kinds = [
         (name, op.attrs[name]) for name, kind in definition.attr_types.items() if kind == "type" and name in op.attrs
     ]
-    types = ", ".join(f"{name}={dtypes.name(dtype)}" for name, dtype in kinds)
+    types = ", ".join(f"{name}={dtypes.format_dtype(dtype)}" for name, dtype in kinds)
     near = {kind: nearest_dtype(table, op.op, kind, op.attrs) for kind in eager.devices.types}
     has = _kernel_types(placed, eager)
-    yield sentence(f"{op.op}{types and ' with '}{types} has a kernel for {' and '.join(has) or 'no device type here'}.")
+    yield join_sentence(
+        f"{op.op}{types and ' with '}{types} has a kernel for {' and '.join(has) or 'no device type here'}."
+    )
     for kind in eager.devices.types:
         nearest = near[kind]
         if kind not in has and nearest is not None:
-            yield sentence(
-                f"It has none for {kind} with {nearest.attr}={dtypes.name(nearest.dtype)}; the nearest data type that "
-                f"has one is {dtypes.name(nearest.instead)}."
+            yield join_sentence(
+                f"It has none for {kind} with {nearest.attr}={dtypes.format_dtype(nearest.dtype)}; the nearest data type that "
+                f"has one is {dtypes.format_dtype(nearest.instead)}."
             )
         elif kind not in has:
-            yield sentence(f"It has none for {kind}, whatever the data type.")
+            yield join_sentence(f"It has none for {kind}, whatever the data type.")
 
 
 def _kernel_types(placed: PlacedOp, eager: PlacedEager) -> list[str]:
@@ -161,7 +163,7 @@ def _tell_host_results(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentenc
     ]
     if kept:
         count = "result is" if len(kept) == 1 else "results are"
-        yield sentence(f"It runs on {device.short}, but its int32 {count} kept in host memory.")
+        yield join_sentence(f"It runs on {device.short}, but its int32 {count} kept in host memory.")
 
 
 def _asks(scope: str) -> bool:

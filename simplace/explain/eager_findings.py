@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain.eager import tell_choice
-from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, line_of
+from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, format_finding
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
@@ -43,7 +43,7 @@ def find_in_eager(eager: PlacedEager) -> list[Finding]:
 def line_of_eager(finding: Finding) -> str:
     """Return a finding in a line, with the user's line."""
     if not isinstance(finding, EagerCopiesEachTime):
-        return line_of(finding)
+        return format_finding(finding)
     return (
         f"{finding.op} ({finding.source}) runs {finding.times:,} times on {finding.device}, and its input "
         f"{finding.input} comes from {finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all"
@@ -79,7 +79,7 @@ def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
             yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
             continue
         nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
-        instead = f"{nearest.attr}={dtypes.name(nearest.instead)}" if nearest is not None else ""
+        instead = f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""
         yield NoKernel(at, EAGER_OPS, names, request, got, op, because, op, instead)
 
 

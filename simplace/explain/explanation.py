@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from simplace.errors import NodeNotFoundError, alternatives, choices
+from simplace.errors import NodeNotFoundError, join_alternatives, join_choices
 from simplace.explain import reasons as why
-from simplace.explain.sentence import Part, Sentence, listing, sentence
+from simplace.explain.sentence import Part, Sentence, join_sentence, join_with_commas
 from simplace.explain.sentences import Words
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
@@ -30,9 +30,9 @@ class Explanation:
         return "\n".join(map(visible, lines))
 
 
-def explain(placement: Placement, name: str) -> Explanation:
+def explain_node(placement: Placement, name: str) -> Explanation:
     """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
-    return Explainer(placement).explain(find(placement, name))
+    return Explainer(placement).explain(find_node(placement, name))
 
 
 class Explainer:
@@ -51,7 +51,7 @@ class Explainer:
         return self._words.reason(reason)
 
 
-def find(placement: Placement, name: str) -> int:
+def find_node(placement: Placement, name: str) -> int:
     """Return the id of the node called `name`, also where only the end of the name is given and is unique."""
     graph = placement.graph
     if name in graph.ids and graph.ids[name] > 1:
@@ -62,10 +62,10 @@ def find(placement: Placement, name: str) -> int:
     if ends:
         raise NodeNotFoundError(
             f"{name!r} is the end of {len(ends)} node names in {placement.program.name}; "
-            f"say which: {choices(graph.names[i] for i in ends)}"
+            f"say which: {join_choices(graph.names[i] for i in ends)}"
         )
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
-    hint = f"did you mean {alternatives(close)}?" if close else "simplace show --table lists every node"
+    hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
     raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.name}; {hint}")
 
 
@@ -80,7 +80,7 @@ class _Teller:
     def tell(self, node: int) -> Explanation:
         words, placement = self._words, self._placement
         device = words.device(placement.device(node))
-        reason = why.reason(placement, node)
+        reason = why.find_reason(placement, node)
         if not placement.graph.assigned[node]:
             self._say_request(node)
             self._say_kernels(node)
@@ -88,7 +88,7 @@ class _Teller:
             self._say_candidates(node)
         self._say_decision(reason)
         self._say_memory(node)
-        headline = sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
+        headline = join_sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
     def tell_refused(self, node: int) -> Explanation:
@@ -102,11 +102,11 @@ class _Teller:
         for line in self._words.conflict:
             self._say(line)
         missing = f"{words.at(node)} has no device: TensorFlow refuses to place this graph."
-        headline = sentence(words.full_name(node), missing)
+        headline = join_sentence(words.full_name(node), missing)
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
     def _say(self, *parts: Part | Sentence) -> None:
-        self._lines.append(sentence(*parts))
+        self._lines.append(join_sentence(*parts))
 
     def _say_request(self, node: int) -> None:
         graph, notes, origin = self._placement.graph, self._placement.notes(node), self._placement.graph.origins[node]
@@ -129,13 +129,13 @@ class _Teller:
         has = " and ".join(facts.types) or "no device type here"
         self._say(f"{op}{words.dtypes(node)} has a kernel for {has}.")
         for kind, nearest in facts.lacking:
-            self._say(f"It has none for {kind}{_nearest(nearest)}.")
+            self._say(f"It has none for {kind}{_describe_nearest(nearest)}.")
 
     def _say_group(self, node: int, reason: why.Reason) -> None:
         self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))
 
     def _say_ties(self, node: int, joins: tuple[Join, ...]) -> None:
-        members = why.group_of(self._placement, node)
+        members = why.list_group_members(self._placement, node)
         if len(members) < 2:
             return
         words, groups = self._words, self._placement.groups
@@ -143,7 +143,7 @@ class _Teller:
         more = f" and {len(members) - 1 - len(shown)} more" if len(members) - 1 > len(shown) else ""
         kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
         group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
-        self._say("It must share a device with ", listing(shown), group)
+        self._say("It must share a device with ", join_with_commas(shown), group)
         for join in joins[:6]:
             self._say("They are tied because ", words.join(join), ".")
 
@@ -162,7 +162,7 @@ class _Teller:
 
     def _say_decision(self, reason: why.Reason) -> None:
         self._say(self._words.reason(reason))
-        for further in list(why.chain(self._placement, reason))[1:]:
+        for further in list(why.follow_reasons(self._placement, reason))[1:]:
             self._say("As for ", self._words.node(further.node), ": ", self._words.reason(further))
 
     def _say_memory(self, node: int) -> None:
@@ -176,17 +176,17 @@ class _Teller:
         ):
             slots = [k for k, is_host in enumerate(host) if is_host and types[k] != DataType.DT_RESOURCE]
             if slots:
-                names = ", ".join(f"{k} ({dtypes.name(types[k])})" for k in slots)
+                names = ", ".join(f"{k} ({dtypes.format_dtype(types[k])})" for k in slots)
                 self._say(
                     f"The node runs on {device.short}, but its {what}{'s' if len(slots) > 1 else ''} {names} "
                     f"{'are' if len(slots) > 1 else 'is'} kept in host memory."
                 )
 
 
-def _nearest(nearest: NearestDtype | None) -> str:
+def _describe_nearest(nearest: NearestDtype | None) -> str:
     if nearest is None:
         return ", whatever the data type"
     return (
-        f" with {nearest.attr}={dtypes.name(nearest.dtype)}; the nearest data type that has one is "
-        f"{dtypes.name(nearest.instead)}"
+        f" with {nearest.attr}={dtypes.format_dtype(nearest.dtype)}; the nearest data type that has one is "
+        f"{dtypes.format_dtype(nearest.instead)}"
     )

@@ -1,6 +1,6 @@
 """What a user would not expect of a placement, as records: requests not granted, detours over the CPU, idle devices.
 
-`show` says each in a line (`line_of`), the doctor with advice (`simplace.doctor.advice`), which has findings of its own
+`show` says each in a line (`format_finding`), the doctor with advice (`simplace.doctor.advice`), which has findings of its own
 about what Python and the environment did. Devices are spelled as the program wrote them where they are requests, and
 in short ("GPU:0") where they are devices of the run.
 """
@@ -28,7 +28,7 @@ from simplace.graph.op_kinds import (
     VARIABLE_HANDLE,
 )
 from simplace.partition.transfers import MemoryTypes
-from simplace.placement.placement import Placement, granted
+from simplace.placement.placement import Placement, is_request_granted
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
@@ -138,7 +138,7 @@ def find_in_placement(placement: Placement) -> list[Finding]:
     ]
 
 
-def line_of(finding: Finding) -> str:
+def format_finding(finding: Finding) -> str:
     """Return a finding in a line, with the user's line."""
     at = f" ({finding.source})" if finding.source else ""
     match finding:
@@ -154,7 +154,7 @@ def line_of(finding: Finding) -> str:
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
-def ops_of(placement: Placement, nodes: Sequence[int]) -> str:
+def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
     """Count the op types of nodes, the three most frequent by name."""
     graph = placement.graph
     if len(nodes) == 1:
@@ -167,15 +167,17 @@ def ops_of(placement: Placement, nodes: Sequence[int]) -> str:
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
     """List the requests that were not met, those of one line and reason together."""
     graph = placement.graph
-    missed = {node for node in _elsewhere(placement) if not graph.assigned[node] and not graph.origins[node].made_by}
+    missed = {
+        node for node in _list_ungranted(placement) if not graph.assigned[node] and not graph.origins[node].made_by
+    }
     found: dict[tuple[object, ...], list[int]] = {}
     for node in sorted(missed):
         if placement.decisions[node].follows in missed:
             continue  # a constant that goes with a missed consumer says nothing new
-        reason = _reason(placement, node)
+        reason = _find_node_reason(placement, node)
         key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
         found.setdefault(key, []).append(node)
-    return [_ungranted(placement, nodes) for nodes in found.values()]
+    return [_record_ungranted(placement, nodes) for nodes in found.values()]
 
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
@@ -194,7 +196,7 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
         if before & gpu and after & gpu:
             found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
-    return [_detour(placement, sorted(nodes)) for nodes in found.values()]
+    return [_record_detour(placement, sorted(nodes)) for nodes in found.values()]
 
 
 def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[HostMemory]:
@@ -214,7 +216,7 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
         )
         and (not wanted or not wanted.isdisjoint(graph.out_types[node]))
     ]
-    return [HostMemory(*_where(placement, nodes), ops_of(placement, nodes))] if nodes else []
+    return [HostMemory(*_locate_nodes(placement, nodes), count_ops(placement, nodes))] if nodes else []
 
 
 def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collection[str] = ()) -> Iterator[IdleGpu]:
@@ -230,61 +232,61 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collect
             yield IdleGpu("", "", (), device.short, asked)
 
 
-def _elsewhere(placement: Placement) -> list[int]:
+def _list_ungranted(placement: Placement) -> list[int]:
     """List the placed nodes whose own request does not allow the device that they are on."""
     rows = list(zip(placement.graph.requested, placement.node_devices, strict=True))
     one_of = {row: node for node, row in enumerate(rows) if row[0] and row[1]}
-    refused = {row for row, node in one_of.items() if not granted(placement, node)}
+    refused = {row for row, node in one_of.items() if not is_request_granted(placement, node)}
     return [node for node, row in enumerate(rows) if row in refused] if refused else []
 
 
 # A graph without findings does without the reasons: the functions that tell one import what they need.
 
 
-def _reason(placement: Placement, node: int) -> Reason:
-    from simplace.explain.reasons import reason
+def _find_node_reason(placement: Placement, node: int) -> Reason:
+    from simplace.explain.reasons import find_reason
 
-    return reason(placement, node)
+    return find_reason(placement, node)
 
 
-def _ungranted(placement: Placement, nodes: list[int]) -> RequestNotGranted:
+def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGranted:
     from simplace.explain import reasons as why
-    from simplace.explain.sentences import short_request, tell_reason
+    from simplace.explain.sentences import short_request, state_reason
 
     first = nodes[0]
-    reason = why.reason(placement, first)
-    where, got, ops = _where(placement, nodes), _device(placement, first), ops_of(placement, nodes)
-    because = str(tell_reason(placement, reason))
+    reason = why.find_reason(placement, first)
+    where, got, ops = _locate_nodes(placement, nodes), _get_short_device(placement, first), count_ops(placement, nodes)
+    because = str(state_reason(placement, reason))
     if not isinstance(reason, why.SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
         return RequestOverruled(*where, short_request(placement.graph.requested[first]), got, ops, because)
     request = short_request(reason.request)
     if not reason.exists:
         return NoSuchDevice(*where, request, got, ops, because, str(placement.devices))
     lacking = reason.kernels_missing_at
-    instead = _nearest(placement, lacking, DeviceName.parse(reason.request))
+    instead = _format_nearest(placement, lacking, DeviceName.parse(reason.request))
     return NoKernel(*where, request, got, ops, because, placement.graph.ops[lacking], instead)
 
 
-def _nearest(placement: Placement, node: int, wanted: DeviceName | None) -> str:
+def _format_nearest(placement: Placement, node: int, wanted: DeviceName | None) -> str:
     from simplace.explain.reasons import kernel_facts
 
     near = {kind: nearest for kind, nearest in kernel_facts(placement, node).lacking if nearest is not None}
     nearest = near.get(wanted.type) if wanted is not None and wanted.type is not None else None
-    return f"{nearest.attr}={dtypes.name(nearest.instead)}" if nearest is not None else ""
+    return f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""
 
 
-def _detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
-    from simplace.explain.sentences import tell_reason
+def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
+    from simplace.explain.sentences import state_reason
 
-    because = str(tell_reason(placement, _reason(placement, nodes[0])))
-    ops, device = ops_of(placement, nodes), _device(placement, nodes[0])
-    return DetourOverCpu(*_where(placement, nodes), ops, device, because)
+    because = str(state_reason(placement, _find_node_reason(placement, nodes[0])))
+    ops, device = count_ops(placement, nodes), _get_short_device(placement, nodes[0])
+    return DetourOverCpu(*_locate_nodes(placement, nodes), ops, device, because)
 
 
-def _where(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
+def _locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
     names = tuple(placement.graph.names[node] for node in nodes)
     return placement.notes(nodes[0]).at, placement.program.name, names
 
 
-def _device(placement: Placement, node: int) -> str:
+def _get_short_device(placement: Placement, node: int) -> str:
     return placement.devices.by_name[placement.device(node)].short

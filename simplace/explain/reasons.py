@@ -263,12 +263,12 @@ class KernelFacts:
 ALL_REASONS: tuple[type[Reason], ...] = tuple(_KINDS.values())
 
 
-def reason(placement: Placement, node: int) -> Reason:
+def find_reason(placement: Placement, node: int) -> Reason:
     """Return the reason for a placed node's device."""
     decision = placement.decisions[node]
     match decision.rule:
         case Rule.ASSIGNED:
-            return _assigned(placement, node, decision.device)
+            return _explain_assigned(placement, node, decision.device)
         case Rule.METADATA if _was_free(decision):
             return MetadataFollowsInput(node, decision.device, decision.follows)
         case Rule.IDENTITY if _was_free(decision):
@@ -280,7 +280,7 @@ def reason(placement: Placement, node: int) -> Reason:
     return _best_candidate(placement, node, decision, decision.candidates)
 
 
-def chain(placement: Placement, first: Reason) -> Iterator[Reason]:
+def follow_reasons(placement: Placement, first: Reason) -> Iterator[Reason]:
     """Yield a reason, and those of the nodes from which the device was taken over, up to one that decided by itself."""
     seen: set[int] = set()
     at: Reason | None = first
@@ -289,7 +289,7 @@ def chain(placement: Placement, first: Reason) -> Iterator[Reason]:
         seen.add(at.node)
         source = at.follows if at.takes_over else -1
         is_new = source in placement.decisions and source not in seen
-        at = reason(placement, source) if is_new else None
+        at = find_reason(placement, source) if is_new else None
 
 
 def kernel_facts(placement: Placement, node: int) -> KernelFacts:
@@ -304,12 +304,12 @@ def kernel_facts(placement: Placement, node: int) -> KernelFacts:
     return KernelFacts(node, have, lacking)
 
 
-def group_of(placement: Placement, node: int) -> list[int]:
+def list_group_members(placement: Placement, node: int) -> list[int]:
     """List the members of a node's colocation group by id."""
     return placement.members[placement.groups.root(node)]
 
 
-def path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
+def find_colocation_path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
     """Return the joins that tie two members of one group, shortest chain first."""
     return shortest_path(lambda node: placement.joins_at.get(node, ()), start, goal)
 
@@ -319,7 +319,7 @@ def _was_free(decision: Decision) -> bool:
     return decision.candidates is not None and len(decision.candidates.devices) > 1
 
 
-def _assigned(placement: Placement, node: int, device: str) -> Reason:
+def _explain_assigned(placement: Placement, node: int, device: str) -> Reason:
     graph = placement.graph
     op = graph.ops[node]
     if is_arg(op):
@@ -328,13 +328,13 @@ def _assigned(placement: Placement, node: int, device: str) -> Reason:
         return Argument(node, device, pinned)
     sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
     if is_retval(op):
-        return FunctionResult(node, device, _producer(placement, sources[0]))
+        return FunctionResult(node, device, _find_producer(placement, sources[0]))
     if graph.origins[node].made_by and sources:
         return LoopVariable(node, device, sources[0])
     return KeptFromEarlierRun(node, device)
 
 
-def _producer(placement: Placement, node: int) -> int:
+def _find_producer(placement: Placement, node: int) -> int:
     graph = placement.graph
     while is_identity(graph.ops[node]) and not (graph.assigned[node] or graph.requested[node]):
         node = graph.edge_src[graph.data_in_edges(node)[0]]
@@ -351,9 +351,9 @@ def _best_candidate(placement: Placement, node: int, decision: Decision, candida
     if own.is_set and own.matches(got):
         return Requested(node, device, request)
     if own.is_set:
-        return _overruled(placement, node, device, own)
+        return _explain_overruled(placement, node, device, own)
     if group.requested.is_set and group.requested.matches(got):
-        return _colocated(placement, node, device)
+        return _explain_colocated(placement, node, device)
     if placement.groups.host_only and node in placement.groups.host_only:
         return HeldOnHost(node, device)
     own_types = {kind for kind, _ in placement.groups.own_types[node]}
@@ -376,42 +376,46 @@ def _soft_fallback(placement: Placement, node: int, device: str, candidates: Can
     exists = bool(placement.devices.matching(wanted))
     missing = -1
     if exists and wanted.type is not None:
-        lacking = (i for i in group_of(placement, node) if wanted.type not in dict(placement.groups.own_types[i]))
+        lacking = (
+            i for i in list_group_members(placement, node) if wanted.type not in dict(placement.groups.own_types[i])
+        )
         missing = next(iter(sorted(lacking, key=lambda i: (i != node, i))), -1)
     moved = candidates.fallback is Fallback.RESOURCE_DROPPED
     requested = placement.graph.requested
-    askers = (i for i in group_of(placement, node) if requested[i] and DeviceName.parse(requested[i]) == wanted)
+    askers = (
+        i for i in list_group_members(placement, node) if requested[i] and DeviceName.parse(requested[i]) == wanted
+    )
     leader = node if requested[node] else next(askers, -1)
     request = requested[leader] if leader >= 0 else str(wanted)
     return SoftFallback(node, device, request, leader, exists, missing, moved)
 
 
-def _overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
+def _explain_overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
     """Find the member whose wish counts for more, or as much: a fixed one, a resource, any other."""
     graph = placement.graph
-    members = group_of(placement, node)
+    members = list_group_members(placement, node)
     first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
     merged = str(first.candidates.constraints.requested) if first.candidates is not None else first.device
-    notice = _notice(placement, node)
-    rivals = [i for i in members if not _wish(graph, i).compatible_with(own)]
+    notice = _find_notice(placement, node)
+    rivals = [i for i in members if not _parse_constraint(graph, i).compatible_with(own)]
     got = placement.devices.by_name[device].spec
     fixed = [i for i in rivals if graph.assigned[i]]
-    made = [i for i in rivals if not graph.in_types[i] and _wish(graph, i).matches(got)]
+    made = [i for i in rivals if not graph.in_types[i] and _parse_constraint(graph, i).matches(got)]
     for leaders, how in ((fixed, "placed"), (made, "resource"), (rivals, "request")):
         if leaders:
             return Overruled(node, device, graph.requested[node], merged, leaders[0], how, notice)
     return Overruled(node, device, graph.requested[node], merged, -1, "request", notice)
 
 
-def _wish(graph: Graph, node: int) -> DeviceName:
+def _parse_constraint(graph: Graph, node: int) -> DeviceName:
     return DeviceName.parse(graph.assigned[node] or graph.requested[node]) or DeviceName()
 
 
-def _colocated(placement: Placement, node: int, device: str) -> Reason:
+def _explain_colocated(placement: Placement, node: int, device: str) -> Reason:
     """Find the member that brought the device: placed before this one, else a resource's device, else a request."""
     graph, rank = placement.graph, placement.rank
     got = placement.devices.by_name[device].spec
-    members = [i for i in group_of(placement, node) if i != node]
+    members = [i for i in list_group_members(placement, node) if i != node]
     asked = [i for i in members if _asks_for(graph.assigned[i] or graph.requested[i], got)]
     fixed = [i for i in asked if graph.assigned[i]]
     made = [i for i in asked if not graph.in_types[i] and not graph.assigned[i]]
@@ -419,19 +423,19 @@ def _colocated(placement: Placement, node: int, device: str) -> Reason:
     for leaders, how in ((fixed, "placed"), (made, "resource"), (asked, "request"), (before, "placed")):
         if leaders:
             leader = min(leaders, key=lambda i: (rank.get(i, len(graph)), i))
-            return Colocated(node, device, leader, how, path(placement, node, leader))
+            return Colocated(node, device, leader, how, find_colocation_path(placement, node, leader))
     return Colocated(node, device, node, "call", ())
 
 
 def _colocated_by_kernel(placement: Placement, node: int, device: str, lacking: str) -> Reason:
-    members = group_of(placement, node)
+    members = list_group_members(placement, node)
     types = placement.groups.own_types
     leader, how = next((i for i in members if lacking not in dict(types[i])), -1), "kernel"
     if leader < 0:
         leader, how = next((i for i in members if i in placement.groups.host_only), -1), "host"
     if leader < 0:
         return Colocated(node, device, node, "call", ())
-    return Colocated(node, device, leader, how, path(placement, node, leader))
+    return Colocated(node, device, leader, how, find_colocation_path(placement, node, leader))
 
 
 def _asks_for(name: str, got: DeviceName) -> bool:
@@ -439,5 +443,5 @@ def _asks_for(name: str, got: DeviceName) -> bool:
     return spec is not None and spec.is_set and spec.matches(got)
 
 
-def _notice(placement: Placement, node: int) -> Notice | None:
+def _find_notice(placement: Placement, node: int) -> Notice | None:
     return next((notice for notice in placement.groups.notices if notice.node == node and notice.dropped), None)

@@ -22,7 +22,7 @@ Part = str | NodeLink
 class Sentence(tuple[Part, ...]):
     """A tuple of texts and node links; no two texts stand side by side. Its `str` is the plain text.
 
-    >>> str(sentence("It stays with ", NodeLink(2, "name", "a"), "."))
+    >>> str(join_sentence("It stays with ", NodeLink(2, "name", "a"), "."))
     'It stays with a.'
     """
 
@@ -32,23 +32,23 @@ class Sentence(tuple[Part, ...]):
         return "".join([part if isinstance(part, str) else part.text for part in self])
 
 
-def sentence(*parts: Part | Sentence) -> Sentence:
+def join_sentence(*parts: Part | Sentence) -> Sentence:
     """Return a sentence of parts and of parts of sentences.
 
-    >>> sentence("a", "b", sentence("c", NodeLink(2, "name", "d")), "")
+    >>> join_sentence("a", "b", join_sentence("c", NodeLink(2, "name", "d")), "")
     ('abc', NodeLink(node=2, form='name', text='d'))
     """
-    return Sentence(_joined(parts))
+    return Sentence(_merge_texts(parts))
 
 
-def listing(parts: Sequence[Part]) -> Sentence:
+def join_with_commas(parts: Sequence[Part]) -> Sentence:
     """Return parts with commas between them."""
-    return sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
+    return join_sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
 
 
-def _joined(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
+def _merge_texts(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
     text = ""
-    for part in _flat(parts):
+    for part in _flatten_parts(parts):
         if isinstance(part, str):
             text += part
             continue
@@ -60,7 +60,7 @@ def _joined(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
         yield text
 
 
-def _flat(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
+def _flatten_parts(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
     for part in parts:
         if isinstance(part, Sentence):
             yield from part

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain import reasons as why
-from simplace.explain.conflict import Conflict, Want, conflict
-from simplace.explain.sentence import NodeLink, Sentence, sentence
+from simplace.explain.conflict import Conflict, Want, find_conflict
+from simplace.explain.sentence import NodeLink, Sentence, join_sentence
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.partition.transfers import MemoryTypes
@@ -26,20 +26,20 @@ _Reason = TypeVar("_Reason", bound=why.Reason)
 SENTENCES: dict[type[why.Reason], Callable[[Words, Any], Sentence]] = {}
 
 
-def tell_reason(placement: Placement, reason: why.Reason) -> Sentence:
+def state_reason(placement: Placement, reason: why.Reason) -> Sentence:
     """Return the sentence of one reason."""
     return Words(placement).reason(reason)
 
 
-def tell_conflict(placement: Placement) -> tuple[Sentence, ...]:
+def state_conflict(placement: Placement) -> tuple[Sentence, ...]:
     """Return which wishes clash in a refused placement, what ties them, and what would mend it; () if none is known."""
-    found = conflict(placement)
+    found = find_conflict(placement)
     if found is None:
         return ()
     words = Words(placement)
-    wishes = [_wish(words, want) for want in found.wants]
-    ties = [sentence("They are tied because ", words.join(join), ".") for join in found.path]
-    return (*wishes, *ties, _remedy(words, found))
+    wishes = [_state_constraint(words, want) for want in found.wants]
+    ties = [join_sentence("They are tied because ", words.join(join), ".") for join in found.path]
+    return (*wishes, *ties, _suggest_changes(words, found))
 
 
 class Words:
@@ -56,8 +56,8 @@ class Words:
 
     @cached_property
     def conflict(self) -> tuple[Sentence, ...]:
-        """Return what `tell_conflict` does."""
-        return tell_conflict(self.placement)
+        """Return what `state_conflict` does."""
+        return state_conflict(self.placement)
 
     def reason(self, reason: why.Reason) -> Sentence:
         """Return the sentence of a reason."""
@@ -98,7 +98,9 @@ class Words:
         if op_def is None:
             return ""
         attrs = self.graph.attrs[i]
-        pairs = [f"{a}={_dtype(attrs[a])}" for a, kind in op_def.attr_types.items() if "type" in kind and a in attrs]
+        pairs = [
+            f"{a}={_format_dtype(attrs[a])}" for a, kind in op_def.attr_types.items() if "type" in kind and a in attrs
+        ]
         return " with " + ", ".join(pairs) if pairs else ""
 
     def join(self, join: Join) -> Sentence:
@@ -106,14 +108,14 @@ class Words:
         first, second = self.name(join.first), self.name(join.second)
         match join.kind:
             case JoinKind.CLASS:
-                return sentence(first, " and ", second, f" share the colocation attribute loc:@{join.group}")
+                return join_sentence(first, " and ", second, f" share the colocation attribute loc:@{join.group}")
             case JoinKind.REFERENCE:
-                return sentence(second, " takes a reference to ", first)
+                return join_sentence(second, " takes a reference to ", first)
             case JoinKind.RESOURCE:
-                return sentence(second, " uses the resource that comes from ", first)
+                return join_sentence(second, " uses the resource that comes from ", first)
             case JoinKind.DATASET:
-                return sentence(second, " is a dataset built on the dataset ", first)
-        return sentence(first, " and ", second, " pass the same resource through a call")
+                return join_sentence(second, " is a dataset built on the dataset ", first)
+        return join_sentence(first, " and ", second, " pass the same resource through a call")
 
 
 def short_request(text: str) -> str:
@@ -121,13 +123,13 @@ def short_request(text: str) -> str:
     return text.removeprefix("/job:localhost/replica:0/task:0")
 
 
-def _dtype(value: Any) -> str:
+def _format_dtype(value: Any) -> str:
     if isinstance(value, tuple):
-        return "[" + ", ".join(_dtype(item) for item in value) + "]"
-    return dtypes.name(value) if isinstance(value, int) else str(value)
+        return "[" + ", ".join(_format_dtype(item) for item in value) + "]"
+    return dtypes.format_dtype(value) if isinstance(value, int) else str(value)
 
 
-def _wish(words: Words, want: Want) -> Sentence:
+def _state_constraint(words: Words, want: Want) -> Sentence:
     notes = words.placement.notes(want.node)
     wishes = []
     if want.fixed:
@@ -137,30 +139,32 @@ def _wish(words: Words, want: Want) -> Sentence:
         wishes.append(f"asks for {short_request(want.device)}{line}")
     if set(want.types) != set(words.placement.groups.support.device_types):
         wishes.append(f"has a kernel for {' and '.join(want.types) or 'no device type here'}{words.dtypes(want.node)}")
-    return sentence(words.node(want.node), f"{words.at(want.node)} {' and '.join(wishes)}.")
+    return join_sentence(words.node(want.node), f"{words.at(want.node)} {' and '.join(wishes)}.")
 
 
-def _remedy(words: Words, found: Conflict) -> Sentence:
+def _suggest_changes(words: Words, found: Conflict) -> Sentence:
     """Name one way out for each wish."""
     ways: list[Sentence] = []
     for want in found.wants:
         name = words.name(want.node)
         if want.device and not want.fixed:
-            ways.append(sentence("request another device for ", name, ", or none"))
+            ways.append(join_sentence("request another device for ", name, ", or none"))
         elif want.fixed:
-            ways.append(sentence("put what ", name, " stands for elsewhere"))
+            ways.append(join_sentence("put what ", name, " stands for elsewhere"))
         nearest = [n for kind, n in why.kernel_facts(words.placement, want.node).lacking if kind == "GPU" and n]
         if nearest:
-            instead = f" {nearest[0].attr}={dtypes.name(nearest[0].instead)}, which has a GPU kernel"
-            ways.append(sentence("give ", name, instead))
+            instead = f" {nearest[0].attr}={dtypes.format_dtype(nearest[0].instead)}, which has a GPU kernel"
+            ways.append(join_sentence("give ", name, instead))
     if not words.placement.soft_placement:
-        ways.append(sentence("turn soft placement on"))
+        ways.append(join_sentence("turn soft placement on"))
     if not ways:
-        return sentence("Each of them would have to give way.")
-    return sentence("What would help: ", *(p for i, way in enumerate(ways) for p in ("; or " if i else "", way)), ".")
+        return join_sentence("Each of them would have to give way.")
+    return join_sentence(
+        "What would help: ", *(p for i, way in enumerate(ways) for p in ("; or " if i else "", way)), "."
+    )
 
 
-def _tells(
+def _register_sentence(
     kind: type[_Reason],
 ) -> Callable[[Callable[[Words, _Reason], Sentence]], Callable[[Words, _Reason], Sentence]]:
     """Register the sentence of a kind of reason."""
@@ -172,157 +176,159 @@ def _tells(
     return register
 
 
-@_tells(why.Argument)
-def _argument(words: Words, reason: why.Argument) -> Sentence:
+@_register_sentence(why.Argument)
+def _state_argument(words: Words, reason: why.Argument) -> Sentence:
     device = words.device(reason.device)
     if reason.pinned:
-        return sentence(f"Arguments of type {reason.pinned} enter a function in host memory, on {device}.")
+        return join_sentence(f"Arguments of type {reason.pinned} enter a function in host memory, on {device}.")
     variable = words.placement.notes(reason.node).variable
     if variable:
-        return sentence(f"This argument is the variable {variable!r}, which lives on {device}.")
+        return join_sentence(f"This argument is the variable {variable!r}, which lives on {device}.")
     if words.graph.out_types[reason.node][0] == DataType.DT_RESOURCE:
-        return sentence(f"This argument is a handle to a resource (such as a variable) that lives on {device}.")
-    return sentence(f"The caller's tensor for this argument is on {device}, and an argument stays where it is.")
+        return join_sentence(f"This argument is a handle to a resource (such as a variable) that lives on {device}.")
+    return join_sentence(f"The caller's tensor for this argument is on {device}, and an argument stays where it is.")
 
 
-@_tells(why.FunctionResult)
-def _result(words: Words, reason: why.FunctionResult) -> Sentence:
+@_register_sentence(why.FunctionResult)
+def _state_result(words: Words, reason: why.FunctionResult) -> Sentence:
     device, producer = words.device(reason.device), words.node(reason.producer)
     if words.graph.requested[reason.producer]:
         end = f" asked to be, even if that one cannot run there: {device}."
-        return sentence("A result goes where its producer ", producer, end)
+        return join_sentence("A result goes where its producer ", producer, end)
     start = "A result goes to the device that was fixed for its producer "
-    return sentence(start, producer, f" before placement: {device}.")
+    return join_sentence(start, producer, f" before placement: {device}.")
 
 
-@_tells(why.LoopVariable)
-def _loop_variable(words: Words, reason: why.LoopVariable) -> Sentence:
-    return sentence(
+@_register_sentence(why.LoopVariable)
+def _state_loop_variable(words: Words, reason: why.LoopVariable) -> Sentence:
+    return join_sentence(
         f"The loop's nodes for a variable take over the device to which its initial value was fixed before placement: "
         f"{words.device(reason.device)}."
     )
 
 
-@_tells(why.KeptFromEarlierRun)
-def _kept(words: Words, reason: why.KeptFromEarlierRun) -> Sentence:
+@_register_sentence(why.KeptFromEarlierRun)
+def _state_kept(words: Words, reason: why.KeptFromEarlierRun) -> Sentence:
     device = words.device(reason.device)
-    return sentence(f"An earlier run of the session put this stateful node on {device}, and there it stays.")
+    return join_sentence(f"An earlier run of the session put this stateful node on {device}, and there it stays.")
 
 
-@_tells(why.Requested)
-def _requested(words: Words, reason: why.Requested) -> Sentence:
-    return sentence(f"It asked for {short_request(reason.request)} and got {words.device(reason.device)}.")
+@_register_sentence(why.Requested)
+def _state_requested(words: Words, reason: why.Requested) -> Sentence:
+    return join_sentence(f"It asked for {short_request(reason.request)} and got {words.device(reason.device)}.")
 
 
-@_tells(why.SoftFallback)
-def _soft_fallback(words: Words, reason: why.SoftFallback) -> Sentence:
+@_register_sentence(why.SoftFallback)
+def _state_soft_fallback(words: Words, reason: why.SoftFallback) -> Sentence:
     device, lacking = words.device(reason.device), reason.kernels_missing_at
-    cause = sentence("the members of its colocation group have no kernel in common there")
+    cause = join_sentence("the members of its colocation group have no kernel in common there")
     if not reason.exists:
-        cause = sentence("no such device exists here")
+        cause = join_sentence("no such device exists here")
     elif lacking == reason.node:
-        cause = sentence(f"{words.graph.ops[lacking]} has no kernel there for its data types")
+        cause = join_sentence(f"{words.graph.ops[lacking]} has no kernel there for its data types")
     elif lacking >= 0:
-        cause = sentence(words.node(lacking), ", with which it is colocated, has no kernel there")
-    who = sentence("Its group")
+        cause = join_sentence(words.node(lacking), ", with which it is colocated, has no kernel there")
+    who = join_sentence("Its group")
     if reason.leader == reason.node:
-        who = sentence("It")
+        who = join_sentence("It")
     elif reason.leader >= 0:
-        who = sentence(words.node(reason.leader), ", in its group,")
+        who = join_sentence(words.node(reason.leader), ", in its group,")
     moved = " and moved the resource in the group there too" if reason.moved_resource else ""
     asked = f" asked for {short_request(reason.request)}, but "
-    return sentence(who, asked, cause, f"; soft placement chose {device} instead{moved}.")
+    return join_sentence(who, asked, cause, f"; soft placement chose {device} instead{moved}.")
 
 
-@_tells(why.Colocated)
-def _colocated(words: Words, reason: why.Colocated) -> Sentence:
+@_register_sentence(why.Colocated)
+def _state_colocated(words: Words, reason: why.Colocated) -> Sentence:
     device, leader = words.device(reason.device), words.node(reason.leader)
     match reason.how:
         case "placed":
-            return sentence(f"Its colocation group was fixed to {device} by ", leader, ".")
+            return join_sentence(f"Its colocation group was fixed to {device} by ", leader, ".")
         case "resource":
-            return sentence("Its colocation group goes where the resource ", leader, f" lives: {device}.")
+            return join_sentence("Its colocation group goes where the resource ", leader, f" lives: {device}.")
         case "request":
             asked = short_request(words.graph.requested[reason.leader])
-            return sentence(f"Its colocation group goes to {device} because ", leader, f" asked for {asked}.")
+            return join_sentence(f"Its colocation group goes to {device} because ", leader, f" asked for {asked}.")
         case "host":
             end = " holds what only host memory can hold."
-            return sentence(f"Its colocation group stays on {device}: ", leader, end)
+            return join_sentence(f"Its colocation group stays on {device}: ", leader, end)
         case "call":
-            return sentence(
+            return join_sentence(
                 f"Its colocation group goes where the resource is that a called function returns: {device}."
             )
     end = " has no kernel for the preferred device type."
-    return sentence(f"Its colocation group can only run on {device}: ", leader, end)
+    return join_sentence(f"Its colocation group can only run on {device}: ", leader, end)
 
 
-@_tells(why.Overruled)
-def _overruled(words: Words, reason: why.Overruled) -> Sentence:
+@_register_sentence(why.Overruled)
+def _state_overruled(words: Words, reason: why.Overruled) -> Sentence:
     device = words.device(reason.device)
     start = f"It asked for {short_request(reason.request)}, but "
     if reason.notice is not None:
         end = f", and a resource's device beats the request of its user: {device}."
-        return sentence(start, "it uses a resource of ", words.node(reason.notice.other), end)
+        return join_sentence(start, "it uses a resource of ", words.node(reason.notice.other), end)
     if reason.leader < 0:
-        return sentence(start, f"its colocation group as a whole has to be on {device}.")
+        return join_sentence(start, f"its colocation group as a whole has to be on {device}.")
     leader = words.node(reason.leader)
     if reason.how == "placed":
         end = f" in its colocation group was fixed to another device before placement: {device}."
-        return sentence(start, leader, end)
+        return join_sentence(start, leader, end)
     other = short_request(words.graph.requested[reason.leader])
     if reason.how == "resource":
         end = f" in its colocation group asked for {other}, which comes first: {device}."
-        return sentence(start, "the resource ", leader, end)
+        return join_sentence(start, "the resource ", leader, end)
     left = f"leaving {short_request(reason.merged)}" if reason.merged else "leaving none"
     asked = f" in its colocation group asked for {other}; requests that contradict each other cancel out, "
-    return sentence(start, leader, asked, f"{left}, and the group got {device}.")
+    return join_sentence(start, leader, asked, f"{left}, and the group got {device}.")
 
 
-@_tells(why.OnlyKernel)
-def _only_kernel(words: Words, reason: why.OnlyKernel) -> Sentence:
+@_register_sentence(why.OnlyKernel)
+def _state_only_kernel(words: Words, reason: why.OnlyKernel) -> Sentence:
     preferred, device = words.device(reason.preferred), words.device(reason.device)
-    return sentence(
+    return join_sentence(
         f"Nobody asked for a device; {preferred} would come first but has no kernel for it, so it runs on {device}."
     )
 
 
-@_tells(why.HeldOnHost)
-def _held_on_host(words: Words, reason: why.HeldOnHost) -> Sentence:
-    return sentence(
+@_register_sentence(why.HeldOnHost)
+def _state_held_on_host(words: Words, reason: why.HeldOnHost) -> Sentence:
+    return join_sentence(
         "Its variant input holds what only host memory can hold (strings or a dataset), so it stays on "
         f"{words.device(reason.device)}."
     )
 
 
-@_tells(why.DefaultDevice)
-def _default_device(words: Words, reason: why.DefaultDevice) -> Sentence:
+@_register_sentence(why.DefaultDevice)
+def _state_default_device(words: Words, reason: why.DefaultDevice) -> Sentence:
     device = words.device(reason.device)
-    return sentence(f"Nobody asked for a device, so it takes the device of the function's call: {device}.")
+    return join_sentence(f"Nobody asked for a device, so it takes the device of the function's call: {device}.")
 
 
-@_tells(why.Preferred)
-def _preferred(words: Words, reason: why.Preferred) -> Sentence:
+@_register_sentence(why.Preferred)
+def _state_preferred(words: Words, reason: why.Preferred) -> Sentence:
     over = f" before {', '.join(map(words.device, reason.over))}" if reason.over else ", the only candidate"
     device = words.device(reason.device)
-    return sentence(f"Nobody asked for a device, so it takes the best candidate: {device}{over}.")
+    return join_sentence(f"Nobody asked for a device, so it takes the best candidate: {device}{over}.")
 
 
-@_tells(why.MetadataFollowsInput)
-def _metadata(words: Words, reason: why.MetadataFollowsInput) -> Sentence:
+@_register_sentence(why.MetadataFollowsInput)
+def _state_metadata(words: Words, reason: why.MetadataFollowsInput) -> Sentence:
     op = words.graph.ops[reason.node]
     start = f"{op} reads no data, only the description of its input, so it stays with "
-    return sentence(start, words.node(reason.input), ".")
+    return join_sentence(start, words.node(reason.input), ".")
 
 
-@_tells(why.IdentityFollowsInput)
-def _identity(words: Words, reason: why.IdentityFollowsInput) -> Sentence:
-    return sentence("An Identity with one input and one consumer stays with its input, ", words.node(reason.input), ".")
+@_register_sentence(why.IdentityFollowsInput)
+def _state_identity(words: Words, reason: why.IdentityFollowsInput) -> Sentence:
+    return join_sentence(
+        "An Identity with one input and one consumer stays with its input, ", words.node(reason.input), "."
+    )
 
 
-@_tells(why.GeneratorFollowsConsumers)
-def _generator(words: Words, reason: why.GeneratorFollowsConsumers) -> Sentence:
+@_register_sentence(why.GeneratorFollowsConsumers)
+def _state_generator(words: Words, reason: why.GeneratorFollowsConsumers) -> Sentence:
     count, device = len(reason.consumers), words.device(reason.device)
     if count == 1:
         consumer = words.node(reason.consumers[0])
-        return sentence("It has no inputs, so it goes where its consumer ", consumer, f" is: {device}.")
-    return sentence(f"It has no inputs, so it goes where its {count} consumers are: {device}.")
+        return join_sentence("It has no inputs, so it goes where its consumer ", consumer, f" is: {device}.")
+    return join_sentence(f"It has no inputs, so it goes where its {count} consumers are: {device}.")

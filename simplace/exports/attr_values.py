@@ -35,7 +35,7 @@ def write_value(message: Any, value: AttrValue) -> None:
         case tuple():
             message.list.SetInParent()
             for item in value:
-                _append(message.list, item)
+                _append_item(message.list, item)
         case DataType():
             message.type = int(value)
         case bool():
@@ -49,16 +49,16 @@ def write_value(message: Any, value: AttrValue) -> None:
         case str():
             message.placeholder = value
         case ShapeAttr():
-            _shape(message.shape, value.dims)
+            _write_shape(message.shape, value.dims)
         case TensorInfo():
-            _tensor(message.tensor, value)
+            _write_tensor(message.tensor, value)
         case FuncRef():
-            _function(message.func, value)
+            _write_function(message.func, value)
         case _:
             raise AssertionError(f"node_def.py knows no attribute value of type {type(value).__name__}")
 
 
-def _append(message: Any, item: AttrValue) -> None:
+def _append_item(message: Any, item: AttrValue) -> None:
     match item:
         case DataType():
             message.type.append(int(item))
@@ -71,16 +71,16 @@ def _append(message: Any, item: AttrValue) -> None:
         case float():
             message.f.append(item)
         case ShapeAttr():
-            _shape(message.shape.add(), item.dims)
+            _write_shape(message.shape.add(), item.dims)
         case TensorInfo():
-            _tensor(message.tensor.add(), item)
+            _write_tensor(message.tensor.add(), item)
         case FuncRef():
-            _function(message.func.add(), item)
+            _write_function(message.func.add(), item)
         case _:
             raise AssertionError(f"node_def.py knows no list of {type(item).__name__}")
 
 
-def _shape(message: Any, dims: Shape) -> None:
+def _write_shape(message: Any, dims: Shape) -> None:
     message.SetInParent()
     if dims is None:
         message.unknown_rank = True
@@ -89,13 +89,13 @@ def _shape(message: Any, dims: Shape) -> None:
         message.dim.add().size = size
 
 
-def _tensor(message: Any, tensor: TensorInfo) -> None:
+def _write_tensor(message: Any, tensor: TensorInfo) -> None:
     message.dtype = int(tensor.dtype)
-    _shape(message.tensor_shape, tensor.shape)
+    _write_shape(message.tensor_shape, tensor.shape)
     if tensor.value is not None and tensor.dtype in _INTEGERS:
         getattr(message, _INTEGERS[tensor.dtype]).append(tensor.value)
 
 
-def _function(message: Any, function: FuncRef) -> None:
+def _write_function(message: Any, function: FuncRef) -> None:
     message.name = function.name
     write_attrs(message.attr, function.attrs)

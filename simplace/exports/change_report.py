@@ -13,21 +13,21 @@ from simplace.result import Result
 SCHEMA = "simplace/diff/1"
 
 
-def report(changes: Changes, times: Sequence[StepTimes] = ()) -> dict[str, Any]:
+def report_changes(changes: Changes, times: Sequence[StepTimes] = ()) -> dict[str, Any]:
     """Return the whole comparison; `times` are the programs' simulated steps, () for none."""
     known: Sequence[StepTimes | None] = times or [None] * len(changes.programs)
     return {
         "schema": SCHEMA,
-        "before": _side(changes.before),
-        "after": _side(changes.after),
+        "before": _report_side(changes.before),
+        "after": _report_side(changes.after),
         "differs": changes.differs,
-        "programs": [_program(change, one) for change, one in zip(changes.programs, known, strict=True)],
+        "programs": [_report_program(change, one) for change, one in zip(changes.programs, known, strict=True)],
         "only_before": [placed.name for placed in changes.only_before],
         "only_after": [placed.name for placed in changes.only_after],
     }
 
 
-def _side(result: Result) -> dict[str, Any]:
+def _report_side(result: Result) -> dict[str, Any]:
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     return {
         "target": result.target,
@@ -40,14 +40,14 @@ def _side(result: Result) -> dict[str, Any]:
     }
 
 
-def _program(change: ProgramChanges, times: StepTimes | None) -> dict[str, Any]:
+def _report_program(change: ProgramChanges, times: StepTimes | None) -> dict[str, Any]:
     refused = change.refusals
     return {
         "name": change.name,
         "compared": change.compared,
         "refused": {"before": refused[0] or None, "after": refused[1] or None},
-        "moves": [_move(change, move) for move in change.moves],
-        "causes": [_cause(cause) for cause in change.causes],
+        "moves": [_report_move(change, move) for move in change.moves],
+        "causes": [_report_cause(cause) for cause in change.causes],
         "only_before": list(change.only_before),
         "only_after": list(change.only_after),
         "copies_lost": [copy_report(change.before.placement, copy) for copy in change.copies_lost],
@@ -58,7 +58,7 @@ def _program(change: ProgramChanges, times: StepTimes | None) -> dict[str, Any]:
     }
 
 
-def _move(change: ProgramChanges, move: Move) -> dict[str, Any]:
+def _report_move(change: ProgramChanges, move: Move) -> dict[str, Any]:
     return {
         "name": move.name,
         "op": move.op,
@@ -72,7 +72,7 @@ def _move(change: ProgramChanges, move: Move) -> dict[str, Any]:
     }
 
 
-def _cause(cause: MoveCause) -> dict[str, Any]:
+def _report_cause(cause: MoveCause) -> dict[str, Any]:
     return {
         "given": cause.given or None,
         "from": cause.roots[0].source,

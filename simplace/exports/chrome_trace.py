@@ -18,7 +18,12 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     lanes = schedule.trace.lanes
     # Perfetto takes a thread that has its process's number for the main one, so no number is both.
     pids = {owner: len(lanes) + i for i, owner in enumerate(dict.fromkeys(lane.owner for lane in lanes))}
-    events = [*_names(schedule, pids), *_spans(schedule, pids), *_flows(schedule, pids), *_counters(schedule, pids)]
+    events = [
+        *_name_tracks(schedule, pids),
+        *_list_slices(schedule, pids),
+        *_list_flows(schedule, pids),
+        *_list_counters(schedule, pids),
+    ]
     return {
         "displayTimeUnit": "ns",
         "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name, "source": "made by simplace"},
@@ -26,9 +31,9 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _names(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
+def _name_tracks(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events = [
-        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _owner(owner)}}
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _shorten_owner(owner)}}
         for owner, pid in pids.items()
     ]
     place = {lane: i for i, lane in enumerate(schedule.trace.lane_order)}
@@ -41,22 +46,22 @@ def _names(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     return events
 
 
-def _owner(owner: str) -> str:
+def _shorten_owner(owner: str) -> str:
     short = owner.replace(f"{LOCAL_TASK}/device:", "")
     return "threads" if short == LOCAL_TASK else short
 
 
-def _spans(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
+def _list_slices(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     critical = set(schedule.critical_path)
     return [
-        _span(schedule, pids, i, i in critical)
+        _describe_slice(schedule, pids, i, i in critical)
         for own in schedule.trace.by_lane
         for i in own
         if schedule.trace.spans[i].duration
     ]
 
 
-def _span(schedule: Schedule, pids: dict[str, int], i: int, is_critical: bool) -> dict[str, Any]:
+def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critical: bool) -> dict[str, Any]:
     span, graph = schedule.trace.spans[i], schedule.priced.graph
     node = graph.nodes[span.node]
     arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
@@ -72,16 +77,16 @@ def _span(schedule: Schedule, pids: dict[str, int], i: int, is_critical: bool) -
         "cat": span.kind,
         "ts": span.start / 1000,
         "dur": span.duration / 1000,
-        **_place(schedule, pids, span),
+        **_locate_slice(schedule, pids, span),
         "args": arguments,
     }
 
 
-def _place(schedule: Schedule, pids: dict[str, int], span: Span) -> dict[str, int]:
+def _locate_slice(schedule: Schedule, pids: dict[str, int], span: Span) -> dict[str, int]:
     return {"pid": pids[schedule.trace.lanes[span.lane].owner], "tid": span.lane}
 
 
-def _flows(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
+def _list_flows(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     spans = schedule.trace.spans
     for i, span in enumerate(spans):
@@ -92,19 +97,19 @@ def _flows(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
             continue
         common = {"name": "releases", "cat": "flow", "id": i}
         inside = before.end - 1  # an arrow starts from the slice around it, and a slice ends before its end
-        events.append({"ph": "s", **common, "ts": inside / 1000, **_place(schedule, pids, before)})
+        events.append({"ph": "s", **common, "ts": inside / 1000, **_locate_slice(schedule, pids, before)})
         start = {"ph": "f", "bp": "e", **common, "ts": span.start / 1000}
-        events.append({**start, **_place(schedule, pids, span)})
+        events.append({**start, **_locate_slice(schedule, pids, span)})
     return events
 
 
-def _counters(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
+def _list_counters(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for use in schedule.memory:
         if len(use.series) < 2 and not use.resident:
             continue
         pid = pids.get(use.device, len(schedule.trace.lanes))
-        name = f"memory of {_owner(use.device)}"
+        name = f"memory of {_shorten_owner(use.device)}"
         events += [
             {"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": time / 1000, "args": {"bytes": size}}
             for time, size in use.series

@@ -34,7 +34,7 @@ def _node(each: PlacedOp, eager: PlacedEager) -> dict[str, Any]:
         "reason": {"rule": rule, "text": str(tell_choice(each, eager))},
         "source": op.at,
         "inputs": [
-            {"dtype": dtypes.name(given.dtype), "device": given.device, "made_by": _makers(each, eager, i)}
+            {"dtype": dtypes.format_dtype(given.dtype), "device": given.device, "made_by": _makers(each, eager, i)}
             for i, given in enumerate(op.inputs)
         ],
         "error": None if placement.refusal is None else _error(placement.refusal),
@@ -51,7 +51,7 @@ def _copy(each: PlacedOp, copy: EagerCopies) -> dict[str, Any]:
         "input": copy.input,
         "from": copy.source,
         "to": copy.target,
-        "dtype": dtypes.name(each.op.inputs[copy.input].dtype),
+        "dtype": dtypes.format_dtype(each.op.inputs[copy.input].dtype),
         "tensors": copy.tensors,
         "bytes": copy.bytes,
     }

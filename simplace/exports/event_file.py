@@ -26,7 +26,7 @@ def event_file(placement: Placement, schedule: Schedule | None, wall_time: float
 
     events = [
         Event(wall_time=wall_time, file_version=_VERSION),
-        Event(wall_time=wall_time, graph_def=placed_graph_def.binary(placement)),
+        Event(wall_time=wall_time, graph_def=placed_graph_def.write_binary(placement)),
     ]
     if schedule is not None:
         metadata = {"tag": TAG, "run_metadata": _run_metadata(placement, schedule)}
@@ -43,7 +43,7 @@ def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
 
     message = RunMetadata()
     by_device: dict[str, list[tuple[str, int, int]]] = {}
-    for name, (start, end) in _times(schedule).items():
+    for name, (start, end) in _collect_times(schedule).items():
         node = placement.graph.ids.get(name, -1)  # a node that the cut made is not in the graph
         if device := placement.device(node):
             by_device.setdefault(device, []).append((name, start, end))
@@ -62,7 +62,7 @@ def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
     return written
 
 
-def _times(schedule: Schedule) -> dict[str, tuple[int, int]]:
+def _collect_times(schedule: Schedule) -> dict[str, tuple[int, int]]:
     """Map each node that took time in the first step to its start and end, in nanoseconds, by start."""
     times: dict[str, tuple[int, int]] = {}
     parts = schedule.priced.graph.nodes

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.checks.verdicts import Problem, ProblemKind, Verdict
-from simplace.doctor.advice import TITLES, advice
+from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.findings import ALL_FINDINGS
 from simplace.explain.findings import Finding
 
 
-def rule(kind: type[Finding]) -> ProblemKind:
+def describe_rule(kind: type[Finding]) -> ProblemKind:
     """Describe a kind of finding for machines."""
     return ProblemKind(
         kind.rule, TITLES[kind], f"See docs/doctor.md, {kind.rule}: what TensorFlow does and what to write."
     )
 
 
-def problem(finding: Finding) -> Problem:
+def describe_problem(finding: Finding) -> Problem:
     """Say a finding as a problem of its line."""
-    said = advice(finding)
+    said = advise_on_finding(finding)
     node = finding.nodes[0] if finding.nodes else ""
     message = f"{said.what} {said.why} {said.instead}"
-    return Problem(rule(type(finding)), finding.level, message, finding.program, node, finding.source)
+    return Problem(describe_rule(type(finding)), finding.level, message, finding.program, node, finding.source)
 
 
-def verdicts(findings: Sequence[Finding]) -> tuple[Verdict, ...]:
+def list_verdicts(findings: Sequence[Finding]) -> tuple[Verdict, ...]:
     """Ask for each kind of finding whether there is one."""
     return tuple(
-        Verdict("", kind.rule, tuple(problem(finding) for finding in findings if type(finding) is kind))
+        Verdict("", kind.rule, tuple(describe_problem(finding) for finding in findings if type(finding) is kind))
         for kind in ALL_FINDINGS
     )

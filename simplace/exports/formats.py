@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.analysis.schedule import Schedule
-from simplace.errors import DrawingError, SimplaceError, choices
+from simplace.errors import DrawingError, SimplaceError, join_choices
 from simplace.exports import event_file, json_report, model_explorer, placed_graph_def
 from simplace.exports.chrome_trace import chrome_trace
-from simplace.exports.graphml import graphml
-from simplace.exports.steering import json_escaped
+from simplace.exports.graphml import write_graphml
+from simplace.exports.steering import escape_json
 from simplace.result import Placed, Result
 
 
@@ -47,78 +47,80 @@ class Format:
     of_one: bool = True
 
 
-def _json(content: Any) -> bytes:
-    text = json_escaped(json.dumps(content, indent=1, ensure_ascii=False))
+def _encode_json(content: Any) -> bytes:
+    text = escape_json(json.dumps(content, indent=1, ensure_ascii=False))
     return (text + "\n").encode(errors="surrogatepass")
 
 
-def _graph_def(export: Export) -> bytes:
-    return placed_graph_def.binary(export.program.placement)
+def _write_graph_def(export: Export) -> bytes:
+    return placed_graph_def.write_binary(export.program.placement)
 
 
-def _graph_def_text(export: Export) -> bytes:
-    return placed_graph_def.text(export.program.placement)
+def _write_graph_def_text(export: Export) -> bytes:
+    return placed_graph_def.write_text(export.program.placement)
 
 
-def _graphml(export: Export) -> bytes:
-    return graphml(export.program.placement)
+def _write_graphml(export: Export) -> bytes:
+    return write_graphml(export.program.placement)
 
 
-def _tensorboard(export: Export) -> bytes:
+def _write_tensorboard(export: Export) -> bytes:
     return event_file.event_file(export.program.placement, export.schedule(export.program), export.wall_time)
 
 
-def _model_explorer(export: Export) -> bytes:
-    return _json(model_explorer.graphs(export.result.target, export.result.programs, export.colours))
+def _write_model_explorer(export: Export) -> bytes:
+    return _encode_json(model_explorer.collect_graphs(export.result.target, export.result.programs, export.colours))
 
 
-def _node_data(export: Export) -> bytes:
-    return _json(model_explorer.node_data(export.result.programs, export.colours))
+def _write_node_data(export: Export) -> bytes:
+    return _encode_json(model_explorer.node_data(export.result.programs, export.colours))
 
 
-def _chrome_trace(export: Export) -> bytes:
-    return _json(chrome_trace(export.schedule(export.program)))
+def _write_chrome_trace(export: Export) -> bytes:
+    return _encode_json(chrome_trace(export.schedule(export.program)))
 
 
-def _report(export: Export) -> bytes:
-    return _json(json_report.report(export.result))
+def _write_report(export: Export) -> bytes:
+    return _encode_json(json_report.report_result(export.result))
 
 
 FORMATS: tuple[Format, ...] = (
     Format("tensorboard", "TensorBoard: a folder to give as --logdir, with simulated step times",
-           (".tfevents",), _tensorboard, is_folder=True),
-    Format("graph-def", "GraphDef with the assigned devices: TensorFlow, Netron", (".pb",), _graph_def),
-    Format("graph-def-text", "the same as text: TensorBoard's upload, Netron", (".pbtxt",), _graph_def_text),
-    Format("model-explorer", "Model Explorer's graph, coloured by device", (".graph.json",), _model_explorer,
+           (".tfevents",), _write_tensorboard, is_folder=True),
+    Format("graph-def", "GraphDef with the assigned devices: TensorFlow, Netron", (".pb",), _write_graph_def),
+    Format("graph-def-text", "the same as text: TensorBoard's upload, Netron", (".pbtxt",), _write_graph_def_text),
+    Format("model-explorer", "Model Explorer's graph, coloured by device", (".graph.json",), _write_model_explorer,
            of_one=False),
-    Format("model-explorer-data", "Model Explorer's node data: the devices", (".nodes.json",), _node_data,
+    Format("model-explorer-data", "Model Explorer's node data: the devices", (".nodes.json",), _write_node_data,
            of_one=False),
-    Format("graphml", "GraphML: Gephi, yEd, Cytoscape, networkx", (".graphml",), _graphml),
-    Format("chrome-trace", "the simulated step: Perfetto, chrome://tracing", (".trace.json",), _chrome_trace),
-    Format("json", "everything, as `show --json` writes it", (".report.json",), _report, of_one=False),
+    Format("graphml", "GraphML: Gephi, yEd, Cytoscape, networkx", (".graphml",), _write_graphml),
+    Format("chrome-trace", "the simulated step: Perfetto, chrome://tracing", (".trace.json",), _write_chrome_trace),
+    Format("json", "everything, as `show --json` writes it", (".report.json",), _write_report, of_one=False),
 )  # fmt: skip
 
 
-def choose(file: str, name: str | None) -> Format:
+def choose_format(file: str, name: str | None) -> Format:
     """Return the format called `name`, or else the one that the file's name asks for; raise `DrawingError`.
 
-    >>> choose("model.pbtxt", None).name, choose("logs/", "tensorboard").name
+    >>> choose_format("model.pbtxt", None).name, choose_format("logs/", "tensorboard").name
     ('graph-def-text', 'tensorboard')
     """
     if name is not None:
         found = [each for each in FORMATS if each.name == name]
         if not found:
-            raise DrawingError(f"{name!r} is not a format; the formats are {choices(each.name for each in FORMATS)}")
+            raise DrawingError(
+                f"{name!r} is not a format; the formats are {join_choices(each.name for each in FORMATS)}"
+            )
         return found[0]
     for each in FORMATS:
         if file.endswith(each.endings):
             return each
-    endings = choices(ending for each in FORMATS for ending in each.endings)
-    names = choices(each.name for each in FORMATS)
+    endings = join_choices(ending for each in FORMATS for ending in each.endings)
+    names = join_choices(each.name for each in FORMATS)
     raise DrawingError(f"{file}: cannot tell the format by the name; end it in {endings}, or say --format: {names}")
 
 
-def written(export: Export, form: Format) -> bytes:
+def write_format(export: Export, form: Format) -> bytes:
     """Write one format; raise `SimplaceError` for a program that TensorFlow refuses to place, where that matters."""
     placement = export.program.placement
     if form.of_one and placement.refusal is not None:

@@ -5,30 +5,30 @@ from __future__ import annotations
 from io import BytesIO
 
 from simplace.explain import reasons as why
-from simplace.explain.sentences import tell_reason
-from simplace.exports.steering import xml_escaped
-from simplace.exports.xml_text import xml_text
+from simplace.explain.sentences import state_reason
+from simplace.exports.steering import escape_xml
+from simplace.exports.xml_text import replace_illegal
 from simplace.graph.interchange import to_networkx
 from simplace.placement.placement import Placement
 
 
-def graphml(placement: Placement) -> bytes:
+def write_graphml(placement: Placement) -> bytes:
     """Return the document, UTF-8; characters that XML cannot hold are replaced, and names made unique again."""
     import networkx as nx
 
     graph = to_networkx(placement.graph, placement.device)
     for i in placement.decisions:
         node = graph.nodes[placement.graph.names[i]]
-        node["because"] = str(tell_reason(placement, why.reason(placement, i)))
+        node["because"] = str(state_reason(placement, why.find_reason(placement, i)))
         node["line"] = placement.notes(i).at
     names = _safe_names(list(graph.nodes))
     graph = nx.relabel_nodes(graph, names)
     for _, attributes in graph.nodes(data=True):
         for key, value in attributes.items():
-            attributes[key] = xml_text(value) if isinstance(value, str) else value
+            attributes[key] = replace_illegal(value) if isinstance(value, str) else value
     written = BytesIO()
     nx.write_graphml_xml(graph, written, named_key_ids=True)
-    return xml_escaped(written.getvalue().decode()).encode()
+    return escape_xml(written.getvalue().decode()).encode()
 
 
 def _safe_names(names: list[str]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def _safe_names(names: list[str]) -> dict[str, str]:
     safe: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        plain = wanted = xml_text(name)
+        plain = wanted = replace_illegal(name)
         number = 1
         while wanted in taken:
             number += 1

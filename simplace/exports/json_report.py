@@ -9,8 +9,8 @@ from typing import Any
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
 from simplace.explain import reasons as why
-from simplace.explain.conflict import Conflict, conflict
-from simplace.explain.sentences import tell_conflict, tell_reason
+from simplace.explain.conflict import Conflict, find_conflict
+from simplace.explain.sentences import state_conflict, state_reason
 from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import Join, Notice
@@ -27,7 +27,7 @@ _NODE_FIELDS = frozenset(
 )
 
 
-def report(result: Result) -> dict[str, Any]:
+def report_result(result: Result) -> dict[str, Any]:
     """Return the whole result as dictionaries, lists, strings and numbers."""
     return {
         "schema": SCHEMA,
@@ -36,7 +36,7 @@ def report(result: Result) -> dict[str, Any]:
         "kernels": result.kernels,
         "devices": [device.name for device in result.devices],
         "programs": [
-            *map(_program, result.programs),
+            *map(_report_program, result.programs),
             *([] if result.eager is None else [_eager(result.eager, result)]),
         ],
         "remarks": list(result.remarks),
@@ -44,11 +44,11 @@ def report(result: Result) -> dict[str, Any]:
 
 
 def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
-    agreement = None if result.eager_agreement is None else _agreement(result.eager_agreement)
+    agreement = None if result.eager_agreement is None else _report_agreement(result.eager_agreement)
     return eager_report(eager, agreement)
 
 
-def _program(placed: Placed) -> dict[str, Any]:
+def _report_program(placed: Placed) -> dict[str, Any]:
     placement = placed.placement
     program = placement.program
     return {
@@ -58,15 +58,15 @@ def _program(placed: Placed) -> dict[str, Any]:
         "arg_devices": list(program.arg_devices),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
-        "nodes": [_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
+        "nodes": [_report_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
-        "agreement": None if placed.agreement is None else _agreement(placed.agreement),
+        "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
-        "error": None if placement.refusal is None else _error(placement, placement.refusal),
+        "error": None if placement.refusal is None else _report_error(placement, placement.refusal),
     }
 
 
-def _node(placement: Placement, i: int) -> dict[str, Any]:
+def _report_node(placement: Placement, i: int) -> dict[str, Any]:
     node = placement.node(i)
     return {
         "name": node.name,
@@ -80,17 +80,17 @@ def _node(placement: Placement, i: int) -> dict[str, Any]:
 
 def reason_report(placement: Placement, i: int) -> dict[str, Any]:
     """Return the reason for a placed node's device: its rule, what it is made of, and the same as a sentence."""
-    reason = why.reason(placement, i)
+    reason = why.find_reason(placement, i)
     names = [field.name for field in fields(reason) if field.name not in ("node", "device")]
-    found = {name: _value(placement, name, getattr(reason, name)) for name in names}
-    return {"rule": reason.rule, **found, "text": str(tell_reason(placement, reason))}
+    found = {name: _report_value(placement, name, getattr(reason, name)) for name in names}
+    return {"rule": reason.rule, **found, "text": str(state_reason(placement, reason))}
 
 
-def _value(placement: Placement, name: str, value: Any) -> Any:
+def _report_value(placement: Placement, name: str, value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_value(placement, name, item) for item in value]
+        return [_report_value(placement, name, item) for item in value]
     if isinstance(value, Join | Notice):
-        return {f.name: _value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
+        return {f.name: _report_value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if name in _NODE_FIELDS and isinstance(value, int):
@@ -114,7 +114,7 @@ def copy_report(placement: Placement, copy: Copy) -> dict[str, Any]:
     }
 
 
-def _agreement(agreement: Agreement) -> dict[str, Any]:
+def _report_agreement(agreement: Agreement) -> dict[str, Any]:
     return {
         "same": agreement.same,
         "total": agreement.total,
@@ -134,15 +134,15 @@ def _copy_agreement(agreement: CopyAgreement) -> dict[str, Any]:
                 "tensor": found.transfer.tensor,
                 "from": found.transfer.source,
                 "to": found.transfer.target,
-                "simplace": _transfer(found.ours),
-                "tensorflow": _transfer(found.theirs),
+                "simplace": _report_transfer(found.ours),
+                "tensorflow": _report_transfer(found.theirs),
             }
             for found in agreement.differences
         ],
     }
 
 
-def _transfer(transfer: Transfer | None) -> dict[str, Any] | None:
+def _report_transfer(transfer: Transfer | None) -> dict[str, Any] | None:
     if transfer is None:
         return None
     return {
@@ -154,17 +154,17 @@ def _transfer(transfer: Transfer | None) -> dict[str, Any] | None:
     }
 
 
-def _error(placement: Placement, refusal: Refusal) -> dict[str, Any]:
+def _report_error(placement: Placement, refusal: Refusal) -> dict[str, Any]:
     names = placement.graph.names
     return {
         "code": refusal.code,
         "message": refusal.message,
         "node": names[refusal.node] if refusal.node >= 0 else None,
-        "conflict": _conflict(placement, conflict(placement)),
+        "conflict": _report_conflict(placement, find_conflict(placement)),
     }
 
 
-def _conflict(placement: Placement, found: Conflict | None) -> dict[str, Any] | None:
+def _report_conflict(placement: Placement, found: Conflict | None) -> dict[str, Any] | None:
     if found is None:
         return None
     graph = placement.graph
@@ -179,6 +179,6 @@ def _conflict(placement: Placement, found: Conflict | None) -> dict[str, Any] | 
             }
             for want in found.wants
         ],
-        "path": [_value(placement, "path", join) for join in found.path],
-        "text": list(map(str, tell_conflict(placement))),
+        "path": [_report_value(placement, "path", join) for join in found.path],
+        "text": list(map(str, state_conflict(placement))),
     }

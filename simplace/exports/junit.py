@@ -6,42 +6,46 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from simplace.checks.verdicts import Problem, Verdict
-from simplace.exports.steering import xml_escaped
-from simplace.exports.xml_text import xml_text
+from simplace.exports.steering import escape_xml
+from simplace.exports.xml_text import replace_illegal
 
 
-def junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
+def write_junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
     """Return the report, UTF-8; suites are in the order of their first verdict, named by program or else by target."""
-    root = ElementTree.Element("testsuites", {"name": "simplace", **_counts(verdicts)})
+    root = ElementTree.Element("testsuites", {"name": "simplace", **_count_verdicts(verdicts)})
     for program in dict.fromkeys(verdict.program for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.program == program]
-        suite = ElementTree.SubElement(root, "testsuite", {"name": xml_text(program or target), **_counts(own)})
+        suite = ElementTree.SubElement(
+            root, "testsuite", {"name": replace_illegal(program or target), **_count_verdicts(own)}
+        )
         for verdict in own:
-            _case(suite, f"simplace.{target}", verdict)
+            _write_case(suite, f"simplace.{target}", verdict)
     ElementTree.indent(root)
     written: str = ElementTree.tostring(root, encoding="unicode")
-    return f"<?xml version='1.0' encoding='utf-8'?>\n{xml_escaped(written)}\n".encode()
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{escape_xml(written)}\n".encode()
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
+def _count_verdicts(verdicts: Sequence[Verdict]) -> dict[str, str]:
     failures = sum(1 for verdict in verdicts if verdict.problems)
     return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
 
 
-def _case(suite: ElementTree.Element, group: str, verdict: Verdict) -> None:
-    case = ElementTree.SubElement(suite, "testcase", classname=xml_text(group), name=xml_text(verdict.question))
+def _write_case(suite: ElementTree.Element, group: str, verdict: Verdict) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=replace_illegal(group), name=replace_illegal(verdict.question)
+    )
     if not verdict.problems:
         return
     first, *others = verdict.problems
     file, _, line = first.source.rpartition(":")
     if file:
-        case.set("file", xml_text(file))
+        case.set("file", replace_illegal(file))
         case.set("line", line)
     more = f" (and {len(others)} more)" if others else ""
-    failure = ElementTree.SubElement(case, "failure", message=xml_text(first.message + more), type=first.rule.id)
-    failure.text = xml_text("\n".join(_line(problem) for problem in verdict.problems))
+    failure = ElementTree.SubElement(case, "failure", message=replace_illegal(first.message + more), type=first.rule.id)
+    failure.text = replace_illegal("\n".join(_format_problem(problem) for problem in verdict.problems))
 
 
-def _line(problem: Problem) -> str:
+def _format_problem(problem: Problem) -> str:
     at = f"{problem.source}: " if problem.source else ""
     return f"{at}{problem.message}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplace.explain import reasons as why
-from simplace.explain.sentences import tell_reason
+from simplace.explain.sentences import state_reason
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape
 from simplace.partition.shapes import TensorSizes
@@ -23,10 +23,10 @@ _COPY_COLOUR = "#b3261e"
 _MOST_MEMBERS = 50  # links of one node
 
 
-def graphs(target: str, programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[str, Any]:
+def collect_graphs(target: str, programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[str, Any]:
     """Return a graph collection; `colours` are "#rrggbb" by full device name."""
     ids = _graph_ids(programs)
-    made = [_graph(graph_id, placed, colours) for graph_id, placed in zip(ids, programs, strict=True)]
+    made = [_describe_graph(graph_id, placed, colours) for graph_id, placed in zip(ids, programs, strict=True)]
     return {"label": f"{target}, placed by simplace", "graphs": made}
 
 
@@ -39,7 +39,10 @@ def node_data(programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[st
         graph_id: {
             "name": "device by simplace",
             "results": {
-                node.name: {"value": _short(placed.placement, node.device), "bgColor": _colour(node.device, colours)}
+                node.name: {
+                    "value": _shorten_device(placed.placement, node.device),
+                    "bgColor": _choose_colour(node.device, colours),
+                }
                 for node in placed.placement.nodes
             },
             "showExpandedSummaryOnGroupNode": True,
@@ -58,7 +61,7 @@ def _graph_ids(programs: Sequence[Placed]) -> list[str]:
     return ids
 
 
-def _graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[str, Any]:
+def _describe_graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[str, Any]:
     placement = placed.placement
     sizes = TensorSizes(placement.placed)
     facts = {
@@ -68,13 +71,13 @@ def _graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[st
     }
     return {
         "id": graph_id,
-        "nodes": [_node(placement, i, sizes, colours) for i in placement.graph.op_ids],
+        "nodes": [_describe_node(placement, i, sizes, colours) for i in placement.graph.op_ids],
         "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}},
-        "tasksData": {"edgeOverlaysDataListLeftPane": [_overlay(placement, placed.crossing)]},
+        "tasksData": {"edgeOverlaysDataListLeftPane": [_describe_overlay(placement, placed.crossing)]},
     }
 
 
-def _node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str, str]) -> dict[str, Any]:
+def _describe_node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str, str]) -> dict[str, Any]:
     graph, device = placement.graph, placement.device(i)
     scope, _, label = graph.names[i].rpartition("/")
     edges = [
@@ -87,62 +90,65 @@ def _node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str
         if graph.edge_src[e] > 1
     ]
     outputs = [
-        {"id": str(slot), "attrs": [{"key": "type", "value": f"{dtypes.name(t)} {_dims(sizes.shape(i, slot))}"}]}
+        {
+            "id": str(slot),
+            "attrs": [{"key": "type", "value": f"{dtypes.format_dtype(t)} {_format_dims(sizes.shape(i, slot))}"}],
+        }
         for slot, t in enumerate(graph.out_types[i])
     ]
     return {
         "id": graph.names[i],
-        "label": f"{label or graph.names[i]} ({_short(placement, device)})",
+        "label": f"{label or graph.names[i]} ({_shorten_device(placement, device)})",
         "namespace": scope,
-        "attrs": _attrs(placement, i),
+        "attrs": _list_attrs(placement, i),
         "incomingEdges": edges,
         "outputsMetadata": outputs,
-        "style": {"backgroundColor": _colour(device, colours)},
+        "style": {"backgroundColor": _choose_colour(device, colours)},
     }
 
 
-def _attrs(placement: Placement, i: int) -> list[dict[str, Any]]:
+def _list_attrs(placement: Placement, i: int) -> list[dict[str, Any]]:
     graph = placement.graph
     said = {
         "op": graph.ops[i],
-        "device": _short(placement, placement.device(i)),
+        "device": _shorten_device(placement, placement.device(i)),
         "requested": graph.requested[i],
         "line": placement.notes(i).at,
     }
     if i not in placement.decisions:
-        return _pairs(said)
-    reason = why.reason(placement, i)
-    said["because"] = str(tell_reason(placement, reason))
+        return _list_pairs(said)
+    reason = why.find_reason(placement, i)
+    said["because"] = str(state_reason(placement, reason))
     links = {
         "because of": [
-            node for name in ("leader", "producer", "source", "input") if (node := _named(reason, name)) > 1
+            node for name in ("leader", "producer", "source", "input") if (node := _get_linked_node(reason, name)) > 1
         ],
-        "colocated with": [node for node in why.group_of(placement, i) if node != i][:_MOST_MEMBERS],
+        "colocated with": [node for node in why.list_group_members(placement, i) if node != i][:_MOST_MEMBERS],
     }
     linked = [
         {"key": key, "value": {"type": "node_ids", "nodeIds": [graph.names[node] for node in nodes]}}
         for key, nodes in links.items()
         if nodes
     ]
-    return _pairs(said) + linked
+    return _list_pairs(said) + linked
 
 
-def _named(reason: why.Reason, name: str) -> int:
+def _get_linked_node(reason: why.Reason, name: str) -> int:
     found = getattr(reason, name, -1)
     return found if isinstance(found, int) and found != reason.node else -1
 
 
-def _pairs(said: Mapping[str, str]) -> list[dict[str, Any]]:
+def _list_pairs(said: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in said.items() if value]
 
 
-def _overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
+def _describe_overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
     names = placement.graph.names
     edges = [
         {
             "sourceNodeId": names[copy.producer],
             "targetNodeId": names[consumer],
-            "label": f"{_short(placement, copy.source)} to {_short(placement, copy.target)}",
+            "label": f"{_shorten_device(placement, copy.source)} to {_shorten_device(placement, copy.target)}",
         }
         for copy in copies
         for consumer in copy.consumers
@@ -151,16 +157,16 @@ def _overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
     return {"type": "edge_overlays", "name": "simplace", "overlays": [overlay]}
 
 
-def _colour(device: str, colours: Mapping[str, str]) -> str:
+def _choose_colour(device: str, colours: Mapping[str, str]) -> str:
     return colours.get(device, "#ffffff")
 
 
-def _short(placement: Placement, device: str) -> str:
+def _shorten_device(placement: Placement, device: str) -> str:
     found = placement.devices.find(device)
     return found.short if found is not None else device or "not placed"
 
 
-def _dims(shape: Shape) -> str:
+def _format_dims(shape: Shape) -> str:
     if shape is None:
         return "of unknown rank"
     return "[" + ",".join("?" if size < 0 else str(size) for size in shape) + "]"

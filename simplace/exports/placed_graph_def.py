@@ -12,9 +12,9 @@ from typing import Any
 from google.protobuf import text_format
 
 from simplace.explain import reasons as why
-from simplace.explain.sentences import tell_reason
+from simplace.explain.sentences import state_reason
 from simplace.exports.attr_values import write_attrs
-from simplace.exports.steering import proto_escaped
+from simplace.exports.steering import escape_proto
 from simplace.graph import protos
 from simplace.placement.placement import Placement
 
@@ -30,16 +30,16 @@ def graph_def(placement: Placement) -> Any:
     return message
 
 
-def binary(placement: Placement) -> bytes:
+def write_binary(placement: Placement) -> bytes:
     """Return the graph as a binary GraphDef, the same bytes for the same placement."""
     written: bytes = graph_def(placement).SerializeToString(deterministic=True)
     return written
 
 
-def text(placement: Placement) -> bytes:
+def write_text(placement: Placement) -> bytes:
     """Return the graph in protobuf's text form, a field a line."""
     written: str = text_format.MessageToString(graph_def(placement))
-    return proto_escaped(written).encode()
+    return escape_proto(written).encode()
 
 
 def _write_node(message: Any, placement: Placement, i: int) -> None:
@@ -50,7 +50,7 @@ def _write_node(message: Any, placement: Placement, i: int) -> None:
     write_attrs(message.attr, graph.attrs[i])
     notes = {REQUESTED: graph.requested[i], SOURCE: placement.notes(i).at}
     if i in placement.decisions:
-        notes[BECAUSE] = str(tell_reason(placement, why.reason(placement, i)))
+        notes[BECAUSE] = str(state_reason(placement, why.find_reason(placement, i)))
     for key, value in notes.items():
         if value:
             message.attr[key].s = value.encode()

@@ -17,7 +17,7 @@ _LEVELS = ("error", "warning", "note")
 _ROOT = "SRCROOT"
 
 
-def sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[str, Any]:
+def write_sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[str, Any]:
     """Return the log as JSON-ready data: the most severe problems first, else in the order given, 5,000 at most.
 
     Paths are relative to `root` where they are below it. A problem whose line is unknown is one of the target's file.
@@ -25,23 +25,25 @@ def sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[str, Any
     kept = sorted(problems, key=lambda problem: _LEVELS.index(problem.level))[:MOST_RESULTS]
     rules = list(dict.fromkeys(problem.rule for problem in kept))
     run = {
-        "tool": {"driver": {"name": "simplace", "version": __version__, "rules": [_rule(rule) for rule in rules]}},
+        "tool": {
+            "driver": {"name": "simplace", "version": __version__, "rules": [_describe_rule(rule) for rule in rules]}
+        },
         "originalUriBaseIds": {_ROOT: {"uri": root.resolve().as_uri().rstrip("/") + "/"}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(problem, rules, target, root) for problem in kept],
+        "results": [_describe_result(problem, rules, target, root) for problem in kept],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: ProblemKind) -> dict[str, Any]:
+def _describe_rule(rule: ProblemKind) -> dict[str, Any]:
     return {"id": rule.id, "shortDescription": {"text": rule.title}, "help": {"text": rule.help}}
 
 
-def _result(problem: Problem, rules: Sequence[ProblemKind], target: str, root: Path) -> dict[str, Any]:
+def _describe_result(problem: Problem, rules: Sequence[ProblemKind], target: str, root: Path) -> dict[str, Any]:
     named = "\0".join((problem.rule.id, problem.program, problem.node, problem.node or problem.message))
-    location: dict[str, Any] = {"physicalLocation": _place(problem.source or target, root)}
+    location: dict[str, Any] = {"physicalLocation": _locate_source(problem.source or target, root)}
     if problem.node:
-        location["logicalLocations"] = [{"name": problem.node, "fullyQualifiedName": _qualified(problem)}]
+        location["logicalLocations"] = [{"name": problem.node, "fullyQualifiedName": _qualify_node(problem)}]
     return {
         "ruleId": problem.rule.id,
         "ruleIndex": rules.index(problem.rule),
@@ -52,22 +54,22 @@ def _result(problem: Problem, rules: Sequence[ProblemKind], target: str, root: P
     }
 
 
-def _qualified(problem: Problem) -> str:
+def _qualify_node(problem: Problem) -> str:
     return f"{problem.program}/{problem.node}" if problem.program else problem.node
 
 
-def _place(source: str, root: Path) -> dict[str, Any]:
-    file, line = _split(source)
-    place: dict[str, Any] = {"artifactLocation": _artifact(Path(file), root)}
+def _locate_source(source: str, root: Path) -> dict[str, Any]:
+    file, line = _split_source(source)
+    place: dict[str, Any] = {"artifactLocation": _locate_artifact(Path(file), root)}
     if line:
         place["region"] = {"startLine": line}
     return place
 
 
-def _split(source: str) -> tuple[str, int]:
+def _split_source(source: str) -> tuple[str, int]:
     """Take "file:line" apart; the line is 0 where there is none, as for a target.
 
-    >>> _split("a/model.py:12"), _split("model.py:step"), _split("saved_model")
+    >>> _split_source("a/model.py:12"), _split_source("model.py:step"), _split_source("saved_model")
     (('a/model.py', 12), ('model.py', 0), ('saved_model', 0))
     """
     file, colon, rest = source.rpartition(":")
@@ -76,7 +78,7 @@ def _split(source: str) -> tuple[str, int]:
     return file, int(rest) if rest.isdecimal() else 0
 
 
-def _artifact(file: Path, root: Path) -> dict[str, str]:
+def _locate_artifact(file: Path, root: Path) -> dict[str, str]:
     whole, base = (root / file).resolve(), root.resolve()
     if not whole.is_relative_to(base):
         return {"uri": whole.as_uri()}

@@ -13,7 +13,7 @@ from simplace.executor.trace import Span
 SCHEMA = "simplace/schedule/1"
 
 
-def report(schedule: Schedule) -> dict[str, Any]:
+def report_schedule(schedule: Schedule) -> dict[str, Any]:
     """Return the whole schedule as dictionaries, lists, strings and numbers."""
     trace, threads = schedule.trace, schedule.threads
     return {
@@ -26,13 +26,13 @@ def report(schedule: Schedule) -> dict[str, Any]:
         "steps": list(trace.steps),
         "longest_chain": schedule.longest_chain,
         "lanes": [{"name": lane.name, "kind": lane.kind, "owner": lane.owner} for lane in trace.lanes],
-        "spans": [_span(schedule, span) for span in trace.spans],
+        "spans": [_report_span(schedule, span) for span in trace.spans],
         "critical_path": list(schedule.critical_path),
         "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
         "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
         "waiting": dict(schedule.waiting_by_cause),
         "width": [list(step) for step in schedule.width],
-        "memory": [_memory(schedule, use) for use in schedule.memory],
+        "memory": [_report_memory(schedule, use) for use in schedule.memory],
         "unordered_writes": [
             {key: schedule.placed.graph.names[getattr(pair, key)] for key in ("variable", "first", "second")}
             for pair in schedule.unordered_writes
@@ -49,7 +49,7 @@ def report(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _span(schedule: Schedule, span: Span) -> dict[str, Any]:
+def _report_span(schedule: Schedule, span: Span) -> dict[str, Any]:
     node = schedule.priced.graph.nodes[span.node]
     return {
         "node": node.name, "op": node.op, "device": node.device, "lane": span.lane, "kind": span.kind,
@@ -58,7 +58,7 @@ def _span(schedule: Schedule, span: Span) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
+def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
     nodes = schedule.priced.graph.nodes
     return {
         "device": use.device,
@@ -66,18 +66,18 @@ def _memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
         "peak": use.peak,
         "peak_at": use.peak_at,
         "limit": use.limit or None,
-        "holders": [_held(schedule, held) for held in use.holders],
+        "holders": [_report_held(schedule, held) for held in use.holders],
         "series": [list(point) for point in use.series],
         "runs_out": None
         if use.runs_out < 0
         else {
             "node": nodes[use.runs_out].name,
             "time": use.runs_out_at,
-            "alive": [_held(schedule, held) for held in use.alive_then],
+            "alive": [_report_held(schedule, held) for held in use.alive_then],
         },
     }
 
 
-def _held(schedule: Schedule, held: Held) -> dict[str, Any]:
+def _report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
     name = schedule.priced.graph.nodes[held.node].name
     return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

@@ -10,28 +10,28 @@ _CHARACTERS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _STEERING, _IN_XML = re.compile(f"[{_CHARACTERS}]"), re.compile(f"[\r{_CHARACTERS}]")
 
 
-def json_escaped(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""Escape in JSON text, where such characters stand in strings only.
 
-    >>> print(json_escaped('"a\x9b"'))
+    >>> print(escape_json('"a\x9b"'))
     "a\u009b"
     """
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def xml_escaped(text: str) -> str:
+def escape_xml(text: str) -> str:
     r"""Escape in XML, where such characters stand in text and attributes only.
 
-    >>> xml_escaped("<a>\x9b</a>")
+    >>> escape_xml("<a>\x9b</a>")
     '<a>&#x9b;</a>'
     """
     return _IN_XML.sub(lambda found: f"&#x{ord(found[0]):x};", text)
 
 
-def proto_escaped(text: str) -> str:
+def escape_proto(text: str) -> str:
     r"""Escape in protobuf's text form, where such characters stand in strings only.
 
-    >>> print(proto_escaped('name: "a\x9b"'))
+    >>> print(escape_proto('name: "a\x9b"'))
     name: "a\302\233"
     """
     return _STEERING.sub(lambda found: "".join(f"\\{byte:o}" for byte in found[0].encode()), text)

@@ -7,10 +7,10 @@ import re
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def xml_text(text: str) -> str:
+def replace_illegal(text: str) -> str:
     r"""Replace each character that no XML document may hold by U+FFFD.
 
-    >>> xml_text("a\x00b\n<c>")
+    >>> replace_illegal("a\x00b\n<c>")
     'a\ufffdb\n<c>'
     """
     return _ILLEGAL.sub("\ufffd", text)

@@ -66,22 +66,22 @@ def is_ref(dtype: int) -> bool:
     return dtype > REF_OFFSET
 
 
-def base(dtype: int) -> int:
+def base_type(dtype: int) -> int:
     """Strip the reference from `dtype`.
 
-    >>> base(103)
+    >>> base_type(103)
     3
     """
     return dtype - REF_OFFSET if dtype > REF_OFFSET else dtype
 
 
-def name(dtype: int) -> str:
+def format_dtype(dtype: int) -> str:
     """Name `dtype` as users write it.
 
-    >>> name(1), name(119), name(20)
+    >>> format_dtype(1), format_dtype(119), format_dtype(20)
     ('float32', 'float16_ref', 'resource')
     """
-    plain = _plain(dtype)
+    plain = _format_base_type(dtype)
     return _PUBLIC_NAMES.get(plain, plain) + ("_ref" if is_ref(dtype) else "")
 
 
@@ -91,22 +91,22 @@ def name_in_messages(dtype: int) -> str:
     >>> name_in_messages(1), name_in_messages(119), name_in_messages(20)
     ('float', 'half_ref', 'resource')
     """
-    number = base(dtype)
-    plain = _plain(number) if number in DataType._value2member_map_ else f"unknown dtype enum ({number})"
+    number = base_type(dtype)
+    plain = _format_base_type(number) if number in DataType._value2member_map_ else f"unknown dtype enum ({number})"
     return ("INVALID" if number == 0 else plain) + ("_ref" if is_ref(dtype) else "")
 
 
-def _plain(dtype: int) -> str:
+def _format_base_type(dtype: int) -> str:
     try:
-        return DataType(base(dtype)).name[3:].lower()
+        return DataType(base_type(dtype)).name[3:].lower()
     except ValueError:
-        return f"dtype{base(dtype)}"
+        return f"dtype{base_type(dtype)}"
 
 
-def parse(text: str) -> DataType:
+def parse_dtype(text: str) -> DataType:
     """Read a type name in any of its spellings; raise `ValueError` for others.
 
-    >>> parse("float"), parse("DT_INT64"), parse("float16")
+    >>> parse_dtype("float"), parse_dtype("DT_INT64"), parse_dtype("float16")
     (<DataType.DT_FLOAT: 1>, <DataType.DT_INT64: 9>, <DataType.DT_HALF: 19>)
     """
     plain = text.strip().upper().removeprefix("DT_")
@@ -117,6 +117,6 @@ def parse(text: str) -> DataType:
     raise ValueError(f"{text!r} is not a TensorFlow data type")
 
 
-def size(dtype: int) -> int | None:
+def data_type_size(dtype: int) -> int | None:
     """Give an element's size in bytes, or None where it varies (string, resource, variant)."""
-    return _SIZES.get(base(dtype))
+    return _SIZES.get(base_type(dtype))

@@ -17,7 +17,7 @@ def find_library_fault(library: Any) -> str:
     for function in library.function:
         name = function.signature.name
         known = first.setdefault(name, function)
-        if known is not function and _compared(known) != _compared(function):
+        if known is not function and _encode_for_comparison(known) != _encode_for_comparison(function):
             return different_function(name)
     gradients: dict[str, str] = {}
     for gradient in library.gradient:
@@ -48,7 +48,7 @@ def find_gradient_fault(library: Any) -> str:
     return ""
 
 
-def _compared(function: Any) -> bytes:
+def _encode_for_comparison(function: Any) -> bytes:
     """Encode what two functions of one name must have in common: nodes by name, attributes that are set."""
     message = protos.message_class("FunctionDef").FromString(function.SerializeToString())
     for name in ("arg_attr", "resource_arg_unique_id"):

@@ -143,7 +143,7 @@ class Graph:
         return data + control
 
 
-def freeze(builder: GraphBuilder) -> Graph:
+def freeze_graph(builder: GraphBuilder) -> Graph:
     """Copy a finished builder: nodes by id, edges by edge id, duplicate edges dropped."""
     live = [node for node in builder.nodes if node is not None]
     number = [0] * len(builder.nodes)

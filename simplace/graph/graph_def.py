@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from simplace.errors import MalformedError, TargetError, UnreadableError
 from simplace.graph import protos
 from simplace.graph.collector import paused_collector
-from simplace.graph.dtypes import DataType, TypeNumber, size
+from simplace.graph.dtypes import DataType, TypeNumber, data_type_size
 from simplace.graph.function_library import find_gradient_fault, find_library_fault
 from simplace.graph.node_def import (
     ArgDef,
@@ -51,7 +51,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 _MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
 
 
-def read(path: str | Path) -> GraphDef:
+def read_graph_file(path: str | Path) -> GraphDef:
     """Read a file that holds a GraphDef or a MetaGraphDef; raise `TargetError` for anything else.
 
     The content decides between binary and text and between the two messages, not the name.
@@ -67,31 +67,31 @@ def read(path: str | Path) -> GraphDef:
         text = _as_text(data)
         if text is not None and len(data) > LARGEST_MODEL_TEXT:
             raise TargetError(f"text of {len(data):,} bytes; at most {LARGEST_MODEL_TEXT:,} are read, write it binary")
-        return parse(data) if text is None else parse_text(text)
+        return parse_graph_def(data) if text is None else parse_text(text)
     except TargetError as error:
         raise TargetError(f"{path}: {error}") from error.__cause__
 
 
-def parse(data: bytes) -> GraphDef:
+def parse_graph_def(data: bytes) -> GraphDef:
     """Parse the bytes of a GraphDef or a MetaGraphDef; raise `TargetError` for anything else.
 
     >>> message = protos.message_class("GraphDef")(node=[{"name": "a", "op": "NoOp"}])
-    >>> parse(message.SerializeToString()).nodes[0].op
+    >>> parse_graph_def(message.SerializeToString()).nodes[0].op
     'NoOp'
     """
     _refuse_known_formats(data)
-    graph = _decode("GraphDef", data)
-    found = _plausible(graph)
+    graph = _decode_message("GraphDef", data)
+    found = _convert_if_plausible(graph)
     if found is not None:
         return found
-    meta = _decode("MetaGraphDef", data)
-    found = _plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
+    meta = _decode_message("MetaGraphDef", data)
+    found = _convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
     if found is not None:
         return found
-    saved = _decode("SavedModel", data)
-    if saved is not None and saved.meta_graphs and _plausible(saved.meta_graphs[0].graph_def) is not None:
+    saved = _decode_message("SavedModel", data)
+    if saved is not None and saved.meta_graphs and _convert_if_plausible(saved.meta_graphs[0].graph_def) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
-    if graph is None or _converted(graph) is None:
+    if graph is None or _try_convert_graph(graph) is None:
         raise TargetError("not a binary GraphDef: truncated, damaged, or another kind of file; write it again")
     raise TargetError("not a GraphDef: no node with a name and an op in it; write one with tf.io.write_graph")
 
@@ -116,9 +116,9 @@ def parse_text(text: str) -> GraphDef:
 
 def from_message(message: Any) -> GraphDef:
     """Convert a `GraphDef` message, of our classes or of TensorFlow's own, without sharing anything with it."""
-    data = protos.serialized(message)
+    data = protos.serialize_message(message)
     try:
-        return _graph(protos.sealed_class("GraphDef").FromString(data))
+        return _convert_graph(protos.sealed_class("GraphDef").FromString(data))
     except DecodeError as error:  # what was whole a moment ago is not damaged
         raise protos.too_deep() from error
 
@@ -129,17 +129,17 @@ def function_from_message(message: Any) -> FunctionDef:
     An argument whose type is an attribute gets the attribute's value where the function has one, else DT_INVALID;
     a list argument becomes one argument per element, called `<name>_<i>`.
     """
-    return _function(protos.sealed_class("FunctionDef").FromString(message.SerializeToString()), _NodeReader())
+    return _convert_function(protos.sealed_class("FunctionDef").FromString(message.SerializeToString()), _NodeReader())
 
 
-def _function(message: Any, reader: _NodeReader) -> FunctionDef:
+def _convert_function(message: Any, reader: _NodeReader) -> FunctionDef:
     signature = message.signature
     attrs = attrs_from_message(message.attr)
     control_ret = dict(message.control_ret)
     return FunctionDef(
         name=signature.name,
-        inputs=_args(signature.input_arg, attrs),
-        outputs=_args(signature.output_arg, attrs),
+        inputs=_convert_args(signature.input_arg, attrs),
+        outputs=_convert_args(signature.output_arg, attrs),
         nodes=reader.nodes(message.node_def),
         ret=dict(message.ret),
         control_ret={key: control_ret[key] for key in sorted(control_ret)},
@@ -147,13 +147,13 @@ def _function(message: Any, reader: _NodeReader) -> FunctionDef:
         attrs=attrs,
         arg_attrs={i: attrs_from_message(message.arg_attr[i].attr) for i in sorted(message.arg_attr)},
         is_stateful=signature.is_stateful,
-        needs=(*_needs(signature.input_arg, "input"), *_needs(signature.output_arg, "output")),
+        needs=(*_needed_type_attrs(signature.input_arg, "input"), *_needed_type_attrs(signature.output_arg, "output")),
         signature_attrs=tuple((attr.name, attr.HasField("default_value")) for attr in signature.attr),
         removed_in=signature.deprecation.version if signature.HasField("deprecation") else None,
     )
 
 
-def _needs(args: Any, what: str) -> Iterator[tuple[str, str, str]]:
+def _needed_type_attrs(args: Any, what: str) -> Iterator[tuple[str, str, str]]:
     """Yield the attributes that arguments take types from, as `ArgNumType` of framework/function.cc and a call do."""
     for arg in args:
         where = f"{what} {arg.name}"
@@ -181,7 +181,7 @@ def attr_value(message: Any) -> AttrValue:
     return None if kind is None else _VALUES[kind](message)
 
 
-def shape(message: Any) -> Shape:
+def convert_shape(message: Any) -> Shape:
     """Convert a `TensorShapeProto` message."""
     return None if message.unknown_rank else tuple([dim.size for dim in message.dim])
 
@@ -195,12 +195,12 @@ def data_type(number: int) -> DataType | TypeNumber:
     return _DTYPES.get(number) or TypeNumber(number)
 
 
-def _graph(message: Any) -> GraphDef:
+def _convert_graph(message: Any) -> GraphDef:
     """Convert a sealed message; raise `DecodeError` where attributes in it are damaged."""
     reader = _NodeReader()
     with paused_collector():
         nodes = reader.nodes(message.node)
-        functions = [_function(function, reader) for function in message.library.function]
+        functions = [_convert_function(function, reader) for function in message.library.function]
     return GraphDef(
         nodes,
         {function.name: function for function in functions},
@@ -246,18 +246,18 @@ class _NodeReader:
         return pair
 
 
-def _tensor(message: Any) -> TensorInfo:
-    dims = shape(message.tensor_shape)
-    value = _scalar(message) if dims == () else None
+def _convert_tensor(message: Any) -> TensorInfo:
+    dims = convert_shape(message.tensor_shape)
+    value = _read_scalar(message) if dims == () else None
     return TensorInfo(data_type(message.dtype), dims, value)  # type: ignore[arg-type]
 
 
-def _scalar(message: Any) -> int | None:
+def _read_scalar(message: Any) -> int | None:
     field = _SCALAR_FIELDS.get(message.dtype)
     if field is None:
         return None
     if message.tensor_content:
-        if len(message.tensor_content) != size(message.dtype):
+        if len(message.tensor_content) != data_type_size(message.dtype):
             return None
         return int.from_bytes(message.tensor_content, "little", signed=True)
     values = getattr(message, field)
@@ -267,30 +267,30 @@ def _scalar(message: Any) -> int | None:
 _SCALAR_FIELDS = {DataType.DT_INT32: "int_val", DataType.DT_INT64: "int64_val", DataType.DT_BOOL: "bool_val"}
 
 
-def _func(message: Any) -> FuncRef:
+def _convert_func(message: Any) -> FuncRef:
     return FuncRef(message.name, attrs_from_message(message.attr))
 
 
-def _list(message: Any) -> tuple[Any, ...]:
+def _convert_list(message: Any) -> tuple[Any, ...]:
     """Convert a list; one with values of several kinds, which no op takes, has them all, in the order of the kinds."""
     fields = message.ListFields()
     if len(fields) > 1:
-        return tuple(_ELEMENTS.get(field.name, _itself)(value) for field, values in fields for value in values)
+        return tuple(_ELEMENTS.get(field.name, _keep_value)(value) for field, values in fields for value in values)
     for field, values in fields:
         convert = _ELEMENTS.get(field.name)
         return tuple(values) if convert is None else tuple(map(convert, values))
     return ()
 
 
-def _itself(value: Any) -> Any:
+def _keep_value(value: Any) -> Any:
     return value
 
 
 _ELEMENTS: Mapping[str, Callable[[Any], Any]] = {
     "type": data_type,
-    "shape": lambda message: ShapeAttr(shape(message)),
-    "tensor": _tensor,
-    "func": _func,
+    "shape": lambda message: ShapeAttr(convert_shape(message)),
+    "tensor": _convert_tensor,
+    "func": _convert_func,
 }
 
 _VALUES: Mapping[str, Callable[[Any], Any]] = {
@@ -299,15 +299,15 @@ _VALUES: Mapping[str, Callable[[Any], Any]] = {
     "i": lambda message: message.i,
     "f": lambda message: message.f,
     "b": lambda message: message.b,
-    "shape": lambda message: ShapeAttr(shape(message.shape)),
-    "tensor": lambda message: _tensor(message.tensor),
-    "func": lambda message: _func(message.func),
-    "list": lambda message: _list(message.list),
+    "shape": lambda message: ShapeAttr(convert_shape(message.shape)),
+    "tensor": lambda message: _convert_tensor(message.tensor),
+    "func": lambda message: _convert_func(message.func),
+    "list": lambda message: _convert_list(message.list),
     "placeholder": lambda message: message.placeholder,
 }
 
 
-def _args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef, ...]:
+def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef, ...]:
     args: list[ArgDef] = []
     for arg in messages:
         types = attrs.get(arg.type_list_attr) if arg.type_list_attr else None
@@ -351,22 +351,22 @@ def _refuse_known_formats(data: bytes) -> None:
         raise TargetError("not a GraphDef but JSON, it seems; write a GraphDef with tf.io.write_graph")
 
 
-def _decode(name: str, data: bytes) -> Any:
+def _decode_message(name: str, data: bytes) -> Any:
     try:
         return protos.sealed_class(name).FromString(data)
     except (DecodeError, UnicodeDecodeError):
         return None
 
 
-def _converted(message: Any) -> GraphDef | None:
+def _try_convert_graph(message: Any) -> GraphDef | None:
     try:
-        return _graph(message)
+        return _convert_graph(message)
     except (DecodeError, UnicodeDecodeError):  # in an attribute
         return None
 
 
-def _plausible(message: Any) -> GraphDef | None:
-    graph = None if message is None else _converted(message)
+def _convert_if_plausible(message: Any) -> GraphDef | None:
+    graph = None if message is None else _try_convert_graph(message)
     return graph if graph is not None and _is_plausible(graph) else None
 
 

@@ -23,9 +23,9 @@ _LONGEST_REASON = 200
 
 
 @lru_cache(maxsize=1)
-def pool() -> Any:
+def get_descriptor_pool() -> Any:
     """Give the private descriptor pool, filled at the first call (about 1 ms)."""
-    return _filled(_descriptors())
+    return _fill_pool(_read_descriptors())
 
 
 @cache
@@ -35,7 +35,7 @@ def message_class(name: str) -> Any:
     >>> message_class("NodeDef")(name="a", op="Const").op
     'Const'
     """
-    return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"tensorflow.{name}"))
+    return message_factory.GetMessageClass(get_descriptor_pool().FindMessageTypeByName(f"tensorflow.{name}"))
 
 
 @cache
@@ -60,15 +60,15 @@ def from_text(name: str, text: str, *, allow_unknown_field: bool = False) -> Any
     """
     message = message_class(name)()
     try:
-        text_format.Parse(text, message, descriptor_pool=pool(), allow_unknown_field=allow_unknown_field)
+        text_format.Parse(text, message, descriptor_pool=get_descriptor_pool(), allow_unknown_field=allow_unknown_field)
     except text_format.ParseError as error:
-        raise MalformedError(f"line {error.GetLine() or 1}: {_reason(error)}") from error
+        raise MalformedError(f"line {error.GetLine() or 1}: {_shorten_parse_error(error)}") from error
     except RecursionError:
         raise too_deep() from None
     return message
 
 
-def serialized(message: Any) -> bytes:
+def serialize_message(message: Any) -> bytes:
     """Return the bytes of a message; raise `UnreadableError` for one that is nested deeper than can be encoded."""
     try:
         return bytes(message.SerializeToString())
@@ -81,7 +81,7 @@ def too_deep() -> UnreadableError:
     return UnreadableError(f"it is nested more than {DEEPEST} levels deep")
 
 
-def _reason(error: text_format.ParseError) -> str:
+def _shorten_parse_error(error: text_format.ParseError) -> str:
     words = re.sub(r"^\d+:\d+\s*:\s*", "", str(error)).splitlines()
     said = words[0].strip().rstrip(".") if words else "not protobuf text"
     return said if len(said) <= _LONGEST_REASON else said[:_LONGEST_REASON] + "..."
@@ -94,13 +94,13 @@ def enum_names(name: str) -> dict[int, str]:
     >>> enum_names("FullTypeId")[3]
     'TFT_PRODUCT'
     """
-    enum = pool().FindEnumTypeByName(f"tensorflow.{name}")
+    enum = get_descriptor_pool().FindEnumTypeByName(f"tensorflow.{name}")
     return {value.number: value.name for value in enum.values}
 
 
 @lru_cache(maxsize=1)
 def _sealed_pool() -> Any:
-    descriptors = _descriptors()
+    descriptors = _read_descriptors()
     for file in descriptors.file:
         for message in file.message_type:
             if message.name == "NodeDef":
@@ -109,14 +109,14 @@ def _sealed_pool() -> Any:
                 attr.ClearField("type_name")
                 entry = [nested.name for nested in message.nested_type].index("AttrEntry")
                 del message.nested_type[entry]  # a map's entry must not be there without the map
-    return _filled(descriptors)
+    return _fill_pool(descriptors)
 
 
-def _descriptors() -> Any:
+def _read_descriptors() -> Any:
     return descriptor_pb2.FileDescriptorSet.FromString(gzip.decompress(_DESCRIPTORS.read_bytes()))
 
 
-def _filled(descriptors: Any) -> Any:
+def _fill_pool(descriptors: Any) -> Any:
     filled = descriptor_pool.DescriptorPool()
     for file in descriptors.file:  # written dependencies first
         filled.Add(file)

@@ -18,7 +18,7 @@ from simplace.errors import TargetError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, OpTypes, Origin
 from simplace.graph.dtypes import DataType
-from simplace.graph.graph import Graph, freeze
+from simplace.graph.graph import Graph, freeze_graph
 from simplace.graph.node_def import AttrValue, FuncRef, NodeDef, Shape, ShapeAttr, TensorInfo
 
 _LINE = re.compile(
@@ -43,18 +43,18 @@ class Line:
 def to_text(graph: Graph) -> str:
     """Write the nodes of a graph by id; edges of source and sink go unsaid.
 
-    >>> to_text(parse("a = Const() @/GPU:0", lambda op, attrs: ((), (1,))))
+    >>> to_text(parse_graph("a = Const() @/GPU:0", lambda op, attrs: ((), (1,))))
     'a = Const() @/GPU:0'
     """
     return "\n".join(_line_text(graph, i) for i in graph.op_ids)
 
 
-def parse(text: str, types: OpTypes) -> Graph:
-    """Read a graph; see `build`."""
-    return freeze(build(text, types))
+def parse_graph(text: str, types: OpTypes) -> Graph:
+    """Read a graph; see `build_graph`."""
+    return freeze_graph(build_graph(text, types))
 
 
-def build(text: str, types: OpTypes) -> GraphBuilder:
+def build_graph(text: str, types: OpTypes) -> GraphBuilder:
     """Read a graph that may still be changed.
 
     Nodes are numbered as written, edges by the node they enter: data by slot, then control; then come the edges that
@@ -82,7 +82,7 @@ def parse_lines(text: str) -> list[Line]:
     ('x:1', '^a')
     """
     rows = (row.strip() for row in text.splitlines())
-    return [_line(row) for row in rows if row and not row.startswith("#")]
+    return [_parse_line(row) for row in rows if row and not row.startswith("#")]
 
 
 def _line_text(graph: Graph, i: int) -> str:
@@ -101,9 +101,9 @@ def _value_text(value: AttrValue) -> str:
         case None | bool():
             return str(value).lower()
         case DataType():
-            return dtypes.name(value)
+            return dtypes.format_dtype(value)
         case bytes():
-            return _quoted(value)
+            return _quote_bytes(value)
         case str():
             return f"${value}"
         case tuple():
@@ -112,10 +112,10 @@ def _value_text(value: AttrValue) -> str:
             return _shape_text(dims)
         case TensorInfo(dtype, dims, number):
             last = "" if number is None else f", {number}"
-            return f"tensor({dtypes.name(dtype)}, {_shape_text(dims)}{last})"
+            return f"tensor({dtypes.format_dtype(dtype)}, {_shape_text(dims)}{last})"
         case FuncRef(name, attrs):
             inside = f", {_attrs_text(attrs)}" if attrs else ""
-            return f"fn({_quoted(name.encode())}{inside})"
+            return f"fn({_quote_bytes(name.encode())}{inside})"
     return repr(value)
 
 
@@ -123,12 +123,12 @@ def _shape_text(dims: Shape) -> str:
     return "shape(*)" if dims is None else f"shape({', '.join('?' if d < 0 else str(d) for d in dims)})"
 
 
-def _quoted(value: bytes) -> str:
+def _quote_bytes(value: bytes) -> str:
     escaped = value.decode("latin-1").encode("unicode_escape").decode("ascii")
     return '"' + escaped.replace('"', '\\"') + '"'
 
 
-def _line(row: str) -> Line:
+def _parse_line(row: str) -> Line:
     found = _LINE.fullmatch(row)
     if found is None:
         raise TargetError(f"{row!r} is no node; one looks like `y = Neg(x) [T=float32] @/GPU:0`")
@@ -192,7 +192,7 @@ class _Attributes:
         if word in _CONSTANTS:
             return _CONSTANTS[word]
         try:
-            return dtypes.parse(word)
+            return dtypes.parse_dtype(word)
         except ValueError:
             self._at -= 1
             raise self._wrong() from None

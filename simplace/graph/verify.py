@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection
 
 from simplace.graph.builder import CONTROL, SINK, SOURCE
-from simplace.graph.dtypes import base, is_ref
+from simplace.graph.dtypes import base_type, is_ref
 from simplace.graph.graph import Graph
 
 
-def verify(graph: Graph, repeats: Collection[int] = ()) -> None:
+def verify_graph(graph: Graph, repeats: Collection[int] = ()) -> None:
     """Raise `AssertionError` with the invariant in words where the graph breaks one.
 
     `repeats` are nodes whose control edges may be there several times, such as the Merge of a control loop.
@@ -47,7 +47,9 @@ def _verify_edges(graph: Graph, repeats: Collection[int]) -> None:
         assert 0 <= src_slot < len(graph.out_types[src]), f"{what} leaves an output that {graph.names[src]} has"
         assert 0 <= dst_slot < len(graph.in_types[dst]), f"{what} enters an input that {graph.names[dst]} has"
         made, taken = graph.out_types[src][src_slot], graph.in_types[dst][dst_slot]
-        assert base(made) == base(taken), f"{what} carries the type that {graph.names[dst]} takes: {made}, {taken}"
+        assert base_type(made) == base_type(taken), (
+            f"{what} carries the type that {graph.names[dst]} takes: {made}, {taken}"
+        )
         assert is_ref(made) or not is_ref(taken), f"{what} brings the reference that {graph.names[dst]} takes"
 
 

@@ -49,7 +49,7 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
     if fault:
         return fault
     try:
-        bound = [_bind(node, attrs, look_up) for node in function.nodes]
+        bound = [_bind_attrs(node, attrs, look_up) for node in function.nodes]
         for node in bound:
             fault = _add_outputs(node, look_up, tensors)
             if fault:
@@ -75,26 +75,26 @@ class _FaultError(Exception):
     """Carry a reason out of the middle of a computation."""
 
 
-def _op(name: str, look_up: LookUp) -> OpDef:
+def _find_op(name: str, look_up: LookUp) -> OpDef:
     found = look_up(name)
     if found is None:
         raise _FaultError(f"Op type not registered '{name}'")
     return found
 
 
-def _bind(node: NodeDef, attrs: Mapping[str, Any], look_up: LookUp) -> NodeDef:
+def _bind_attrs(node: NodeDef, attrs: Mapping[str, Any], look_up: LookUp) -> NodeDef:
     """Fill placeholders from the call, and add defaults."""
-    op_def = _op(node.op, look_up)
-    written = {name: _substituted(value, attrs) for name, value in node.attrs.items()}
+    op_def = _find_op(node.op, look_up)
+    written = {name: _substitute_placeholders(value, attrs) for name, value in node.attrs.items()}
     for name, value in written.items():  # a type is read from a field that another kind of value leaves at 0
         if op_def.attr_types.get(name) == "type" and not isinstance(value, (DataType, TypeNumber)):
             written[name] = DataType.DT_INVALID
     return node._replace(attrs=with_defaults(op_def, written))
 
 
-def _substituted(value: Any, attrs: Mapping[str, Any]) -> Any:
+def _substitute_placeholders(value: Any, attrs: Mapping[str, Any]) -> Any:
     if isinstance(value, FuncRef):
-        return FuncRef(value.name, {name: _substituted(one, attrs) for name, one in value.attrs.items()})
+        return FuncRef(value.name, {name: _substitute_placeholders(one, attrs) for name, one in value.attrs.items()})
     if value is None:
         raise _FaultError("Failed to bind all placeholders in <Unknown AttrValue type>")
     if not isinstance(value, str) or not value:
@@ -104,7 +104,7 @@ def _substituted(value: Any, attrs: Mapping[str, Any]) -> Any:
     return attrs[value]
 
 
-def _typed(op_def: OpDef, args: tuple[ArgSpec, ...], node: NodeDef) -> Types:
+def _argument_types(op_def: OpDef, args: tuple[ArgSpec, ...], node: NodeDef) -> Types:
     """Return types; an attribute that is missing is told as `ArgNumType` does."""
     for arg in args:
         for name in (arg.type_attr, arg.type_list_attr, arg.number_attr):
@@ -117,9 +117,9 @@ def _typed(op_def: OpDef, args: tuple[ArgSpec, ...], node: NodeDef) -> Types:
 
 
 def _add_outputs(node: NodeDef, look_up: LookUp, tensors: dict[str, Types]) -> str:
-    op_def = _op(node.op, look_up)
-    types = _typed(op_def, op_def.outputs, node)
-    added = {f"{node.name}:{name}": types[start:stop] for name, start, stop in _ranges(op_def, node)}
+    op_def = _find_op(node.op, look_up)
+    types = _argument_types(op_def, op_def.outputs, node)
+    added = {f"{node.name}:{name}": types[start:stop] for name, start, stop in _output_ranges(op_def, node)}
     added = added or {node.name: ()}
     for name, own in added.items():
         each = {f"{name}:{k}": (dtype,) for k, dtype in enumerate(own)}
@@ -130,14 +130,14 @@ def _add_outputs(node: NodeDef, look_up: LookUp, tensors: dict[str, Types]) -> s
     return ""
 
 
-def _ranges(op_def: OpDef, node: NodeDef) -> tuple[tuple[str, int, int], ...]:
+def _output_ranges(op_def: OpDef, node: NodeDef) -> tuple[tuple[str, int, int], ...]:
     return argument_ranges(op_def, op_def.outputs, node.attrs)
 
 
 def _find_inputs_fault(node: NodeDef, look_up: LookUp, tensors: Mapping[str, Types], declared: Set[str]) -> str:
-    op_def, at = _op(node.op, look_up), 0
+    op_def, at = _find_op(node.op, look_up), 0
     for arg in op_def.inputs:
-        wanted, j = _typed(op_def, (arg,), node), 0
+        wanted, j = _argument_types(op_def, (arg,), node), 0
         while j < len(wanted):
             if at >= len(node.inputs):
                 return f"Attempt to access beyond input size: {at} >= {len(node.inputs)}"
@@ -178,8 +178,8 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types]) -> str:
 
 def _find_nodes_fault(nodes: list[NodeDef], look_up: LookUp) -> str:
     for node in nodes:
-        op_def = _op(node.op, look_up)
-        wanted = len(_typed(op_def, op_def.inputs, node))
+        op_def = _find_op(node.op, look_up)
+        wanted = len(_argument_types(op_def, op_def.inputs, node))
         fault = find_node_fault(node.name, op_def, node.attrs, wanted)
         if fault:
             return fault

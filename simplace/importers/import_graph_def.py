@@ -67,12 +67,12 @@ def refuse_function(graph: GraphDef, name: str, table: KernelTable) -> None:
         fault = find_body_fault(function, called.attrs, look_up)
         if fault:
             raise ImportRefusedError(f"TensorFlow would not load the function {called.name!r}: {fault}")
-        found = [ref for node in function.nodes for ref in _references(node) if ref.name in graph.library]
+        found = [ref for node in function.nodes for ref in _function_references(node) if ref.name in graph.library]
         waiting += [ref for ref in {ref.name: ref for ref in found}.values() if ref.name not in seen]
         seen |= {ref.name for ref in found}
 
 
-def _references(node: NodeDef) -> Iterator[FuncRef]:
+def _function_references(node: NodeDef) -> Iterator[FuncRef]:
     yield FuncRef(node.op, node.attrs)
     for value in node.attrs.values():
         yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, FuncRef))
@@ -114,7 +114,7 @@ def _find_python_fault(graph: GraphDef) -> str:
     for function in graph.library.values():
         for arg in function.inputs:
             number = int(arg.dtype)
-            if number == 0 or dtypes.base(number) not in DataType._value2member_map_:
+            if number == 0 or dtypes.base_type(number) not in DataType._value2member_map_:
                 return f"Cannot convert the argument `type_value`: {number} to a TensorFlow DType."
         values = (value for node in function.nodes for value in node.attrs.values())
         if any(map(_has_no_type, values)):  # such a tensor is not equal to itself
@@ -315,7 +315,7 @@ class _Importer:
             if slot >= len(outputs[1]):
                 return f"Output {slot} of node {source} does not exist. Node only has {len(outputs[1])} outputs."
             found = outputs[1][slot]
-            if wanted not in (found, dtypes.base(found)):
+            if wanted not in (found, dtypes.base_type(found)):
                 return (
                     f"Input {k} of node {name} was passed {dtypes.name_in_messages(found)} from {source}:{slot} "
                     f"incompatible with expected {dtypes.name_in_messages(wanted)}."

@@ -16,7 +16,7 @@ from simplace.errors import MalformedError, TargetError, UnreadableError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef
-from simplace.importers.keras_layers import Layer, UnsupportedError, call, operate
+from simplace.importers.keras_layers import Layer, UnsupportedError, trace_layer, trace_operator
 from simplace.importers.keras_tracing import KerasTrace, Value
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 from simplace.input_file import LARGEST_JSON, open_file, parse_json, read_members
@@ -31,23 +31,23 @@ Config = Mapping[str, Any]
 Reference = tuple[str, int, int]  # the name of a layer, which of its calls, which of the call's outputs
 
 
-def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
+def read_keras_file(path: str | Path, tensorflow: str | None = None) -> list[Program]:
     """Read the one program of a .keras file, with the ops that a version of TensorFlow makes of it (None: the newest).
 
     Raise `TargetError` for a file that is none, and for a model with a layer, an option or a dtype policy whose ops
     are not known here; the message names it.
     """
-    config = _config(path)
+    config = _read_config(path)
     trace = KerasTrace(version_key(tensorflow or ""))
     try:
-        model = _checked(config)
+        model = _check_config(config)
         outputs = _Model(trace).run(model)
         name = str(model["config"].get("name", "model"))
     except UnsupportedError as error:
         raise TargetError(f"{path}: {error}; {_HELP}") from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
         raise TargetError(
-            f"{path}: config.json does not describe a model as Keras 3 does ({_shortened(repr(error))}); {_HELP}"
+            f"{path}: config.json does not describe a model as Keras 3 does ({_shorten_text(repr(error))}); {_HELP}"
         ) from error
     function = trace.function(f"__inference_{name}", outputs)
     devices = tuple(
@@ -56,11 +56,11 @@ def read(path: str | Path, tensorflow: str | None = None) -> list[Program]:
     return [Program(name, "function", GraphDef((), {function.name: function}), function.name, arg_devices=devices)]
 
 
-def _config(path: str | Path) -> Any:
+def _read_config(path: str | Path) -> Any:
     try:
         members = read_members(path, {_CONFIG: LARGEST_JSON})
     except MalformedError as error:
-        raise TargetError(f"{path} is no .keras file, which would be a zip; {_what(path)}") from error
+        raise TargetError(f"{path} is no .keras file, which would be a zip; {_advise_on_format(path)}") from error
     except UnreadableError as error:
         raise TargetError(f"{path} cannot be read: {error}") from error
     if _CONFIG not in members:
@@ -73,19 +73,19 @@ def _config(path: str | Path) -> Any:
         raise TargetError(f"{path}: config.json cannot be read: {error}") from error
 
 
-def _checked(config: Any) -> Config:
+def _check_config(config: Any) -> Config:
     """Return the configuration of a model; raise `UnsupportedError` for that of something else."""
     kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
     if isinstance(config, Mapping) and kind in _MODELS and "layers" in config["config"]:
         return config
-    raise UnsupportedError(f"it holds a {_shortened(str(kind))}, not a Sequential or Functional model")
+    raise UnsupportedError(f"it holds a {_shorten_text(str(kind))}, not a Sequential or Functional model")
 
 
-def _shortened(text: str, most: int = 200) -> str:
+def _shorten_text(text: str, most: int = 200) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def _what(path: str | Path) -> str:
+def _advise_on_format(path: str | Path) -> str:
     with open_file(path) as file:
         start = file.read(4)
     return "it is HDF5, the old format: load it and save it as .keras" if start == b"\x89HDF" else "save it again"
@@ -115,14 +115,14 @@ def _in_order(calls: Sequence[_Call], made: Mapping[Reference, Value]) -> Iterat
     while ready:
         for i in ready:
             yield calls[i]
-        done = [takers.pop((_name(calls[i].layer), calls[i].number), ()) for i in ready]
+        done = [takers.pop((_layer_name(calls[i].layer), calls[i].number), ()) for i in ready]
         following = sorted({i for each in done for i in each})
         for i in following:
             missing[i] = {reference for reference in missing[i] if reference not in made}
         ready = [i for i in following if not missing[i]]
     if any(missing):
         stuck = next(i for i, references in enumerate(missing) if references)
-        raise UnsupportedError(f"the inputs of layer {_name(calls[stuck].layer)!r} are not connected")
+        raise UnsupportedError(f"the inputs of layer {_layer_name(calls[stuck].layer)!r} are not connected")
 
 
 class _Model:
@@ -138,11 +138,11 @@ class _Model:
         return self._walk(model, inputs)
 
     def _arguments(self, model: Config) -> list[Value]:
-        layers = {_name(layer): layer for layer in model["config"]["layers"]}
+        layers = {_layer_name(layer): layer for layer in model["config"]["layers"]}
         if model["class_name"] == "Sequential":
             wanted = [next(iter(layers))]
         else:
-            wanted = [reference[0] for reference in _references(model["config"]["input_layers"])]
+            wanted = [reference[0] for reference in _read_references(model["config"]["input_layers"])]
         return [self._argument(layers[name]) for name in wanted]
 
     def _argument(self, layer: Config) -> Value:
@@ -150,11 +150,11 @@ class _Model:
             raise UnsupportedError("the model has no InputLayer, so its input shape is unknown")
         config = layer["config"]
         if config.get("sparse") or config.get("ragged"):
-            raise UnsupportedError(f"the input {_name(layer)!r} is sparse or ragged")
+            raise UnsupportedError(f"the input {_layer_name(layer)!r} is sparse or ragged")
         shape = tuple(config["batch_shape"])
         if not shape or shape[0] is not None:
-            raise UnsupportedError(f"the input {_name(layer)!r} has a fixed batch size")
-        return self._trace.input(_name(layer), dtypes.parse(config["dtype"]), shape)
+            raise UnsupportedError(f"the input {_layer_name(layer)!r} has a fixed batch size")
+        return self._trace.input(_layer_name(layer), dtypes.parse_dtype(config["dtype"]), shape)
 
     def _walk(self, model: Config, inputs: Sequence[Value]) -> list[Value]:
         name = str(model["config"].get("name", "model"))
@@ -174,45 +174,45 @@ class _Model:
 
     def _functional(self, config: Config, inputs: Sequence[Value]) -> list[Value]:
         made: dict[Reference, Value] = {}
-        for reference, value in zip(_references(config["input_layers"]), inputs, strict=True):
+        for reference, value in zip(_read_references(config["input_layers"]), inputs, strict=True):
             made[reference] = value
         waiting = [
-            _Call(layer, i, node, _tensors(node["args"]))
+            _Call(layer, i, node, _find_tensors(node["args"]))
             for layer in config["layers"]
             if layer["class_name"] != "InputLayer"
             for i, node in enumerate(layer["inbound_nodes"])
         ]
         for ready in _in_order(waiting, made):
             made.update(self._outputs(ready, made))
-        return [made[reference] for reference in _references(config["output_layers"])]
+        return [made[reference] for reference in _read_references(config["output_layers"])]
 
     def _outputs(self, call: _Call, made: Mapping[Reference, Value]) -> dict[Reference, Value]:
         _refuse_arguments(call.layer, call.node)
         if call.layer.get("module") == _OPERATORS:
-            outputs = [self._operate(call.layer, [_operand(one, made) for one in call.node["args"]])]
+            outputs = [self._operate(call.layer, [_resolve_operand(one, made) for one in call.node["args"]])]
         else:
             outputs = self._call(call.layer, [made[reference] for reference in call.inputs])
-        return {(_name(call.layer), call.number, k): value for k, value in enumerate(outputs)}
+        return {(_layer_name(call.layer), call.number, k): value for k, value in enumerate(outputs)}
 
     def _call(self, layer: Config, inputs: Sequence[Value]) -> list[Value]:
-        kind, name = str(layer["class_name"]), _name(layer)
+        kind, name = str(layer["class_name"]), _layer_name(layer)
         if kind in _MODELS and "layers" in layer["config"]:
             return self._walk(layer, inputs)
         try:
             _refuse_custom(layer)
             with self._trace.scope(name):
-                return [call(Layer("/".join([*self._path, name]), kind, layer["config"], self._trace), inputs)]
+                return [trace_layer(Layer("/".join([*self._path, name]), kind, layer["config"], self._trace), inputs)]
         except UnsupportedError as error:
             raise UnsupportedError(f"layer {name!r} ({kind}): the ops of {error} are not known") from error
 
     def _operate(self, layer: Config, operands: Sequence[Any]) -> Value:
         try:
-            return operate(self._trace, str(layer["class_name"]), operands)
+            return trace_operator(self._trace, str(layer["class_name"]), operands)
         except UnsupportedError as error:
-            raise UnsupportedError(f"operator {_name(layer)!r}: the ops of {error} are not known") from error
+            raise UnsupportedError(f"operator {_layer_name(layer)!r}: the ops of {error} are not known") from error
 
 
-def _name(layer: Config) -> str:
+def _layer_name(layer: Config) -> str:
     return str(layer.get("name") or layer["config"]["name"])
 
 
@@ -229,28 +229,28 @@ def _refuse_custom(layer: Config) -> None:
 def _refuse_arguments(layer: Config, node: Config) -> None:
     extra = sorted(key for key, value in node.get("kwargs", {}).items() if value not in (None, False))
     if extra:
-        raise UnsupportedError(f"layer {_name(layer)!r} is called with {extra[0]}, which is not known")
+        raise UnsupportedError(f"layer {_layer_name(layer)!r} is called with {extra[0]}, which is not known")
 
 
-def _references(entries: Any) -> list[Reference]:
+def _read_references(entries: Any) -> list[Reference]:
     """Read output references, which are one triple where there is one and a list of triples otherwise."""
     if entries and isinstance(entries[0], str):
         entries = [entries]
     return [(str(name), int(node), int(tensor)) for name, node, tensor in entries]
 
 
-def _operand(argument: Any, made: Mapping[Reference, Value]) -> Any:
-    tensors = _tensors(argument)
+def _resolve_operand(argument: Any, made: Mapping[Reference, Value]) -> Any:
+    tensors = _find_tensors(argument)
     return made[tensors[0]] if len(tensors) == 1 else argument
 
 
-def _tensors(arguments: Any) -> list[Reference]:
+def _find_tensors(arguments: Any) -> list[Reference]:
     """List the tensors among a call's arguments, in order."""
     if isinstance(arguments, Mapping):
         if arguments.get("class_name") == "__keras_tensor__":
             name, node, tensor = arguments["config"]["keras_history"]
             return [(str(name), int(node), int(tensor))]
-        return [one for value in arguments.values() for one in _tensors(value)]
+        return [one for value in arguments.values() for one in _find_tensors(value)]
     if isinstance(arguments, (list, tuple)):
-        return [one for value in arguments for one in _tensors(value)]
+        return [one for value in arguments for one in _find_tensors(value)]
     return []

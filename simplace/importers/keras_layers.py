@@ -49,7 +49,7 @@ class Layer:
         return self.trace.read(self.path, weight, name, *dims)
 
 
-def call(layer: Layer, inputs: Sequence[Value]) -> Value:
+def trace_layer(layer: Layer, inputs: Sequence[Value]) -> Value:
     """Trace one call of a layer; raise `UnsupportedError` for what is not known."""
     if layer.kind not in LAYERS:
         raise UnsupportedError("its class")
@@ -57,7 +57,7 @@ def call(layer: Layer, inputs: Sequence[Value]) -> Value:
     return LAYERS[layer.kind](layer, inputs)
 
 
-def operate(trace: KerasTrace, kind: str, operands: Sequence[Value | float]) -> Value:
+def trace_operator(trace: KerasTrace, kind: str, operands: Sequence[Value | float]) -> Value:
     """Trace an operator between tensors of a functional model, such as `x + y` or `2.0 * x`."""
     if kind not in OPERATORS:
         raise UnsupportedError(f"the operation {kind}")
@@ -69,7 +69,7 @@ def operate(trace: KerasTrace, kind: str, operands: Sequence[Value | float]) -> 
     tensors = [value for value in values if value.rank]
     if len(values) != 2 or len({value.rank for value in tensors}) != 1:
         raise UnsupportedError("operands of different ranks")
-    shape = tensors[0].shape if len(tensors) == 1 else _broadcast(tensors[0].shape, tensors[1].shape)
+    shape = tensors[0].shape if len(tensors) == 1 else _broadcast_shapes(tensors[0].shape, tensors[1].shape)
     return trace.op(OPERATORS[kind], values, kind, shape=shape)
 
 
@@ -78,7 +78,7 @@ _ERFC_SINCE = (2, 19)  # the version of TensorFlow in which tf.nn.gelu came to u
 OPERATORS: Mapping[str, str] = {"Add": "AddV2", "Divide": "RealDiv", "Multiply": "Mul", "Subtract": "Sub"}
 
 
-def activation(layer: Layer, value: Value, name: Any) -> Value:
+def trace_activation(layer: Layer, value: Value, name: Any) -> Value:
     """Trace an activation function by its Keras name; None and "linear" are no op."""
     if name is None or name == "linear":
         return value
@@ -87,32 +87,32 @@ def activation(layer: Layer, value: Value, name: Any) -> Value:
     return ACTIVATIONS[name](layer.trace, value)
 
 
-def _one(op: str) -> Callable[[KerasTrace, Value], Value]:
+def _trace_unary_op(op: str) -> Callable[[KerasTrace, Value], Value]:
     return lambda trace, x: trace.op(op, [x])
 
 
-def _scalar(trace: KerasTrace, name: str) -> Value:
+def _make_scalar(trace: KerasTrace, name: str) -> Value:
     return trace.const(name, dtype=FLOAT)
 
 
-def _gelu(trace: KerasTrace, x: Value) -> Value:
-    half = trace.op("Mul", [_scalar(trace, "Gelu/mul/x"), x], "Gelu/mul", shape=x.shape)
+def _trace_gelu(trace: KerasTrace, x: Value) -> Value:
+    half = trace.op("Mul", [_make_scalar(trace, "Gelu/mul/x"), x], "Gelu/mul", shape=x.shape)
     if trace.tensorflow and trace.tensorflow < _ERFC_SINCE:
         return _gelu_by_erf(trace, x, half)
     minus = trace.op("Neg", [x], "Gelu/Neg")
-    scaled = trace.op("Mul", [minus, _scalar(trace, "Gelu/Cast/x")], "Gelu/mul_1")
+    scaled = trace.op("Mul", [minus, _make_scalar(trace, "Gelu/Cast/x")], "Gelu/mul_1")
     return trace.op("Mul", [half, trace.op("Erfc", [scaled], "Gelu/Erfc")], "Gelu/mul_2")
 
 
 def _gelu_by_erf(trace: KerasTrace, x: Value, half: Value) -> Value:
-    scaled = trace.op("RealDiv", [x, _scalar(trace, "Gelu/Cast/x")], "Gelu/truediv")
+    scaled = trace.op("RealDiv", [x, _make_scalar(trace, "Gelu/Cast/x")], "Gelu/truediv")
     erf = trace.op("Erf", [scaled], "Gelu/Erf")
-    added = trace.op("AddV2", [_scalar(trace, "Gelu/add/x"), erf], "Gelu/add", shape=x.shape)
+    added = trace.op("AddV2", [_make_scalar(trace, "Gelu/add/x"), erf], "Gelu/add", shape=x.shape)
     return trace.op("Mul", [half, added], "Gelu/mul_1")
 
 
-def _silu(trace: KerasTrace, x: Value) -> Value:
-    beta = _scalar(trace, "beta")
+def _trace_silu(trace: KerasTrace, x: Value) -> Value:
+    beta = _make_scalar(trace, "beta")
     sigmoid = trace.op("Sigmoid", [trace.op("Mul", [beta, x], "mul", shape=x.shape)])
     product = trace.op("Mul", [x, sigmoid], "mul_1")
     trace.op("Identity", [product])
@@ -120,67 +120,67 @@ def _silu(trace: KerasTrace, x: Value) -> Value:
 
 
 def _hard_sigmoid(trace: KerasTrace, x: Value) -> Value:
-    added = trace.op("AddV2", [x, _scalar(trace, "Const")], "add")
-    return trace.op("RealDiv", [trace.op("Relu6", [added]), _scalar(trace, "Const_1")], "truediv")
+    added = trace.op("AddV2", [x, _make_scalar(trace, "Const")], "add")
+    return trace.op("RealDiv", [trace.op("Relu6", [added]), _make_scalar(trace, "Const_1")], "truediv")
 
 
 def _hard_silu(trace: KerasTrace, x: Value) -> Value:
     return trace.op("Mul", [x, _hard_sigmoid(trace, x)], "mul")
 
 
-def _mish(trace: KerasTrace, x: Value) -> Value:
+def _trace_mish(trace: KerasTrace, x: Value) -> Value:
     return trace.op("Mul", [x, trace.op("Tanh", [trace.op("Softplus", [x])])], "mul")
 
 
 ACTIVATIONS: Mapping[str, Callable[[KerasTrace, Value], Value]] = {
-    "elu": _one("Elu"),
-    "exponential": _one("Exp"),
-    "gelu": _gelu,
+    "elu": _trace_unary_op("Elu"),
+    "exponential": _trace_unary_op("Exp"),
+    "gelu": _trace_gelu,
     "hard_sigmoid": _hard_sigmoid,
     "hard_silu": _hard_silu,
     "hard_swish": _hard_silu,
-    "leaky_relu": _one("LeakyRelu"),
-    "log_softmax": _one("LogSoftmax"),
-    "mish": _mish,
-    "relu": _one("Relu"),
-    "relu6": _one("Relu6"),
-    "selu": _one("Selu"),
-    "sigmoid": _one("Sigmoid"),
-    "silu": _silu,
-    "softmax": _one("Softmax"),
-    "softplus": _one("Softplus"),
-    "softsign": _one("Softsign"),
-    "swish": _silu,
-    "tanh": _one("Tanh"),
+    "leaky_relu": _trace_unary_op("LeakyRelu"),
+    "log_softmax": _trace_unary_op("LogSoftmax"),
+    "mish": _trace_mish,
+    "relu": _trace_unary_op("Relu"),
+    "relu6": _trace_unary_op("Relu6"),
+    "selu": _trace_unary_op("Selu"),
+    "sigmoid": _trace_unary_op("Sigmoid"),
+    "silu": _trace_silu,
+    "softmax": _trace_unary_op("Softmax"),
+    "softplus": _trace_unary_op("Softplus"),
+    "softsign": _trace_unary_op("Softsign"),
+    "swish": _trace_silu,
+    "tanh": _trace_unary_op("Tanh"),
 }
 
 
-def _known(value: Value, *axes: int) -> tuple[int, ...]:
+def _require_known_dims(value: Value, *axes: int) -> tuple[int, ...]:
     dims = [value.shape[axis] for axis in axes]
     if any(dim is None for dim in dims):
         raise UnsupportedError(f"an input of shape {value.shape}, with unknown dimensions besides the batch")
     return tuple(dim for dim in dims if dim is not None)
 
 
-def _same(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _pass_through(layer: Layer, inputs: Sequence[Value]) -> Value:
     return inputs[0]
 
 
-def _dense(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_dense(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     units = int(layer.get("units"))
-    kernel = layer.read("kernel", "Cast", *_known(x, -1), units)
+    kernel = layer.read("kernel", "Cast", *_require_known_dims(x, -1), units)
     shape = (*x.shape[:-1], units)
     if x.rank == 2:
         y = layer.trace.op("MatMul", [x, kernel], shape=shape, transpose_a=False, transpose_b=False)
     else:
-        y = _tensordot(layer.trace, x, kernel, shape)
+        y = _trace_tensordot(layer.trace, x, kernel, shape)
     if layer.get("use_bias", True):
         y = layer.trace.op("BiasAdd", [y, layer.read("bias", "BiasAdd", units)], data_format=b"NHWC")
-    return activation(layer, y, layer.get("activation"))
+    return trace_activation(layer, y, layer.get("activation"))
 
 
-def _tensordot(trace: KerasTrace, x: Value, kernel: Value, shape: Dims) -> Value:
+def _trace_tensordot(trace: KerasTrace, x: Value, kernel: Value, shape: Dims) -> Value:
     free_rank = x.rank - 1
     types: dict[str, Any] = {"Tparams": INT32, "Tindices": INT32, "Taxis": INT32}
     with trace.scope("Tensordot"):
@@ -200,32 +200,32 @@ def _tensordot(trace: KerasTrace, x: Value, kernel: Value, shape: Dims) -> Value
     return trace.op("Reshape", [product, whole], "Tensordot", shape=shape, Tshape=INT32)
 
 
-def _spatial(size: int | None, window: int, stride: int, padding: str) -> int | None:
+def _output_size(size: int | None, window: int, stride: int, padding: str) -> int | None:
     if size is None:
         return None
     return -(-size // stride) if padding == "same" else -(-(size - window + 1) // stride)
 
 
-def _windows(x: Value, window: Sequence[int], strides: Sequence[int], padding: str) -> Dims:
+def _output_sizes(x: Value, window: Sequence[int], strides: Sequence[int], padding: str) -> Dims:
     sizes = zip(x.shape[1:-1], window, strides, strict=True)
-    return tuple(_spatial(size, one, stride, padding) for size, one, stride in sizes)
+    return tuple(_output_size(size, one, stride, padding) for size, one, stride in sizes)
 
 
-def _bias(layer: Layer, y: Value) -> Value:
+def _add_bias(layer: Layer, y: Value) -> Value:
     """Add a convolution's bias as Keras does it, by reshaping it to y's rank."""
     if layer.get("use_bias", True):
         trace = layer.trace
-        (channels,) = _known(y, -1)
+        (channels,) = _require_known_dims(y, -1)
         bias = layer.read("bias", "Reshape", channels)
         wide = trace.op(
             "Reshape", [bias, trace.const("Reshape/shape", y.rank)], shape=(1,) * (y.rank - 1) + (channels,)
         )
         narrow = trace.op("Squeeze", [wide], shape=(channels,), squeeze_dims=())
         y = trace.op("BiasAdd", [y, narrow], data_format=b"NHWC")
-    return activation(layer, y, layer.get("activation"))
+    return trace_activation(layer, y, layer.get("activation"))
 
 
-def _conv1d(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_conv1d(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("groups", 1)
     layer.must("dilation_rate", 1, [1])
@@ -237,41 +237,41 @@ def _conv1d(layer: Layer, inputs: Sequence[Value]) -> Value:
         x = trace.op("Pad", [x, paddings], shape=(x.shape[0], length, x.shape[2]), Tpaddings=INT32)
         padding = "valid"
     filters = int(layer.get("filters"))
-    length_out = _windows(x, window, strides, padding)
+    length_out = _output_sizes(x, window, strides, padding)
     with trace.scope("convolution"):
         dim = trace.const("ExpandDims/dim", value=-3)
         wide = trace.op("ExpandDims", [x, dim], shape=(x.shape[0], 1, *x.shape[1:]), Tdim=INT32)
-        kernel = layer.read("kernel", "ExpandDims_1", *window, *_known(x, -1), filters)
+        kernel = layer.read("kernel", "ExpandDims_1", *window, *_require_known_dims(x, -1), filters)
         kernel_dim = trace.const("ExpandDims_1/dim", value=0)
         flat = trace.op("ExpandDims", [kernel, kernel_dim], "ExpandDims_1", shape=(1, *kernel.shape), Tdim=INT32)
     attrs = _conv_attrs((1, *strides), padding)
     y = trace.op("Conv2D", [wide, flat], "convolution", shape=(x.shape[0], 1, *length_out, filters), **attrs)
     y = trace.op("Squeeze", [y], "convolution/Squeeze", shape=(x.shape[0], *length_out, filters), squeeze_dims=(-3,))
-    return _bias(layer, y)
+    return _add_bias(layer, y)
 
 
 def _conv_attrs(strides: Sequence[int], padding: str) -> dict[str, Any]:
     return {"strides": (1, *strides, 1), "padding": padding.upper().encode(), "data_format": b"NHWC"}
 
 
-def _conv2d(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_conv2d(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("groups", 1)
     padding, window, strides = str(layer.get("padding")), layer.pair("kernel_size"), layer.pair("strides")
     dilation = layer.pair("dilation_rate")
     filters = int(layer.get("filters"))
     effective = [(size - 1) * rate + 1 for size, rate in zip(window, dilation, strict=True)]
-    shape = (x.shape[0], *_windows(x, effective, strides, padding), filters)
+    shape = (x.shape[0], *_output_sizes(x, effective, strides, padding), filters)
     if any(rate > 1 for rate in dilation):
-        return _bias(layer, _dilated(layer, x, window, padding, shape))
-    kernel = layer.read("kernel", "convolution", *window, *_known(x, -1), filters)
+        return _add_bias(layer, _trace_dilated_conv(layer, x, window, padding, shape))
+    kernel = layer.read("kernel", "convolution", *window, *_require_known_dims(x, -1), filters)
     y = layer.trace.op("Conv2D", [x, kernel], "convolution", shape=shape, **_conv_attrs(strides, padding))
-    return _bias(layer, y)
+    return _add_bias(layer, y)
 
 
-def _dilated(layer: Layer, x: Value, window: tuple[int, ...], padding: str, shape: Dims) -> Value:
+def _trace_dilated_conv(layer: Layer, x: Value, window: tuple[int, ...], padding: str, shape: Dims) -> Value:
     trace = layer.trace
-    _known(x, 1, 2)
+    _require_known_dims(x, 1, 2)
     with trace.scope("convolution"):
         trace.const("dilation_rate", 2)
         if padding == "same":
@@ -283,7 +283,7 @@ def _dilated(layer: Layer, x: Value, window: tuple[int, ...], padding: str, shap
         block, paddings = trace.const("SpaceToBatchND/block_shape", 2), trace.const("SpaceToBatchND/paddings", 2, 2)
         types: dict[str, Any] = {"Tblock_shape": INT32}
         batches = trace.op("SpaceToBatchND", [x, block, paddings], Tpaddings=INT32, **types)
-    kernel = layer.read("kernel", "convolution", *window, *_known(x, -1), *_known_dims(shape[-1:]))
+    kernel = layer.read("kernel", "convolution", *window, *_require_known_dims(x, -1), *_known_dims(shape[-1:]))
     y = trace.op("Conv2D", [batches, kernel], "convolution", shape=shape, **_conv_attrs((1, 1), "valid"))
     with trace.scope("convolution"):
         block, crops = trace.const("BatchToSpaceND/block_shape", 2), trace.const("BatchToSpaceND/crops", 2, 2)
@@ -307,18 +307,20 @@ def _conv2d_transpose(layer: Layer, inputs: Sequence[Value]) -> Value:
     extra = (
         [0, 0] if padding == "same" else [max(size - stride, 0) for size, stride in zip(window, strides, strict=True)]
     )
-    sizes = [size * stride + more for size, stride, more in zip(_known(x, 1, 2), strides, extra, strict=True)]
-    batch = _batch(trace, x)
+    sizes = [
+        size * stride + more for size, stride, more in zip(_require_known_dims(x, 1, 2), strides, extra, strict=True)
+    ]
+    batch = _trace_batch_size(trace, x)
     parts = [trace.const(f"conv_transpose/input_sizes/{i}", value=size) for i, size in enumerate([*sizes, filters], 1)]
     shape = trace.op("Pack", [batch, *parts], "conv_transpose/input_sizes", shape=(4,), N=4, axis=0)
-    kernel = layer.read("kernel", "conv_transpose", *window, filters, *_known(x, -1))
+    kernel = layer.read("kernel", "conv_transpose", *window, filters, *_require_known_dims(x, -1))
     attrs = _conv_attrs(strides, padding)
     out = (x.shape[0], *sizes, filters)
     y = trace.op("Conv2DBackpropInput", [shape, kernel, x], "conv_transpose", shape=out, dtype=FLOAT, T=FLOAT, **attrs)
-    return _bias(layer, y)
+    return _add_bias(layer, y)
 
 
-def _batch(trace: KerasTrace, x: Value) -> Value:
+def _trace_batch_size(trace: KerasTrace, x: Value) -> Value:
     """Trace `shape(x)[0]`."""
     dims = trace.op("Shape", [x], shape=(x.rank,), dtype=INT32, out_type=INT32)
     slices = [trace.const(f"strided_slice/{name}", 1) for name in ("stack", "stack_1", "stack_2")]
@@ -329,18 +331,18 @@ def _depthwise_conv2d(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("dilation_rate", 1, [1, 1])
     window, strides, padding = layer.pair("kernel_size"), layer.pair("strides"), str(layer.get("padding"))
-    return _bias(layer, _depthwise(layer, x, "depthwise", window, strides, padding))
+    return _add_bias(layer, _trace_depthwise(layer, x, "depthwise", window, strides, padding))
 
 
-def _depthwise(
+def _trace_depthwise(
     layer: Layer, x: Value, name: str, window: tuple[int, ...], strides: tuple[int, ...], padding: str
 ) -> Value:
-    (channels,) = _known(x, -1)
+    (channels,) = _require_known_dims(x, -1)
     multiplier = int(layer.get("depth_multiplier", 1))
     kernel = layer.read("kernel", name, *window, channels, multiplier)
     layer.trace.const(f"{name}/Shape", 4)
     layer.trace.const(f"{name}/dilation_rate", 2)
-    shape = (x.shape[0], *_windows(x, window, strides, padding), channels * multiplier)
+    shape = (x.shape[0], *_output_sizes(x, window, strides, padding), channels * multiplier)
     attrs = _conv_attrs(strides, padding)
     return layer.trace.op("DepthwiseConv2dNative", [x, kernel], name, shape=shape, **attrs)
 
@@ -348,24 +350,24 @@ def _depthwise(
 def _separable_conv2d(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("dilation_rate", 1, [1, 1])
-    trace, (channels,) = layer.trace, _known(x, -1)
+    trace, (channels,) = layer.trace, _require_known_dims(x, -1)
     window, strides, padding = layer.pair("kernel_size"), layer.pair("strides"), str(layer.get("padding"))
     multiplier, filters = int(layer.get("depth_multiplier", 1)), int(layer.get("filters"))
     depth = layer.read("depthwise_kernel", "separable_conv2d", *window, channels, multiplier)
     point = layer.read("pointwise_kernel", "separable_conv2d", 1, 1, channels * multiplier, filters)
     trace.const("separable_conv2d/Shape", 4)
     trace.const("separable_conv2d/dilation_rate", 2)
-    sizes = _windows(x, window, strides, padding)
+    sizes = _output_sizes(x, window, strides, padding)
     attrs = _conv_attrs(strides, padding)
     name = "separable_conv2d/depthwise"
     wide = (x.shape[0], *sizes, channels * multiplier)
     middle = trace.op("DepthwiseConv2dNative", [x, depth], name, shape=wide, **attrs)
     shape = (x.shape[0], *sizes, filters)
     y = trace.op("Conv2D", [middle, point], "separable_conv2d", shape=shape, **_conv_attrs((1, 1), "valid"))
-    return _bias(layer, y)
+    return _add_bias(layer, y)
 
 
-def _pool(op: str, rank: int) -> Callable[[Layer, Sequence[Value]], Value]:
+def _make_pool_tracer(op: str, rank: int) -> Callable[[Layer, Sequence[Value]], Value]:
     one_d_name = {"MaxPool": "MaxPool1d", "AvgPool": "AvgPool1D"}[op]
 
     def pool(layer: Layer, inputs: Sequence[Value]) -> Value:
@@ -373,7 +375,7 @@ def _pool(op: str, rank: int) -> Callable[[Layer, Sequence[Value]], Value]:
         trace, padding = layer.trace, str(layer.get("padding"))
         window = layer.pair("pool_size", rank)
         strides = layer.pair("strides", rank) or window
-        shape = (x.shape[0], *_windows(x, window, strides, padding), x.shape[-1])
+        shape = (x.shape[0], *_output_sizes(x, window, strides, padding), x.shape[-1])
         fill = (1,) * (2 - rank)
         attrs = {**_conv_attrs((*fill, *strides), padding), "ksize": (1, *fill, *window, 1)}
         if rank == 2:
@@ -400,7 +402,7 @@ def _global_pool(op: str) -> Callable[[Layer, Sequence[Value]], Value]:
 def _batch_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("axis", -1, x.rank - 1, [-1], [x.rank - 1])
-    trace, (channels,) = layer.trace, _known(x, -1)
+    trace, (channels,) = layer.trace, _require_known_dims(x, -1)
     has_scale, has_center = layer.get("scale", True), layer.get("center", True)
     weights = ["moving_mean", "moving_variance", *["gamma"] * has_scale, *["beta"] * has_center]
     names = (f"Cast_{i}" if i else "Cast" for i in range(4))
@@ -429,7 +431,7 @@ def _layer_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("axis", -1, [-1])
     layer.must("rms_scaling", False)
-    trace, (channels,) = layer.trace, _known(x, -1)
+    trace, (channels,) = layer.trace, _require_known_dims(x, -1)
     one = (*x.shape[:-1], 1)
     with trace.scope("moments"):
         axes = trace.const("mean/reduction_indices", 1)
@@ -454,35 +456,35 @@ def _layer_normalization(layer: Layer, inputs: Sequence[Value]) -> Value:
     return trace.op("AddV2", [trace.op("Mul", [x, factor], "mul"), shift], "add")
 
 
-def _flatten(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_flatten(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
-    return _reshape_to(layer.trace, x, [prod(_known(x, *range(1, x.rank)))])
+    return _reshape_to(layer.trace, x, [prod(_require_known_dims(x, *range(1, x.rank)))])
 
 
-def _reshape(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_reshape(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     wanted = [int(size) for size in layer.get("target_shape")]
     if -1 in wanted:
         rest = prod(size for size in wanted if size != -1)
-        wanted[wanted.index(-1)] = prod(_known(x, *range(1, x.rank))) // rest
+        wanted[wanted.index(-1)] = prod(_require_known_dims(x, *range(1, x.rank))) // rest
     return _reshape_to(layer.trace, x, wanted)
 
 
 def _reshape_to(trace: KerasTrace, x: Value, sizes: Sequence[int]) -> Value:
-    parts = [_batch(trace, x)]
+    parts = [_trace_batch_size(trace, x)]
     parts += [trace.const(f"Reshape/shape/{i}", value=size) for i, size in enumerate(sizes, 1)]
     shape = trace.op("Pack", parts, "Reshape/shape", shape=(len(parts),), N=len(parts), axis=0)
     return trace.op("Reshape", [x, shape], shape=(x.shape[0], *sizes), Tshape=INT32)
 
 
-def _permute(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_permute(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     shape = (x.shape[0], *(x.shape[int(axis)] for axis in layer.get("dims")))
     order = layer.trace.const("transpose/perm", x.rank)
     return layer.trace.op("Transpose", [x, order], "transpose", shape=shape, Tperm=INT32)
 
 
-def _embedding(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_embedding(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("mask_zero", False)
     if x.dtype not in (FLOAT, INT32, DataType.DT_INT64):
@@ -504,23 +506,23 @@ def _embedding(layer: Layer, inputs: Sequence[Value]) -> Value:
     return trace.op("GatherV2", inputs, shape=(*x.shape, dims[1]), **types)
 
 
-def _activation(layer: Layer, inputs: Sequence[Value]) -> Value:
-    return activation(layer, inputs[0], layer.get("activation"))
+def _trace_activation_layer(layer: Layer, inputs: Sequence[Value]) -> Value:
+    return trace_activation(layer, inputs[0], layer.get("activation"))
 
 
-def _relu(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_relu(layer: Layer, inputs: Sequence[Value]) -> Value:
     layer.must("negative_slope", 0.0, None)
     layer.must("threshold", 0.0, None)
     layer.must("max_value", None, 6.0)
     return layer.trace.op("Relu" if layer.get("max_value") is None else "Relu6", [inputs[0]])
 
 
-def _elu(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_elu(layer: Layer, inputs: Sequence[Value]) -> Value:
     layer.must("alpha", 1.0)
     return layer.trace.op("Elu", [inputs[0]])
 
 
-def _softmax(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_softmax(layer: Layer, inputs: Sequence[Value]) -> Value:
     layer.must("axis", -1, inputs[0].rank - 1)
     return layer.trace.op("Softmax", [inputs[0]])
 
@@ -529,26 +531,26 @@ def _leaky_relu(layer: Layer, inputs: Sequence[Value]) -> Value:
     return layer.trace.op("LeakyRelu", [inputs[0]])
 
 
-def _prelu(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_prelu(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     layer.must("shared_axes", None)
     trace = layer.trace
     positive = trace.op("Relu", [x])
-    slope = trace.op("Neg", [layer.read("alpha", "", *_known(x, *range(1, x.rank)))])
+    slope = trace.op("Neg", [layer.read("alpha", "", *_require_known_dims(x, *range(1, x.rank)))])
     negative = trace.op("Relu", [trace.op("Neg", [x])])
     return trace.op("AddV2", [positive, trace.op("Mul", [slope, negative], "mul", shape=x.shape)], "add")
 
 
-def _rescaling(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_rescaling(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     trace = layer.trace
     x = trace.cast(x, FLOAT)
-    scale, offset = _number(layer, "scale"), _number(layer, "offset")
+    scale, offset = _trace_number(layer, "scale"), _trace_number(layer, "offset")
     trace.const("Shape", 0)
     return trace.op("AddV2", [trace.op("Mul", [x, scale], "mul"), offset], "add")
 
 
-def _number(layer: Layer, option: str) -> Value:
+def _trace_number(layer: Layer, option: str) -> Value:
     value = layer.get(option)
     if isinstance(value, float):
         return layer.trace.const("Cast/x", dtype=FLOAT)
@@ -557,7 +559,7 @@ def _number(layer: Layer, option: str) -> Value:
     raise UnsupportedError(f"{option}={value!r}")
 
 
-def _pad(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_padding(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
     padding = layer.get("padding")
     pairs = [padding] if x.rank == 3 else padding
@@ -566,36 +568,36 @@ def _pad(layer: Layer, inputs: Sequence[Value]) -> Value:
     return layer.trace.op("Pad", [x, paddings], shape=(x.shape[0], *sizes, x.shape[-1]), Tpaddings=INT32)
 
 
-def _cropping2d(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_cropping2d(layer: Layer, inputs: Sequence[Value]) -> Value:
     (x,) = inputs
-    sizes = (size - sum(pair) for size, pair in zip(_known(x, 1, 2), layer.get("cropping"), strict=True))
+    sizes = (size - sum(pair) for size, pair in zip(_require_known_dims(x, 1, 2), layer.get("cropping"), strict=True))
     slices = [layer.trace.const(f"strided_slice/{name}", x.rank) for name in ("stack", "stack_1", "stack_2")]
     shape = (x.shape[0], *sizes, x.shape[-1])
     return layer.trace.op("StridedSlice", [x, *slices], "strided_slice", shape=shape, Index=INT32)
 
 
-def _merge(op: str, name: str = "") -> Callable[[Layer, Sequence[Value]], Value]:
+def _make_merge_tracer(op: str, name: str = "") -> Callable[[Layer, Sequence[Value]], Value]:
     def merge(layer: Layer, inputs: Sequence[Value]) -> Value:
         if len({value.rank for value in inputs}) > 1:
             raise UnsupportedError("inputs of different ranks")
         total = inputs[0]
         for value in inputs[1:]:
-            total = layer.trace.op(op, [total, value], name, shape=_broadcast(total.shape, value.shape))
+            total = layer.trace.op(op, [total, value], name, shape=_broadcast_shapes(total.shape, value.shape))
         return total
 
     return merge
 
 
-def _broadcast(a: Dims, b: Dims) -> Dims:
+def _broadcast_shapes(a: Dims, b: Dims) -> Dims:
     return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))
 
 
-def _average(layer: Layer, inputs: Sequence[Value]) -> Value:
-    total = _merge("AddV2", "Add")(layer, inputs)
+def _trace_average(layer: Layer, inputs: Sequence[Value]) -> Value:
+    total = _make_merge_tracer("AddV2", "Add")(layer, inputs)
     return layer.trace.op("RealDiv", [total, layer.trace.const("truediv/y", dtype=FLOAT)], "truediv")
 
 
-def _concatenate(layer: Layer, inputs: Sequence[Value]) -> Value:
+def _trace_concatenate(layer: Layer, inputs: Sequence[Value]) -> Value:
     axis = int(layer.get("axis", -1)) % inputs[0].rank
     sizes = [value.shape[axis] for value in inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -605,48 +607,48 @@ def _concatenate(layer: Layer, inputs: Sequence[Value]) -> Value:
 
 
 LAYERS: Mapping[str, Callable[[Layer, Sequence[Value]], Value]] = {
-    "Activation": _activation,
-    "ActivityRegularization": _same,
-    "Add": _merge("AddV2", "Add"),
-    "AlphaDropout": _same,
-    "Average": _average,
-    "AveragePooling1D": _pool("AvgPool", 1),
-    "AveragePooling2D": _pool("AvgPool", 2),
+    "Activation": _trace_activation_layer,
+    "ActivityRegularization": _pass_through,
+    "Add": _make_merge_tracer("AddV2", "Add"),
+    "AlphaDropout": _pass_through,
+    "Average": _trace_average,
+    "AveragePooling1D": _make_pool_tracer("AvgPool", 1),
+    "AveragePooling2D": _make_pool_tracer("AvgPool", 2),
     "BatchNormalization": _batch_normalization,
-    "Concatenate": _concatenate,
-    "Conv1D": _conv1d,
-    "Conv2D": _conv2d,
+    "Concatenate": _trace_concatenate,
+    "Conv1D": _trace_conv1d,
+    "Conv2D": _trace_conv2d,
     "Conv2DTranspose": _conv2d_transpose,
-    "Cropping2D": _cropping2d,
-    "Dense": _dense,
+    "Cropping2D": _trace_cropping2d,
+    "Dense": _trace_dense,
     "DepthwiseConv2D": _depthwise_conv2d,
-    "Dropout": _same,
-    "ELU": _elu,
-    "Embedding": _embedding,
-    "Flatten": _flatten,
-    "GaussianDropout": _same,
-    "GaussianNoise": _same,
+    "Dropout": _pass_through,
+    "ELU": _trace_elu,
+    "Embedding": _trace_embedding,
+    "Flatten": _trace_flatten,
+    "GaussianDropout": _pass_through,
+    "GaussianNoise": _pass_through,
     "GlobalAveragePooling1D": _global_pool("Mean"),
     "GlobalAveragePooling2D": _global_pool("Mean"),
     "GlobalMaxPooling1D": _global_pool("Max"),
     "GlobalMaxPooling2D": _global_pool("Max"),
     "LayerNormalization": _layer_normalization,
     "LeakyReLU": _leaky_relu,
-    "MaxPooling1D": _pool("MaxPool", 1),
-    "MaxPooling2D": _pool("MaxPool", 2),
-    "Maximum": _merge("Maximum"),
-    "Minimum": _merge("Minimum"),
-    "Multiply": _merge("Mul"),
-    "PReLU": _prelu,
-    "Permute": _permute,
-    "ReLU": _relu,
-    "Rescaling": _rescaling,
-    "Reshape": _reshape,
+    "MaxPooling1D": _make_pool_tracer("MaxPool", 1),
+    "MaxPooling2D": _make_pool_tracer("MaxPool", 2),
+    "Maximum": _make_merge_tracer("Maximum"),
+    "Minimum": _make_merge_tracer("Minimum"),
+    "Multiply": _make_merge_tracer("Mul"),
+    "PReLU": _trace_prelu,
+    "Permute": _trace_permute,
+    "ReLU": _trace_relu,
+    "Rescaling": _trace_rescaling,
+    "Reshape": _trace_reshape,
     "SeparableConv2D": _separable_conv2d,
-    "Softmax": _softmax,
-    "SpatialDropout1D": _same,
-    "SpatialDropout2D": _same,
-    "Subtract": _merge("Sub"),
-    "ZeroPadding1D": _pad,
-    "ZeroPadding2D": _pad,
+    "Softmax": _trace_softmax,
+    "SpatialDropout1D": _pass_through,
+    "SpatialDropout2D": _pass_through,
+    "Subtract": _make_merge_tracer("Sub"),
+    "ZeroPadding1D": _trace_padding,
+    "ZeroPadding2D": _trace_padding,
 }

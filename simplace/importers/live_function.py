@@ -23,9 +23,11 @@ from simplace.program.program import NodeNotes, Program
 _HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
 
 
-def read(function: Any, arguments: Sequence[Any] = (), keywords: Mapping[str, Any] | None = None) -> Program:
+def read_live_function(
+    function: Any, arguments: Sequence[Any] = (), keywords: Mapping[str, Any] | None = None
+) -> Program:
     """Read a `tf.function`, traced for the arguments, or a concrete function; raise `TargetError` for anything else."""
-    concrete = _concrete(function, arguments, keywords or {})
+    concrete = _get_concrete_function(function, arguments, keywords or {})
     message = concrete.graph.as_graph_def()
     library = graph_def.from_message(message)
     own = graph_def.function_from_message(concrete.function_def)
@@ -33,13 +35,13 @@ def read(function: Any, arguments: Sequence[Any] = (), keywords: Mapping[str, An
     name = str(getattr(function, "__name__", "") or concrete.graph.name)
     captured = concrete.captured_inputs
     free = len(own.inputs) - len(captured)
-    devices = [_device(arg) for arg in own.inputs[:free]]
-    devices += [_captured(arg, tensor) for arg, tensor in zip(own.inputs[free:], captured, strict=True)]
-    notes = {own.name: _notes(concrete.graph)}
+    devices = [_argument_device(arg) for arg in own.inputs[:free]]
+    devices += [_captured_device(arg, tensor) for arg, tensor in zip(own.inputs[free:], captured, strict=True)]
+    notes = {own.name: _collect_notes(concrete.graph)}
     return Program(name, "function", graph, function=own.name, arg_devices=tuple(devices), notes=notes)
 
 
-def _concrete(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def _get_concrete_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     if hasattr(function, "get_concrete_function"):
         return function.get_concrete_function(*arguments, **keywords)
     if hasattr(function, "function_def") and hasattr(function, "captured_inputs"):
@@ -50,18 +52,18 @@ def _concrete(function: Any, arguments: Sequence[Any], keywords: Mapping[str, An
     )
 
 
-def _device(arg: ArgDef) -> str:
+def _argument_device(arg: ArgDef) -> str:
     return HOST if arg.dtype in _HOST_ONLY or arg.dtype == DataType.DT_RESOURCE else DEFAULT_DEVICE
 
 
-def _captured(arg: ArgDef, tensor: Any) -> str:
+def _captured_device(arg: ArgDef, tensor: Any) -> str:
     device = str(tensor.device or "")
     if "/device:GPU:" in device:
         return device
     if _sees_gpus() and device:
         return device
     if arg.dtype != DataType.DT_RESOURCE:
-        return _device(arg)
+        return _argument_device(arg)
     held = _held_type(tensor)
     return HOST if held is None or held in _HOST_ONLY else DEFAULT_DEVICE
 
@@ -80,11 +82,13 @@ def _held_type(handle: Any) -> int | None:
     return int(data.shape_and_type[0].dtype)
 
 
-def _notes(graph: Any) -> dict[str, NodeNotes]:
+def _collect_notes(graph: Any) -> dict[str, NodeNotes]:
     paths = sysconfig.get_paths()
     folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")} | {*site.getsitepackages()}
     libraries = tuple(folders)
-    notes = {op.name: NodeNotes(_line(op, libraries), shapes=_shapes(op)) for op in graph.get_operations()}
+    notes = {
+        op.name: NodeNotes(_find_user_line(op, libraries), shapes=_output_shapes(op)) for op in graph.get_operations()
+    }
     names = {id(variable.handle): variable.name.partition(":")[0] for variable in graph.variables}
     for outer, inner in graph.captures:
         if id(outer) in names:
@@ -92,13 +96,13 @@ def _notes(graph: Any) -> dict[str, NodeNotes]:
     return notes
 
 
-def _line(op: Any, libraries: tuple[str, ...]) -> str:
+def _find_user_line(op: Any, libraries: tuple[str, ...]) -> str:
     frames = [] if op.traceback is None else list(op.traceback)
     own = (frame for frame in reversed(frames) if not frame.filename.startswith(("<", *libraries)))
     return next((f"{frame.filename}:{frame.lineno}" for frame in own), "")
 
 
-def _shapes(op: Any) -> tuple[tuple[int, ...] | None, ...]:
+def _output_shapes(op: Any) -> tuple[tuple[int, ...] | None, ...]:
     return tuple(
         None if output.shape.rank is None else tuple(-1 if size is None else size for size in output.shape.as_list())
         for output in op.outputs

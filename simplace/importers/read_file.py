@@ -16,19 +16,19 @@ def read_file(target: Target, tensorflow: str | None) -> list[Program]:
 
 
 def _read_graph(path: Path, _: str | None) -> list[Program]:
-    return [Program(path.stem, "graph", graph_def.read(path), soft_placement=False)]
+    return [Program(path.stem, "graph", graph_def.read_graph_file(path), soft_placement=False)]
 
 
 def _read_saved_model(path: Path, _: str | None) -> list[Program]:
     from simplace.importers import saved_model
 
-    return list(saved_model.read(path))
+    return list(saved_model.read_saved_model(path))
 
 
 def _read_keras(path: Path, version: str | None) -> list[Program]:
     from simplace.importers import keras_file
 
-    return list(keras_file.read(path, version))
+    return list(keras_file.read_keras_file(path, version))
 
 
 _READERS: Mapping[Kind, Callable[[Path, str | None], list[Program]]] = {

@@ -26,7 +26,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from simplace.errors import MalformedError, TargetError, UnreadableError, choices
+from simplace.errors import MalformedError, TargetError, UnreadableError, join_choices
 from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, GraphDef
@@ -41,30 +41,30 @@ _LONGEST_PATH = 10_000
 _BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 
 
-def read(directory: str | Path, tags: Collection[str] | None = None) -> list[Program]:
+def read_saved_model(directory: str | Path, tags: Collection[str] | None = None) -> list[Program]:
     """Read the programs of a SavedModel: one per signature, sorted by key, or the graph of a TF1 model.
 
     `tags` choose among several MetaGraphs; without them there must be one only. A TF2 model without signatures gives
     a program per traced version of each of its functions. Raise `TargetError` for a directory that is no SavedModel.
     """
-    model = _message(Path(directory))
+    model = _read_message(Path(directory))
     meta = _meta_graph(model, tags, directory)
-    graph = _graph(meta, directory)
+    graph = _read_graph(meta, directory)
     if not meta.HasField("object_graph_def"):
         name = Path(directory).resolve().name
         return [Program(name, "graph", graph, soft_placement=False)]  # a session's own default
     objects = meta.object_graph_def
     try:
-        functions = dict(_signatures(objects)) or dict(_functions(objects))
+        functions = dict(_find_signatures(objects)) or dict(_find_functions(objects))
     except IndexError:
         raise TargetError(f"{directory}: its objects refer to some that are not there; save the model again") from None
     if not functions:
         raise TargetError(f"{directory} holds no function to place; save the model with signatures=...")
     library = replace(graph, nodes=())
-    return [_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
+    return [_make_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
 
 
-def _message(directory: Path) -> Any:
+def _read_message(directory: Path) -> Any:
     if not directory.exists():
         raise TargetError(f"{directory} does not exist")
     if not directory.is_dir():
@@ -75,7 +75,7 @@ def _message(directory: Path) -> Any:
         elif os.path.lexists(directory / _TEXT):
             model = protos.from_text("SavedModel", read_text(directory / _TEXT, LARGEST_MODEL_TEXT))
         else:
-            raise TargetError(f"{directory} is no SavedModel: {_BINARY} is missing; {_hint(directory)}")
+            raise TargetError(f"{directory} is no SavedModel: {_BINARY} is missing; {_describe_contents(directory)}")
     except (DecodeError, MalformedError) as error:
         raise TargetError(
             f"the saved_model file in {directory} is truncated or damaged; save the model again"
@@ -87,19 +87,19 @@ def _message(directory: Path) -> Any:
     return model
 
 
-def _graph(meta: Any, directory: str | Path) -> GraphDef:
+def _read_graph(meta: Any, directory: str | Path) -> GraphDef:
     try:
         return graph_def.from_message(meta.graph_def)
     except UnreadableError as error:
         raise TargetError(f"the graph in {directory} cannot be read: {error}") from error
 
 
-def _hint(directory: Path) -> str:
+def _describe_contents(directory: Path) -> str:
     nested = sorted(path.parent.name for path in directory.glob(f"*/{_BINARY}"))
     if nested:
-        return f"there is one in the folder {choices(nested)} below it"
+        return f"there is one in the folder {join_choices(nested)} below it"
     names = [path.name for path in directory.iterdir()]
-    return f"it has {choices(names, limit=4)}" if names else "it is empty"
+    return f"it has {join_choices(names, limit=4)}" if names else "it is empty"
 
 
 def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path) -> Any:
@@ -114,24 +114,24 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
     raise TargetError(f"{directory} holds {len(by_tags)} graph(s){asked}; choose the tags of one of: {there}")
 
 
-def _signatures(objects: Any) -> Iterator[tuple[str, str]]:
+def _find_signatures(objects: Any) -> Iterator[tuple[str, str]]:
     for child in objects.nodes[0].children if objects.nodes else ():
         if child.local_name == "signatures":
-            for signature in _object(objects, child.node_id).children:
-                node = _object(objects, signature.node_id)
+            for signature in _get_object(objects, child.node_id).children:
+                node = _get_object(objects, signature.node_id)
                 if node.WhichOneof("kind") == "bare_concrete_function":
                     yield signature.local_name, node.bare_concrete_function.concrete_function_name
 
 
-def _object(objects: Any, node_id: int) -> Any:
+def _get_object(objects: Any, node_id: int) -> Any:
     """Return an object of the object graph; raise `IndexError` for a number that none has."""
     if node_id < 0:
         raise IndexError(node_id)
     return objects.nodes[node_id]
 
 
-def _functions(objects: Any) -> Iterator[tuple[str, str]]:
-    for node_id, path in _paths(objects).items():
+def _find_functions(objects: Any) -> Iterator[tuple[str, str]]:
+    for node_id, path in _find_paths(objects).items():
         node = objects.nodes[node_id]
         if node.WhichOneof("kind") == "function":
             names = list(node.function.concrete_functions)
@@ -139,7 +139,7 @@ def _functions(objects: Any) -> Iterator[tuple[str, str]]:
                 yield (path if len(names) == 1 else f"{path}#{i}"), name
 
 
-def _paths(objects: Any) -> dict[int, str]:
+def _find_paths(objects: Any) -> dict[int, str]:
     """Name every object by its shortest path of attributes, the first one in file order of several.
 
     A path has at most `_LONGEST_PATH` characters; objects beyond have no name and are left out.
@@ -147,19 +147,19 @@ def _paths(objects: Any) -> dict[int, str]:
     paths = {0: ""}
     queue = [0] if objects.nodes else []
     for node_id in queue:
-        for child in _object(objects, node_id).children:
+        for child in _get_object(objects, node_id).children:
             if child.node_id not in paths and len(paths[node_id]) + len(child.local_name) < _LONGEST_PATH:
-                _object(objects, child.node_id)
+                _get_object(objects, child.node_id)
                 paths[child.node_id] = f"{paths[node_id]}.{child.local_name}".lstrip(".")
                 queue.append(child.node_id)
     return paths
 
 
-def _program(key: str, function: str, library: GraphDef, objects: Any, directory: str | Path) -> Program:
+def _make_program(key: str, function: str, library: GraphDef, objects: Any, directory: str | Path) -> Program:
     if function not in library.library:
         raise TargetError(f"{directory}: the function {function} of {key!r} is missing; save the model again")
     try:
-        bound = [_object(objects, node_id) for node_id in objects.concrete_functions[function].bound_inputs]
+        bound = [_get_object(objects, node_id) for node_id in objects.concrete_functions[function].bound_inputs]
     except IndexError:
         raise TargetError(f"{directory}: {key!r} captures an object that is not there; save the model again") from None
     inputs = library.library[function].inputs

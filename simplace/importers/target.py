@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from simplace.errors import TargetError, UnreadableError, alternatives, choices
+from simplace.errors import TargetError, UnreadableError, join_alternatives, join_choices
 from simplace.input_file import check_name
 
 Kind = Literal["script", "graph", "saved_model", "keras"]
@@ -48,7 +48,7 @@ def parse_target(text: str, *, has_signatures: bool = False) -> Target:
         return Target(path, "keras")
     if path.suffix in GRAPH_SUFFIXES:
         return Target(path, "graph")
-    known = choices([".py", ".keras", *GRAPH_SUFFIXES])
+    known = join_choices([".py", ".keras", *GRAPH_SUFFIXES])
     raise TargetError(
         f"{path}: cannot tell what this is by its name; simplace reads {known} and SavedModel directories"
     )
@@ -62,15 +62,15 @@ def _not_there(path: Path) -> str:
         return str(error)
     if path.is_symlink():
         return "a symbolic link to a file that does not exist, or to itself; give the file"
-    return f"no such file or directory; {_instead(path)}"
+    return f"no such file or directory; {_suggest_file(path)}"
 
 
-def _instead(path: Path) -> str:
+def _suggest_file(path: Path) -> str:
     """Name the most similar file beside one that is not there."""
     beside = os.listdir(path.parent) if os.access(path.parent, os.R_OK) and path.parent.is_dir() else []
     known = [name for name in beside if Path(name).suffix in (".py", ".keras", *GRAPH_SUFFIXES)]
     close = [name for name in known if Path(name).stem == path.name]
     close = close or difflib.get_close_matches(path.name, known, n=3, cutoff=0.8)
     if close:
-        return f"did you mean {alternatives([str(path.parent / name) for name in sorted(close)])}?"
+        return f"did you mean {join_alternatives([str(path.parent / name) for name in sorted(close)])}?"
     return "give a script, a SavedModel directory or a graph file"

@@ -28,7 +28,7 @@ def find_type_fault(value: AttrValue, expected: str) -> str:
     if isinstance(value, tuple):
         return _find_list_fault(value, expected)
     if value is None:
-        return "" if expected.startswith("list(") else _missing(expected)
+        return "" if expected.startswith("list(") else _format_missing_value(expected)
     kind = _KINDS[type(value)]
     if kind == "placeholder":
         return "AttrValue had value with unexpected type 'placeholder'"
@@ -43,17 +43,17 @@ def _find_list_fault(values: tuple[AttrValue, ...], expected: str) -> str:
         if kind != expected:
             return f"AttrValue had value with type '{kind}' when '{expected}' expected"
     if not expected.startswith("list("):
-        return _missing(expected)
+        return _format_missing_value(expected)
     return _find_dtype_fault(values, "contains") if expected == "list(type)" else ""
 
 
-def _missing(expected: str) -> str:
+def _format_missing_value(expected: str) -> str:
     return f"AttrValue missing value with expected type '{expected}'"
 
 
 def _find_dtype_fault(values: Iterable[int], verb: str) -> str:
     for value in values:
-        if dtypes.base(value) not in DataType._value2member_map_ or value == dtypes.REF_OFFSET:
+        if dtypes.base_type(value) not in DataType._value2member_map_ or value == dtypes.REF_OFFSET:
             return f"AttrValue has invalid DataType enum: {int(value)}"
         if dtypes.is_ref(value):
             return f"AttrValue must not have reference type value of {dtypes.name_in_messages(value)}"

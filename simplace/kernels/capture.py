@@ -48,7 +48,7 @@ def write_protos(path: str | Path) -> None:
     Path(path).write_bytes(gzip.compress(descriptors.SerializeToString(), mtime=0))
 
 
-def write(path: str | Path) -> None:
+def write_kernel_table(path: str | Path) -> None:
     """Write the kernel table of the TensorFlow that is imported, as it is at this moment; takes about 0.1 s.
 
     Before the first op has run, the kernels of the symbolic device types (XLA_CPU_JIT ...) are not registered yet.
@@ -61,10 +61,10 @@ def write(path: str | Path) -> None:
 
     ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     bare = op_def_pb2.OpList(op=sorted(map(_without_documentation, ops.op), key=lambda op: op.name))
-    about = _about(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info())
+    about = _describe_build(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info())
     about["graph_def_version"] = tf.version.GRAPH_DEF_VERSION
     registered = kernels.get_all_registered_kernels().SerializeToString(deterministic=True)
-    table_file.write(path, about, bare.SerializeToString(deterministic=True), registered)
+    table_file.write_table_file(path, about, bare.SerializeToString(deterministic=True), registered)
 
 
 def main(arguments: list[str]) -> int:
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
         write_protos(paths[0])
         return 0
     _run_an_op()
-    write(paths[0])
+    write_kernel_table(paths[0])
     return 0
 
 
@@ -88,7 +88,7 @@ def _run_an_op() -> None:
     tf.add(tf.constant(1.0), 1.0)
 
 
-def _about(version: str, git_version: str, build: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_build(version: str, git_version: str, build: Mapping[str, Any]) -> dict[str, Any]:
     system = {"Darwin": "macOS"}.get(platform.system(), platform.system())
     kinds = [kind for kind, on in (("CUDA", "is_cuda_build"), ("ROCm", "is_rocm_build")) if build.get(on)]
     with_what = "with " + " and ".join(kinds) if kinds else "without GPU kernels"

@@ -19,7 +19,7 @@ def write_difference(table: str | Path, base: str, output: str | Path) -> None:
 
     An op differs if its definition does, or any of its kernels, or their order; it is written whole.
     """
-    own, other = table_file.read(table), table_file.read(table_file.shipped_path(base))
+    own, other = table_file.read_table_file(table), table_file.read_table_file(table_file.shipped_path(base))
     names = sorted({*own.ops, *own.kernels, *other.ops, *other.kernels})
     same = (
         own.ops.get(name) == other.ops.get(name) and own.kernels.get(name) == other.kernels.get(name) for name in names
@@ -29,7 +29,7 @@ def write_difference(table: str | Path, base: str, output: str | Path) -> None:
     kernels = protos.message_class("KernelList")(
         kernel=[one for name in differing for one in own.kernels.get(name, ())]
     )
-    table_file.write(
+    table_file.write_table_file(
         output,
         {**own.about, "base": base, "differing": differing},
         ops.SerializeToString(deterministic=True),

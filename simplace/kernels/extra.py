@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import MalformedError, TargetError, UnreadableError, choices
+from simplace.errors import MalformedError, TargetError, UnreadableError, join_choices
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
@@ -62,8 +62,8 @@ def parse_extra(content: Mapping[str, Any], name: str) -> KernelTable:
     (('T', frozenset({<DataType.DT_HALF: 19>})),)
     """
     _only_keys(content, frozenset({"op", "kernel"}), "the file")
-    ops = [_op(entry) for entry in _tables(content, "op")]
-    kernels = [_kernel(entry) for entry in _tables(content, "kernel")]
+    ops = [_parse_op(entry) for entry in _get_tables(content, "op")]
+    kernels = [_parse_kernel(entry) for entry in _get_tables(content, "kernel")]
     return KernelTable.from_records(name, ops, kernels)
 
 
@@ -71,27 +71,27 @@ class _MistakeError(ValueError):
     """Say what is wrong in the file."""
 
 
-def _op(entry: Mapping[str, Any]) -> OpDef:
-    name = _text(entry, "name", "an [[op]]")
+def _parse_op(entry: Mapping[str, Any]) -> OpDef:
+    name = _get_text(entry, "name", "an [[op]]")
     where = f"op {name}"
     _only_keys(entry, _OP_KEYS, where)
     attr_types: dict[str, str] = {}
     defaults: dict[str, AttrValue] = {}
     allowed: dict[str, tuple[AttrValue, ...]] = {}
-    for spec in _texts(entry, "attrs", where):
-        attr, kind, values, default = _attr(spec, where)
+    for spec in _get_texts(entry, "attrs", where):
+        attr, kind, values, default = _parse_attr(spec, where)
         attr_types[attr] = kind
         if values is not None:
             allowed[attr] = values
         if default is not None:
             defaults[attr] = default
-    inputs = tuple(_arg(spec, attr_types, where) for spec in _texts(entry, "inputs", where))
-    outputs = tuple(_arg(spec, attr_types, where) for spec in _texts(entry, "outputs", where))
+    inputs = tuple(_parse_arg(spec, attr_types, where) for spec in _get_texts(entry, "inputs", where))
+    outputs = tuple(_parse_arg(spec, attr_types, where) for spec in _get_texts(entry, "outputs", where))
     return OpDef(name, inputs, outputs, attr_types, defaults, allowed, bool(entry.get("stateful", False)))
 
 
-def _kernel(entry: Mapping[str, Any]) -> Kernel:
-    op = _text(entry, "op", "a [[kernel]]")
+def _parse_kernel(entry: Mapping[str, Any]) -> Kernel:
+    op = _get_text(entry, "op", "a [[kernel]]")
     where = f"kernel of {op}"
     _only_keys(entry, _KERNEL_KEYS, where)
     types = entry.get("types", {})
@@ -99,21 +99,23 @@ def _kernel(entry: Mapping[str, Any]) -> Kernel:
         raise _MistakeError(f'{where}: types must be a table like {{ T = ["float"] }}')
     return Kernel(
         op=op,
-        device_type=_text(entry, "device", where),
+        device_type=_get_text(entry, "device", where),
         label=str(entry.get("label", "")),
-        priority=_priority(entry.get("priority", 0), where),
-        constraints=tuple((attr, frozenset(_type(one, where) for one in _texts(types, attr, where))) for attr in types),
-        host_memory=frozenset(_texts(entry, "host_memory", where)),
+        priority=_check_priority(entry.get("priority", 0), where),
+        constraints=tuple(
+            (attr, frozenset(_parse_type(one, where) for one in _get_texts(types, attr, where))) for attr in types
+        ),
+        host_memory=frozenset(_get_texts(entry, "host_memory", where)),
     )
 
 
-def _priority(value: Any, where: str) -> int:
+def _check_priority(value: Any, where: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and -_MOST_PRIORITY <= value <= _MOST_PRIORITY:
         return value
     raise _MistakeError(f"{where}: priority = {value!r} must be a whole number, such as 0")
 
 
-def _arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:
+def _parse_arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:
     found = _ARG.match(spec)
     if found is None or bool(found[2]) != bool(found[5]):
         raise _MistakeError(f'{where}: {spec!r} is no argument; write e.g. "x: T", "xs: N * T" or "v: Ref(T)"')
@@ -122,10 +124,10 @@ def _arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:
         return ArgSpec(name, type_list_attr=what, is_ref=ref)
     if attr_types.get(what) == "type":
         return ArgSpec(name, type_attr=what, number_attr=number, is_ref=ref)
-    return ArgSpec(name, _type(what, where), number_attr=number, is_ref=ref)
+    return ArgSpec(name, _parse_type(what, where), number_attr=number, is_ref=ref)
 
 
-def _attr(spec: str, where: str) -> tuple[str, str, tuple[AttrValue, ...] | None, AttrValue]:
+def _parse_attr(spec: str, where: str) -> tuple[str, str, tuple[AttrValue, ...] | None, AttrValue]:
     found = _ATTR.match(spec)
     if found is None or bool(found[2]) != bool(found[4]):
         raise _MistakeError(f'{where}: {spec!r} is no attribute; write e.g. "T: type", "N: int >= 1", "b: bool = true"')
@@ -134,45 +136,45 @@ def _attr(spec: str, where: str) -> tuple[str, str, tuple[AttrValue, ...] | None
     if what.startswith("{"):
         words = [word.strip() for word in what[1:-1].split(",") if word.strip()]
         what = "string" if words and words[0][:1] in "'\"" else "type"
-        values = tuple(_value(word, what, where) for word in words)
+        values = tuple(_parse_value(word, what, where) for word in words)
     if what not in _KINDS:
-        raise _MistakeError(f"{where}: {what!r} is no kind of attribute; there are {choices(_KINDS)}")
+        raise _MistakeError(f"{where}: {what!r} is no kind of attribute; there are {join_choices(_KINDS)}")
     if default is None:
         return name, f"list({what})" if is_list else what, values, None
     if not is_list:
-        return name, what, values, _value(default, what, where)
+        return name, what, values, _parse_value(default, what, where)
     items = [item.strip() for item in default.strip("[] ").split(",") if item.strip()]
-    return name, f"list({what})", values, tuple(_value(item, what, where) for item in items)
+    return name, f"list({what})", values, tuple(_parse_value(item, what, where) for item in items)
 
 
-def _value(word: str, kind: str, where: str) -> AttrValue:
+def _parse_value(word: str, kind: str, where: str) -> AttrValue:
     try:
         return _READ[kind](word)
     except (KeyError, ValueError) as error:
         raise _MistakeError(f"{where}: {word!r} is no value for an attribute of type {kind}") from error
 
 
-def _bool(word: str) -> bool:
+def _parse_bool(word: str) -> bool:
     return {"true": True, "false": False}[word]
 
 
 _READ: Mapping[str, Any] = {
-    "type": dtypes.parse,
+    "type": dtypes.parse_dtype,
     "string": lambda word: word.strip("'\"").encode(),
     "int": int,
     "float": float,
-    "bool": _bool,
+    "bool": _parse_bool,
 }
 
 
-def _type(word: str, where: str) -> DataType:
+def _parse_type(word: str, where: str) -> DataType:
     try:
-        return dtypes.parse(word)
+        return dtypes.parse_dtype(word)
     except ValueError as error:
         raise _MistakeError(f"{where}: {word!r} is neither a data type nor an attribute that holds one") from error
 
 
-def _tables(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+def _get_tables(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     entries = content.get(key, [])
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise _MistakeError(f"{key} must be a list of tables; write [[{key}]]")
@@ -182,17 +184,17 @@ def _tables(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 def _only_keys(entry: Mapping[str, Any], known: frozenset[str], where: str) -> None:
     strange = sorted(set(entry) - known)
     if strange:
-        raise _MistakeError(f"{where} has the unknown key {strange[0]!r}; there are {choices(known)}")
+        raise _MistakeError(f"{where} has the unknown key {strange[0]!r}; there are {join_choices(known)}")
 
 
-def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
+def _get_text(entry: Mapping[str, Any], key: str, where: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
         raise _MistakeError(f'{where} needs {key} = "..."')
     return value
 
 
-def _texts(entry: Mapping[str, Any], key: str, where: str) -> list[str]:
+def _get_texts(entry: Mapping[str, Any], key: str, where: str) -> list[str]:
     value = entry.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _MistakeError(f"{where}: {key} must be a list of strings")

@@ -73,20 +73,20 @@ def is_host(full_type: FullType) -> bool:
     return full_type.type_id == "TFT_PRODUCT" and any(map(is_host, full_type.args))
 
 
-def specialize(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
+def specialize_type(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
     """Fill the attributes of a node, defaults included, into the full type that its op declares.
 
     Raise `FullTypeError` where TensorFlow refuses: an attribute that is missing, an empty list in a TFT_FOR_EACH.
 
     >>> dataset = FullType("TFT_DATASET", (FullType("TFT_VAR", (), "output_types"),))
-    >>> str(specialize(dataset, {"output_types": (DataType.DT_STRING,)}))
+    >>> str(specialize_type(dataset, {"output_types": (DataType.DT_STRING,)}))
     'Dataset[String]'
     """
     if declared.type_id == "TFT_VAR":
-        return _variable(declared, attrs)
+        return _substitute_variable(declared, attrs)
     if declared.type_id == "TFT_FOR_EACH":
         return _for_each(declared, attrs)
-    args = tuple(specialize(arg, attrs) for arg in declared.args)
+    args = tuple(specialize_type(arg, attrs) for arg in declared.args)
     return FullType(declared.type_id, () if any(map(_is_variant_tensor, args)) else args, declared.attr)
 
 
@@ -100,8 +100,8 @@ def of_dtype(dtype: int) -> FullType:
     return UNSET if name is None else FullType(name)
 
 
-def _variable(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
-    value = _attr(declared.attr, attrs)
+def _substitute_variable(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
+    value = _require_attr(declared.attr, attrs)
     if isinstance(value, tuple) and len(value) == 1:
         value = value[0]
     if not isinstance(value, int) or isinstance(value, bool):
@@ -111,15 +111,15 @@ def _variable(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
 
 def _for_each(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullType:
     container, template, variable = declared.args
-    value = _attr(variable.attr, attrs)
+    value = _require_attr(variable.attr, attrs)
     types = value if isinstance(value, tuple) else (value,)
     if not types:
         raise FullTypeError(f"the full type needs a type in the attribute {variable.attr!r}, which is an empty list")
-    args = tuple(specialize(template, {**attrs, variable.attr: one}) for one in types)
+    args = tuple(specialize_type(template, {**attrs, variable.attr: one}) for one in types)
     return FullType(container.type_id, args)
 
 
-def _attr(name: str, attrs: Mapping[str, AttrValue]) -> AttrValue:
+def _require_attr(name: str, attrs: Mapping[str, AttrValue]) -> AttrValue:
     if name not in attrs:
         raise FullTypeError(f"the full type needs the attribute {name!r}, which the node does not have")
     return attrs[name]

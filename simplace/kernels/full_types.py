@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simplace.graph.node_def import AttrValue
-from simplace.kernels.full_type import UNSET, FullType, is_host, of_dtype, specialize
+from simplace.kernels.full_type import UNSET, FullType, is_host, of_dtype, specialize_type
 from simplace.kernels.registry import KernelTable, with_defaults
 
-__all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize"]
+__all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "specialize_type"]
 
 
 def full_type_of(op: str, attrs: Mapping[str, AttrValue], table: KernelTable | None = None) -> FullType | None:
@@ -31,4 +31,4 @@ def full_type_of(op: str, attrs: Mapping[str, AttrValue], table: KernelTable | N
         return None
     filled = with_defaults(op_def, attrs)
     declared = (arg.full_type for arg in op_def.outputs)
-    return FullType("TFT_PRODUCT", tuple(UNSET if one is None else specialize(one, filled) for one in declared))
+    return FullType("TFT_PRODUCT", tuple(UNSET if one is None else specialize_type(one, filled) for one in declared))

@@ -50,18 +50,18 @@ def find_kernel(table: KernelTable, op: str, device_type: str, attrs: Mapping[st
     `attrs` are the node's, with or without defaults. Raise `KernelSearchError` where two registrations of the same
     priority match, `AttrError` where a constraint names an attribute that the node lacks.
     """
-    return search(table, op, device_type, attrs).kernel
+    return search_kernels(table, op, device_type, attrs).kernel
 
 
-def search(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> Found:
+def search_kernels(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> Found:
     """Search as `find_kernel` does, and tell whether attributes were the obstacle."""
     op_def = table.op(op)
     filled = attrs if op_def is None else with_defaults(op_def, attrs)
-    label = _label(filled)
-    own, mismatch = _best(table.registrations(op, device_type, label), filled)
+    label = _kernel_label(filled)
+    own, mismatch = _find_best_match(table.registrations(op, device_type, label), filled)
     if own is not None or device_type.endswith(SYMBOLIC):  # these have no default kernels
         return Found(own, mismatch)
-    default, default_mismatch = _only(table.registrations(op, DEFAULT, label), filled)
+    default, default_mismatch = _find_only_match(table.registrations(op, DEFAULT, label), filled)
     return Found(default, mismatch or default_mismatch)
 
 
@@ -83,7 +83,7 @@ def supported_device_types(
     """
     if table.op(op) is None:
         return tuple((device_type, 0) for device_type in device_types)
-    found = [(device_type, search(table, op, device_type, attrs)) for device_type in device_types]
+    found = [(device_type, search_kernels(table, op, device_type, attrs)) for device_type in device_types]
     types = [(device_type, one.kernel.priority) for device_type, one in found if one.kernel is not None]
     is_remote = requested is not None and local is not None and requested.different_address_space(local)
     if not types and is_remote and not any(one.was_attr_mismatch for _, one in found):
@@ -116,7 +116,7 @@ def memory_types(
         for name, start, stop in argument_ranges(op_def, args, filled):
             if name in named:
                 host[start:stop] = [True] * (stop - start)
-        for slot in _slots(filled.get(hint)):
+        for slot in _read_slots(filled.get(hint)):
             if 0 <= slot < len(host):
                 host[slot] = True
         hosts.append(tuple(host))
@@ -166,12 +166,12 @@ def attrs_match(kernel: Kernel, attrs: Mapping[str, AttrValue]) -> bool:
     return True
 
 
-def _label(attrs: Mapping[str, AttrValue]) -> str:
+def _kernel_label(attrs: Mapping[str, AttrValue]) -> str:
     value = attrs.get(_LABEL)
     return value.decode(errors="replace") if isinstance(value, bytes) else ""
 
 
-def _best(kernels: tuple[Kernel, ...], attrs: Mapping[str, AttrValue]) -> tuple[Kernel | None, bool]:
+def _find_best_match(kernels: tuple[Kernel, ...], attrs: Mapping[str, AttrValue]) -> tuple[Kernel | None, bool]:
     best: Kernel | None = None
     mismatch = False
     for kernel in kernels:
@@ -184,7 +184,7 @@ def _best(kernels: tuple[Kernel, ...], attrs: Mapping[str, AttrValue]) -> tuple[
     return best, mismatch
 
 
-def _only(kernels: tuple[Kernel, ...], attrs: Mapping[str, AttrValue]) -> tuple[Kernel | None, bool]:
+def _find_only_match(kernels: tuple[Kernel, ...], attrs: Mapping[str, AttrValue]) -> tuple[Kernel | None, bool]:
     matching = [kernel for kernel in kernels if attrs_match(kernel, attrs)]
     if len(matching) > 1:
         raise KernelSearchError(f"Multiple Default OpKernel registrations match NodeDef: {matching[0].op}")
@@ -202,7 +202,7 @@ def _always_on_host(dtype: int) -> bool:
     return dtype in (DataType.DT_STRING, DataType.DT_STRING + dtypes.REF_OFFSET, DataType.DT_RESOURCE)
 
 
-def _slots(value: AttrValue) -> tuple[int, ...]:
+def _read_slots(value: AttrValue) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, tuple) else ()
 
 

@@ -38,11 +38,11 @@ def find_node_fault(node: str, op_def: OpDef, attrs: Mapping[str, AttrValue], in
     wanted = sum(argument_counts(op_def.inputs, attrs))
     if wanted == inputs:
         return ""
-    listed = _listed(op_def, attrs, wanted)
+    listed = _list_types(op_def, attrs, wanted)
     return f"NodeDef expected inputs '{listed}' do not match {inputs} inputs specified; Op<name={op_def.name}>; {where}"
 
 
-def _listed(op_def: OpDef, attrs: Mapping[str, AttrValue], count: int) -> str:
+def _list_types(op_def: OpDef, attrs: Mapping[str, AttrValue], count: int) -> str:
     if count > _SHOWN_TYPES:
         return f"{count} tensors"
     return ", ".join(map(dtypes.name_in_messages, types_of(op_def, op_def.inputs, attrs)))

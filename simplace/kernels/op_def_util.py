@@ -32,8 +32,8 @@ def find_value_fault(value: AttrValue, name: str, op_def: OpDef) -> str:
     wrong = [one for one in (value if isinstance(value, tuple) else (value,)) if one not in allowed and one is not None]
     if not wrong:
         return ""
-    listed = ", ".join(map(_shown, allowed))
-    return f"Value for attr '{name}' of {_shown(wrong[0])} is not in the list of allowed values: {listed}"
+    listed = ", ".join(map(_format_value, allowed))
+    return f"Value for attr '{name}' of {_format_value(wrong[0])} is not in the list of allowed values: {listed}"
 
 
 def find_deprecation_fault(op_def: OpDef, producer: int) -> str:
@@ -46,5 +46,5 @@ def find_deprecation_fault(op_def: OpDef, producer: int) -> str:
     )
 
 
-def _shown(value: AttrValue) -> str:
+def _format_value(value: AttrValue) -> str:
     return f'"{value.decode(errors="replace")}"' if isinstance(value, bytes) else dtypes.name_in_messages(value)

@@ -140,7 +140,7 @@ class KernelTable:
     @classmethod
     def load(cls, path: str | Path) -> KernelTable:
         """Read a table file; raise `TargetError` where it is none."""
-        file = table_file.read(path)
+        file = table_file.read_table_file(path)
         version = file.about.get("graph_def_version", 0)
         return cls(str(file.about["name"]), str(file.about["version"]), _Messages(file), version)
 
@@ -156,7 +156,7 @@ class KernelTable:
         nearest = nearest_version(version, known) if version else known[-1]
         if nearest is None:
             raise TargetError(f"no kernel table for TensorFlow {version}; there is one for {', '.join(known)}")
-        table = _shipped(nearest)
+        table = _load_shipped_table(nearest)
         if version is None or is_release_of(nearest, version):
             return table
         name = f"{table.name}, the nearest to {version}"
@@ -253,12 +253,12 @@ def argument_counts(args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]) -
 
 def _arg_types(op_def: OpDef, arg: ArgSpec, attrs: Mapping[str, AttrValue]) -> tuple[int, ...]:
     if arg.type_list_attr:
-        types = _attr(op_def, attrs, arg.type_list_attr, tuple)
+        types = _require_attr(op_def, attrs, arg.type_list_attr, tuple)
         if not all(isinstance(one, int) for one in types):
             raise AttrError(f"a node of op {op_def.name} has as {arg.type_list_attr!r} a list of what are no types")
     else:
-        one = arg.type or _attr(op_def, attrs, arg.type_attr, int)
-        count = _attr(op_def, attrs, arg.number_attr, int) if arg.number_attr else 1
+        one = arg.type or _require_attr(op_def, attrs, arg.type_attr, int)
+        count = _require_attr(op_def, attrs, arg.number_attr, int) if arg.number_attr else 1
         if not 0 <= count <= MOST_TENSORS:
             raise AttrError(
                 f"a node of op {op_def.name} has {count:,} tensors as {arg.name!r}; it may have 0 to {MOST_TENSORS:,}"
@@ -267,7 +267,7 @@ def _arg_types(op_def: OpDef, arg: ArgSpec, attrs: Mapping[str, AttrValue]) -> t
     return tuple(int(dtype) + REF_OFFSET for dtype in types) if arg.is_ref else types
 
 
-def _attr(op_def: OpDef, attrs: Mapping[str, AttrValue], name: str, kind: type) -> Any:
+def _require_attr(op_def: OpDef, attrs: Mapping[str, AttrValue], name: str, kind: type) -> Any:
     value = attrs[name] if name in attrs else op_def.defaults.get(name)
     if isinstance(value, kind):
         return value
@@ -336,8 +336,8 @@ def op_from_message(message: Any) -> OpDef:
     attrs = list(message.attr)
     return OpDef(
         name=message.name,
-        inputs=tuple(map(_arg, message.input_arg)),
-        outputs=tuple(map(_arg, message.output_arg)),
+        inputs=tuple(map(_read_arg, message.input_arg)),
+        outputs=tuple(map(_read_arg, message.output_arg)),
         attr_types={attr.name: attr.type for attr in attrs},
         defaults={attr.name: attr_value(attr.default_value) for attr in attrs if attr.HasField("default_value")},
         allowed={attr.name: attr_value(attr.allowed_values) for attr in attrs if attr.HasField("allowed_values")},
@@ -360,7 +360,7 @@ def kernel_from_message(message: Any) -> Kernel:
     )
 
 
-def _arg(message: Any) -> ArgSpec:
+def _read_arg(message: Any) -> ArgSpec:
     return ArgSpec(
         name=message.name,
         type=data_type(message.type),
@@ -379,5 +379,5 @@ def _full_type(message: Any) -> FullType:
 
 
 @cache
-def _shipped(version: str) -> KernelTable:
+def _load_shipped_table(version: str) -> KernelTable:
     return KernelTable.load(table_file.shipped_path(version))

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from itertools import product
 
-from simplace.errors import UnknownOpError, alternatives
+from simplace.errors import UnknownOpError, join_alternatives
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
 from simplace.kernels.kernel_lookup import DEFAULT, SYMBOLIC
@@ -43,8 +43,8 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     """
     known_op(table, op)
     kernels = [kernel for kernel in table.kernels(op) if not kernel.device_type.endswith(SYMBOLIC)]
-    rows = {row for kernel in kernels for row in _rows(kernel) if dtype is None or _accepts(row, dtype)}
-    return tuple(sorted(rows, key=_order))
+    rows = {row for kernel in kernels for row in _kernel_rows(kernel) if dtype is None or _accepts_dtype(row, dtype)}
+    return tuple(sorted(rows, key=_sort_key))
 
 
 def closest_ops(table: KernelTable, op: str, cutoff: float = 0.6) -> list[str]:
@@ -56,7 +56,7 @@ def closest_ops(table: KernelTable, op: str, cutoff: float = 0.6) -> list[str]:
 def hint_at_op(table: KernelTable, op: str) -> str:
     """Say what to do about an op that a graph has and nobody knows; a custom op has few namesakes."""
     close = closest_ops(table, op, cutoff=0.8)
-    hint = f"did you mean {alternatives(close)}? else" if close else "if it is your own,"
+    hint = f"did you mean {join_alternatives(close)}? else" if close else "if it is your own,"
     return f"{hint} describe it in a file for --kernels"
 
 
@@ -65,11 +65,11 @@ def known_op(table: KernelTable, op: str) -> str:
     if table.op(op) is not None:
         return op
     close = closest_ops(table, op)
-    hint = f"did you mean {alternatives(close)}?" if close else "names are CamelCase, e.g. MatMul"
+    hint = f"did you mean {join_alternatives(close)}?" if close else "names are CamelCase, e.g. MatMul"
     raise UnknownOpError(f"TensorFlow {table.name} has no op {op!r}; {hint}")
 
 
-def _rows(kernel: Kernel) -> list[KernelRow]:
+def _kernel_rows(kernel: Kernel) -> list[KernelRow]:
     names = [name for name, _ in kernel.constraints]
     values = [sorted(allowed) for _, allowed in kernel.constraints]
     host_memory = tuple(sorted(kernel.host_memory))
@@ -86,12 +86,12 @@ def _rows(kernel: Kernel) -> list[KernelRow]:
     ]
 
 
-def _accepts(row: KernelRow, dtype: DataType) -> bool:
+def _accepts_dtype(row: KernelRow, dtype: DataType) -> bool:
     types = [value for _, value in row.types if isinstance(value, DataType)]
     return not types or dtype in types
 
 
-def _order(row: KernelRow) -> tuple[object, ...]:
+def _sort_key(row: KernelRow) -> tuple[object, ...]:
     known = ("CPU", "GPU", DEFAULT)
     place = known.index(row.device_type) if row.device_type in known else len(known)
     return place, row.device_type, row.label, str(row.types), row.types and row.types[0][0], -row.priority

@@ -35,7 +35,7 @@ class TableFile:
     kernels: Mapping[str, list[Any]]
 
 
-def read(path: str | Path) -> TableFile:
+def read_table_file(path: str | Path) -> TableFile:
     """Read a table file, whole or a difference; raise `TargetError` where it is none."""
     try:
         members = read_members(path, _LIMITS)
@@ -53,10 +53,10 @@ def read(path: str | Path) -> TableFile:
     for message in kernels.kernel:
         by_op.setdefault(message.op, []).append(message)
     own = TableFile(about, {message.name: message for message in ops.op}, by_op)
-    return own if "base" not in about else _on_base(own, read(shipped_path(about["base"])))
+    return own if "base" not in about else _on_base(own, read_table_file(shipped_path(about["base"])))
 
 
-def write(path: str | Path, about: Mapping[str, Any], ops: bytes, kernels: bytes) -> None:
+def write_table_file(path: str | Path, about: Mapping[str, Any], ops: bytes, kernels: bytes) -> None:
     """Write a table file; the same content makes the same bytes."""
     entries = {"about.json": json.dumps(about, indent=1).encode(), "ops.binpb": ops, "kernels.binpb": kernels}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:

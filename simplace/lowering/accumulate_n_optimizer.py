@@ -43,7 +43,7 @@ def loop_frames(graph: GraphBuilder) -> list[int]:
     return build_control_flow_info(ops, successors, [graph.source.id]).frame
 
 
-def maker(graph: GraphBuilder, node: Node, made_by: str) -> Callable[..., Node]:
+def make_node_adder(graph: GraphBuilder, node: Node, made_by: str) -> Callable[..., Node]:
     """Return a function that adds `name, op, attrs, inputs, after` with the device of `node`.
 
     A `_class` that is one string, not a list, is passed on; `name` "" takes a new one.
@@ -71,7 +71,7 @@ def maker(graph: GraphBuilder, node: Node, made_by: str) -> Callable[..., Node]:
     return make
 
 
-def replace(graph: GraphBuilder, old: Node, new: Node) -> None:
+def replace_node(graph: GraphBuilder, old: Node, new: Node) -> None:
     """Hand the consumers of a node with one output to another node, then remove it."""
     for edge in old.out_edges:
         if edge.src_slot == CONTROL:
@@ -82,7 +82,7 @@ def replace(graph: GraphBuilder, old: Node, new: Node) -> None:
 
 
 def _use_variable(graph: GraphBuilder, node: Node) -> None:
-    make = maker(graph, node, "remove AccumulateNV2")
+    make = make_node_adder(graph, node, "remove AccumulateNV2")
     dtype = node.attrs["T"]
     typed = {"T": dtype}
     data = [(edge.src, edge.src_slot) for edge in node.in_edges if edge.dst_slot != CONTROL]
@@ -101,12 +101,12 @@ def _use_variable(graph: GraphBuilder, node: Node) -> None:
         graph.add_control_edge(src, assign)
     for add in adds:
         graph.add_control_edge(add, result)
-    replace(graph, node, result)
+    replace_node(graph, node, result)
 
 
 def _use_add_n(graph: GraphBuilder, node: Node) -> None:
     data = [(edge.src, edge.src_slot) for edge in node.in_edges if edge.dst_slot != CONTROL]
     control = [edge.src for edge in node.in_edges if edge.dst_slot == CONTROL]
     attrs = {"N": len(data), "T": node.attrs["T"]}
-    new = maker(graph, node, "remove AccumulateNV2")(node.name, "AddN", attrs, data, control)
-    replace(graph, node, new)
+    new = make_node_adder(graph, node, "remove AccumulateNV2")(node.name, "AddN", attrs, data, control)
+    replace_node(graph, node, new)

@@ -27,7 +27,7 @@ def refuse_explosion(nodes: Iterable[Node], signatures: Signatures, *, inline_ca
     total = 0
     for node in nodes:
         if inline_calls or node.op in _LOWERED:
-            total += sum(_size(name, signatures, sizes) for name in _called(node, signatures))
+            total += sum(_count_nodes(name, signatures, sizes) for name in _called_functions(node, signatures))
         if total > MOST_NODES:
             raise TargetError(
                 f"inlining the functions that node {node.name!r} calls, and those that they call, would make "
@@ -35,12 +35,12 @@ def refuse_explosion(nodes: Iterable[Node], signatures: Signatures, *, inline_ca
             )
 
 
-def _size(name: str, signatures: Signatures, sizes: dict[str, int]) -> int:
+def _count_nodes(name: str, signatures: Signatures, sizes: dict[str, int]) -> int:
     """Count the nodes of a function with all that it calls, depth first; one that calls itself counts once."""
     waiting = [name]
     while waiting:
         last = waiting[-1]
-        called = [one for node in signatures.library[last].nodes for one in _called(node, signatures)]
+        called = [one for node in signatures.library[last].nodes for one in _called_functions(node, signatures)]
         unknown = [one for one in called if one not in sizes]
         if last not in sizes and unknown:
             sizes[last] = 0  # so that a cycle ends
@@ -51,16 +51,16 @@ def _size(name: str, signatures: Signatures, sizes: dict[str, int]) -> int:
     return sizes[name]
 
 
-def _called(node: Node | NodeDef, signatures: Signatures) -> Iterator[str]:
+def _called_functions(node: Node | NodeDef, signatures: Signatures) -> Iterator[str]:
     """Yield the functions of the library that a node is replaced by, one as often as it is."""
     if node.op in signatures.library:
         yield node.op
     elif is_partitioned_call(node.op) or node.op in _LOWERED:
         for value in node.attrs.values():
-            yield from _names(value, signatures)
+            yield from _referenced_functions(value, signatures)
 
 
-def _names(value: Any, signatures: Signatures) -> Iterator[str]:
+def _referenced_functions(value: Any, signatures: Signatures) -> Iterator[str]:
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, FuncRef) and one.name in signatures.library:
             yield one.name

@@ -12,10 +12,10 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
 from simplace.graph.op_kinds import is_arg, is_retval
-from simplace.lowering.graph_constructor import NodeDraft, assemble, wrong_input_count
+from simplace.lowering.graph_constructor import NodeDraft, assemble_graph, wrong_input_count
 from simplace.lowering.op_signatures import Signatures
 
 _INTS_ON_DEVICE = "experimental_ints_on_device"
@@ -40,7 +40,7 @@ class Body:
     names: set[str]
 
 
-def instantiate(function: FunctionDef, attrs: Mapping[str, Any], signatures: Signatures) -> Body:
+def instantiate_function(function: FunctionDef, attrs: Mapping[str, Any], signatures: Signatures) -> Body:
     """Build the body of a function; `attrs` are those of the call, which fill placeholders such as `$T`.
 
     Node order before sorting: an `_Arg` per input, the nodes as written, a `_Retval` per output. Raises `TargetError`
@@ -65,12 +65,12 @@ def instantiate(function: FunctionDef, attrs: Mapping[str, Any], signatures: Sig
     for node, draft in zip(function.nodes, drafts[len(function.inputs) :], strict=True):
         _find_inputs(node, draft, tensors, names, function)
     drafts += _result_drafts(function, tensors, on_device)
-    return _body(function, assemble(drafts, signatures, function.name), signatures)
+    return _collect_body(function, assemble_graph(drafts, signatures, function.name), signatures)
 
 
 def _refuse_unknown_types(function: FunctionDef) -> None:
     for arg in (*function.inputs, *function.outputs):
-        if base(arg.dtype) not in DataType._value2member_map_:
+        if base_type(arg.dtype) not in DataType._value2member_map_:
             raise TargetError(
                 f"argument {arg.name!r} of function {function.name!r} has the type number {int(arg.dtype)}, which is "
                 "none of TensorFlow's"
@@ -125,17 +125,22 @@ def _node_draft(
 ) -> NodeDraft:
     written = node.attrs
     if any(map(_has_placeholder, written.values())):
-        written = {key: _bound(value, call_attrs, node, function) for key, value in written.items()}
+        written = {key: _substitute_placeholders(value, call_attrs, node, function) for key, value in written.items()}
     attrs = signatures.with_defaults(node.op, written, node.name)
     return NodeDraft(node.name, node.op, node.device, attrs, signatures.types_of(node.op, attrs, node.name))
 
 
-def _bound(value: Any, call_attrs: Mapping[str, Any], node: NodeDef, function: FunctionDef) -> Any:
+def _substitute_placeholders(value: Any, call_attrs: Mapping[str, Any], node: NodeDef, function: FunctionDef) -> Any:
     """Fill a placeholder, which an importer leaves as a `str`, from the call (SubstitutePlaceholders)."""
     if isinstance(value, FuncRef):
-        return FuncRef(value.name, {key: _bound(v, call_attrs, node, function) for key, v in value.attrs.items()})
+        return FuncRef(
+            value.name, {key: _substitute_placeholders(v, call_attrs, node, function) for key, v in value.attrs.items()}
+        )
     if isinstance(value, tuple):
-        return tuple(_bound(item, call_attrs, node, function) if isinstance(item, FuncRef) else item for item in value)
+        return tuple(
+            _substitute_placeholders(item, call_attrs, node, function) if isinstance(item, FuncRef) else item
+            for item in value
+        )
     if not isinstance(value, str):
         return value
     if value not in call_attrs:
@@ -155,12 +160,12 @@ def _find_inputs(
         if text.startswith("^"):
             position = names.get(text[1:])
             if position is None:
-                raise _missing(text, f"node {node.name!r}", function)
+                raise _missing_reference_error(text, f"node {node.name!r}", function)
             control.append(position)
             continue
         found = tensors.get(text)
         if found is None:
-            raise _missing(text, f"node {node.name!r}", function)
+            raise _missing_reference_error(text, f"node {node.name!r}", function)
         data += found
     if len(data) != len(draft.types[0]):
         raise wrong_input_count(draft.name, draft.op, len(data), len(draft.types[0]), function.name)
@@ -176,7 +181,7 @@ def _result_drafts(function: FunctionDef, tensors: Mapping[str, Tensors], on_dev
         text = function.ret.get(name)
         found = None if text is None else tensors.get(text)
         if found is None or len(found) <= (k or 0):
-            raise _missing(text or output.name, f"result {output.name!r}", function)
+            raise _missing_reference_error(text or output.name, f"result {output.name!r}", function)
         op = "_DeviceRetval" if on_device and output.dtype == DataType.DT_INT32 else "_Retval"
         suffix = "" if k is None or len(found) == 1 else f"_{k}"
         attrs = {"T": output.dtype, "index": i}
@@ -185,11 +190,11 @@ def _result_drafts(function: FunctionDef, tensors: Mapping[str, Tensors], on_dev
     return drafts
 
 
-def _missing(text: str, where: str, function: FunctionDef) -> TargetError:
+def _missing_reference_error(text: str, where: str, function: FunctionDef) -> TargetError:
     return TargetError(f"{where} of function {function.name!r} refers to {text!r}, which the function does not have")
 
 
-def _body(function: FunctionDef, graph: GraphBuilder, signatures: Signatures) -> Body:
+def _collect_body(function: FunctionDef, graph: GraphBuilder, signatures: Signatures) -> Body:
     must_run = set(function.control_ret.values())
     body = Body(function.name, graph, [], [], [], set(), set())
     for node in graph.op_nodes():
@@ -202,8 +207,8 @@ def _body(function: FunctionDef, graph: GraphBuilder, signatures: Signatures) ->
             body.results.append(node)
         if node.name in must_run:
             body.control_results.append(node)
-    body.args.sort(key=_index)
-    body.results.sort(key=_index)
+    body.args.sort(key=_argument_index)
+    body.results.sort(key=_argument_index)
     return body
 
 
@@ -212,5 +217,5 @@ def _needs_entry(node: Node, signatures: Signatures) -> bool:
     return not inside or (signatures.is_call(node.op) and all(edge.src_slot != CONTROL for edge in inside))
 
 
-def _index(node: Node) -> int:
+def _argument_index(node: Node) -> int:
     return int(node.attrs["index"])

@@ -13,12 +13,12 @@ from typing import Any
 from simplace.errors import TargetError
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SINK, SOURCE, GraphBuilder, Origin
-from simplace.graph.dtypes import DataType, base, is_ref
+from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.graph import Graph, OwnOrigins
 from simplace.graph.node_def import NodeDef
 from simplace.graph.op_kinds import is_merge, is_next_iteration
 from simplace.lowering.op_signatures import Signatures, Types
-from simplace.program.status import invalid
+from simplace.program.status import invalid_argument
 
 _SOURCE_ID, _SINK_ID = 0, 1
 
@@ -53,18 +53,18 @@ class Wiring:
     edge_dst_slot: list[int]
 
 
-def construct(nodes: Sequence[NodeDef], signatures: Signatures) -> GraphBuilder:
+def construct_graph(nodes: Sequence[NodeDef], signatures: Signatures) -> GraphBuilder:
     """Build the graph of a node list whose inputs are written as in a GraphDef.
 
     Raises `TargetError` for two nodes of one name, an input that is not there, a cycle; `UnknownOpError` for an op
     of which neither the kernel table nor the library knows.
     """
-    return assemble(drafts_of(nodes, signatures), signatures, "")
+    return assemble_graph(drafts_of(nodes, signatures), signatures, "")
 
 
 def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Graph:
     """Do the same for a graph that nothing will be done to: what `freeze` would make of it, without the builder."""
-    wiring = wire(drafts_of(nodes, signatures))
+    wiring = connect_drafts(drafts_of(nodes, signatures))
     drafts = wiring.drafts
     names = [SOURCE, SINK, *[draft.name for draft in drafts]]
     return Graph(
@@ -84,7 +84,7 @@ def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Grap
 
 
 def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraft]:
-    """Complete the attributes of nodes and find their inputs; raise as `construct` does."""
+    """Complete the attributes of nodes and find their inputs; raise as `construct_graph` does."""
     first_outputs = {node.name: (i, 0) for i, node in enumerate(nodes)}
     if len(first_outputs) < len(nodes):
         twice = next(node.name for i, node in enumerate(nodes) if first_outputs[node.name][0] != i)
@@ -104,9 +104,9 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraf
     return drafts
 
 
-def assemble(drafts: Sequence[NodeDraft], signatures: Signatures, function: str) -> GraphBuilder:
-    """Add drafts to a new graph, ordered and joined as `wire` says."""
-    wiring = wire(drafts)
+def assemble_graph(drafts: Sequence[NodeDraft], signatures: Signatures, function: str) -> GraphBuilder:
+    """Add drafts to a new graph, ordered and joined as `connect_drafts` says."""
+    wiring = connect_drafts(drafts)
     builder = GraphBuilder(signatures)
     nodes = [builder.source, builder.sink]
     for draft in wiring.drafts:
@@ -122,13 +122,13 @@ def assemble(drafts: Sequence[NodeDraft], signatures: Signatures, function: str)
     return builder
 
 
-def wire(drafts: Sequence[NodeDraft]) -> Wiring:
+def connect_drafts(drafts: Sequence[NodeDraft]) -> Wiring:
     """Order drafts and their edges; the first in the list whose inputs are all there comes first (Kahn's algorithm).
 
     Edges into a node: data by slot, then control by source name without duplicates. Edges that close a loop come
     after all nodes, those of source and sink last. Raise `Refused` for a loop that changes a type.
     """
-    order = range(len(drafts)) if _comes_in_order(drafts) else _order(drafts)
+    order = range(len(drafts)) if _comes_in_order(drafts) else _order_drafts(drafts)
     number = [0] * len(drafts)
     edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
     add_src, add_src_slot, add_dst, add_dst_slot = [column.append for column in edges]
@@ -152,7 +152,7 @@ def wire(drafts: Sequence[NodeDraft]) -> Wiring:
             add_dst_slot(CONTROL)
     for src, src_slot, node, slot in back_edges:
         _refuse_other_type(drafts[src], src_slot, drafts[order[node - 2]], slot)
-        _append(edges, number[src], src_slot, node, slot)
+        _append_edge(edges, number[src], src_slot, node, slot)
     _tie_ends(edges, len(drafts) + 2)
     return Wiring(drafts if isinstance(order, range) else [drafts[i] for i in order], *edges)
 
@@ -163,8 +163,8 @@ def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slo
     TensorFlow's Python has checked the types of all other edges: it adds these past that check.
     """
     found, wanted = source.types[1][source_slot], node.types[0][slot]
-    if wanted not in (found, base(found)):
-        raise invalid(
+    if wanted not in (found, base_type(found)):
+        raise invalid_argument(
             f"Input {slot} of node {node.name} was passed {_type_name(found)} from {source.name}:{source_slot} "
             f"incompatible with expected {_type_name(wanted)}."
         )
@@ -172,10 +172,10 @@ def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slo
 
 def _type_name(dtype: int) -> str:
     """Name a type as TensorFlow's C++ does (`DataTypeString`)."""
-    return DataType(base(dtype)).name.removeprefix("DT_").lower() + ("_ref" if is_ref(dtype) else "")
+    return DataType(base_type(dtype)).name.removeprefix("DT_").lower() + ("_ref" if is_ref(dtype) else "")
 
 
-def _append(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int, dst_slot: int) -> None:
+def _append_edge(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int, dst_slot: int) -> None:
     for column, value in zip(edges, (src, src_slot, dst, dst_slot), strict=True):
         column.append(value)
 
@@ -262,8 +262,8 @@ def _comes_in_order(drafts: Sequence[NodeDraft]) -> bool:
     return in_order
 
 
-def _order(drafts: Sequence[NodeDraft]) -> list[int]:
-    pending, outputs = _dependencies(drafts)
+def _order_drafts(drafts: Sequence[NodeDraft]) -> list[int]:
+    pending, outputs = _count_dependencies(drafts)
     order = order_by_inputs(pending, outputs.__getitem__)
     if len(order) < len(drafts):
         stuck = next(i for i, count in enumerate(pending) if count > 0)
@@ -271,7 +271,7 @@ def _order(drafts: Sequence[NodeDraft]) -> list[int]:
     return order
 
 
-def _dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:
+def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:
     """Count what each node waits for and list who waits for it; inputs that repeat count each time.
 
     Nobody waits for what closes a loop, and the Merge there waits for one input alone besides its control inputs.

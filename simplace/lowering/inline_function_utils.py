@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from simplace.devices.device_name import DeviceName
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, Edge, GraphBuilder, Node, Origin, control_inputs
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.op_kinds import is_enter, is_partitioned_call
 from simplace.lowering.function_body import Body
 
@@ -24,13 +24,13 @@ Attr = TypeVar("Attr")
 
 def may_inline(call: Node, body: Body, function_attrs: Mapping[str, Any]) -> bool:
     """Say whether TensorFlow would put the body in the call's place (ValidateInlining)."""
-    takes = tuple(base(node.out_types[0]) for node in body.args)
-    gives = tuple(base(node.in_types[0]) for node in body.results)
+    takes = tuple(base_type(node.out_types[0]) for node in body.args)
+    gives = tuple(base_type(node.in_types[0]) for node in body.results)
     fits = call.in_types == takes and call.out_types == gives
     return fits and "api_implements" not in function_attrs and function_attrs.get("_noinline") is not True
 
 
-def inline(graph: GraphBuilder, call: Node, body: Body, *, fetchable: bool) -> list[Node]:
+def inline_function_body(graph: GraphBuilder, call: Node, body: Body, *, fetchable: bool) -> list[Node]:
     """Put the body in the place of `call`; return the nodes of the body that are now in the graph.
 
     The nodes of a PartitionedCall and of a branch or loop body may have devices of their own, those of a call by
@@ -93,8 +93,10 @@ class _Inlining:
             clone = self.graph.add_node(
                 prefix + node.name,
                 node.op,
-                device=_device(node.device, self.call.device, spec) if self.multi_device else self.call.device,
-                attrs=_attrs(node, prefix, groups),
+                device=_merge_call_device(node.device, self.call.device, spec)
+                if self.multi_device
+                else self.call.device,
+                attrs=_rename_attrs(node, prefix, groups),
                 origin=Origin(self.body.name, node.name, self.via),
                 types=(node.in_types, node.out_types),
             )
@@ -155,7 +157,7 @@ class _Inlining:
 
     def _identity(self, role: str, edge: Edge, device: str) -> Node:
         name = self.graph.new_name(f"Func/{self.call.name}/{role}")
-        dtype = base(edge.src.out_types[edge.src_slot])
+        dtype = base_type(edge.src.out_types[edge.src_slot])
         attrs: dict[str, Any] = {"T": DataType(dtype)}
         if self.multi_device:
             attrs[COLOCATION] = (GROUP + edge.src.name.encode(),)
@@ -174,14 +176,14 @@ def leave_stand_in(
         node.name,
         "IdentityN" if outputs else "NoOp",
         device=node.device,
-        attrs={"T": tuple(DataType(base(dtype)) for dtype in types)} if outputs else {},
+        attrs={"T": tuple(DataType(base_type(dtype)) for dtype in types)} if outputs else {},
         origin=made,
         types=(types, types),
         inputs=[*outputs, *control_inputs([] if after is None else [after])],
     )
 
 
-def required(node: Node, attr: str, kind: type[Attr]) -> Attr:
+def require_attr(node: Node, attr: str, kind: type[Attr]) -> Attr:
     """Return an attribute of a node; raise `TargetError` if it is not there or of another kind."""
     value = node.attrs.get(attr)
     if not isinstance(value, kind):
@@ -189,10 +191,10 @@ def required(node: Node, attr: str, kind: type[Attr]) -> Attr:
     return value
 
 
-def _device(requested: str, call_device: str, call_spec: DeviceName | None) -> str:
+def _merge_call_device(requested: str, call_device: str, call_spec: DeviceName | None) -> str:
     """Fill what a body node leaves open from the device of the call (MultiDeviceFunctionBodyPlacer).
 
-    >>> _device("/device:CPU:0", "/job:a/device:GPU:1", DeviceName.parse("/job:a/device:GPU:1"))
+    >>> _merge_call_device("/device:CPU:0", "/job:a/device:GPU:1", DeviceName.parse("/job:a/device:GPU:1"))
     '/job:a/device:CPU:0'
     """
     if not requested:
@@ -201,18 +203,18 @@ def _device(requested: str, call_device: str, call_spec: DeviceName | None) -> s
     return requested if spec is None or call_spec is None else str(spec.filled_from(call_spec))
 
 
-def _attrs(node: Node, prefix: str, groups: Mapping[str, str]) -> Mapping[str, Any]:
+def _rename_attrs(node: Node, prefix: str, groups: Mapping[str, str]) -> Mapping[str, Any]:
     """Rename what names other nodes of the body: colocation groups, and the frame that an Enter opens."""
     attrs = node.attrs
     written = attrs.get(COLOCATION)
     if isinstance(written, tuple):
-        attrs = {**attrs, COLOCATION: tuple(_group(name, groups) for name in written)}
+        attrs = {**attrs, COLOCATION: tuple(_rename_group(name, groups) for name in written)}
     if is_enter(node.op):
-        attrs = {**attrs, "frame_name": prefix.encode() + required(node, "frame_name", bytes)}
+        attrs = {**attrs, "frame_name": prefix.encode() + require_attr(node, "frame_name", bytes)}
     return attrs
 
 
-def _group(name: bytes, groups: Mapping[str, str]) -> bytes:
+def _rename_group(name: bytes, groups: Mapping[str, str]) -> bytes:
     if not name.startswith(GROUP):
         return name
     renamed = groups.get(name[len(GROUP) :].decode(errors="replace"))

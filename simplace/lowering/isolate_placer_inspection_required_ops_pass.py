@@ -7,7 +7,7 @@ placer_inspection_required_ops_utils.cc.
 from __future__ import annotations
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.op_kinds import is_partitioned_call
 from simplace.lowering.op_signatures import Signatures
 
@@ -27,36 +27,36 @@ def isolate_calls(graph: GraphBuilder, signatures: Signatures) -> None:
             continue
         if not names:
             names.update(other.name for other in graph.nodes if other is not None)
-        _isolate(graph, node, names)
+        _isolate_node(graph, node, names)
 
 
-def _isolate(graph: GraphBuilder, node: Node, names: set[str]) -> None:
+def _isolate_node(graph: GraphBuilder, node: Node, names: set[str]) -> None:
     for edge in node.data_inputs():
-        name = _unique(f"{edge.src.name}_{node.name}", names)
-        identity = _identity(graph, name, node.in_types[edge.dst_slot], edge.src, edge.src_slot, node)
+        name = _make_unique_name(f"{edge.src.name}_{node.name}", names)
+        identity = _add_identity(graph, name, node.in_types[edge.dst_slot], edge.src, edge.src_slot, node)
         graph.update_edge(identity, 0, node, edge.dst_slot)
     used = set()
     for edge in sorted(node.out_edges, key=lambda edge: edge.id):
         if edge.src_slot == CONTROL:
             continue
         used.add(edge.src_slot)
-        name = _unique(f"{node.name}_{edge.dst.name}", names)
-        identity = _identity(graph, name, node.out_types[edge.src_slot], node, edge.src_slot, node)
+        name = _make_unique_name(f"{node.name}_{edge.dst.name}", names)
+        identity = _add_identity(graph, name, node.out_types[edge.src_slot], node, edge.src_slot, node)
         graph.update_edge(identity, 0, edge.dst, edge.dst_slot)
     for slot, dtype in enumerate(node.out_types):
         if slot not in used:
-            _identity(graph, _unique(node.name, names), dtype, node, slot, node)
+            _add_identity(graph, _make_unique_name(node.name, names), dtype, node, slot, node)
 
 
-def _identity(graph: GraphBuilder, name: str, dtype: int, src: Node, slot: int, node: Node) -> Node:
-    plain = base(dtype)
+def _add_identity(graph: GraphBuilder, name: str, dtype: int, src: Node, slot: int, node: Node) -> Node:
+    plain = base_type(dtype)
     origin = Origin(node.origin.function, node.origin.name, node.name, "isolate")
     return graph.add_node(
         name, "Identity", attrs={"T": DataType(plain)}, origin=origin, types=((plain,), (plain,)), inputs=[(src, slot)]
     )
 
 
-def _unique(name: str, names: set[str]) -> str:
+def _make_unique_name(name: str, names: set[str]) -> str:
     candidate = name
     counter = 0
     while candidate in names:

@@ -10,8 +10,8 @@ from simplace.graph.builder import GraphBuilder, Node
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import CASES, IFS, SYMBOLIC_GRADIENT, WHILES, is_arg, is_partitioned_call, is_retval
 from simplace.lowering.explosion import refuse_explosion
-from simplace.lowering.function_body import Body, instantiate, is_template
-from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, inline, may_inline
+from simplace.lowering.function_body import Body, instantiate_function, is_template
+from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, inline_function_body, may_inline
 from simplace.lowering.lower_if_op import lower_case, lower_if
 from simplace.lowering.lower_while_op import lower_while
 from simplace.lowering.op_signatures import Signatures
@@ -64,7 +64,7 @@ class _Bodies:
         built = self._built.get(function.name)
         if built is not None:
             return built
-        body = instantiate(function, call.attrs, self.signatures)
+        body = instantiate_function(function, call.attrs, self.signatures)
         if not self._is_template(function):
             self._built[function.name] = body
         return body
@@ -79,7 +79,7 @@ class _Bodies:
 def _inline_call(
     graph: GraphBuilder, call: Node, bodies: _Bodies, chain: tuple[str, ...], fetchable: bool
 ) -> tuple[tuple[str, ...], list[Node]]:
-    function = _callee(call, bodies.signatures)
+    function = _find_callee(call, bodies.signatures)
     if function is None:
         return chain, []
     if function.name in chain:
@@ -91,10 +91,10 @@ def _inline_call(
     body = bodies.of(function, call)
     if not may_inline(call, body, function.attrs):
         return chain, []
-    return (*chain, function.name), inline(graph, call, body, fetchable=fetchable)
+    return (*chain, function.name), inline_function_body(graph, call, body, fetchable=fetchable)
 
 
-def _callee(call: Node, signatures: Signatures) -> FunctionDef | None:
+def _find_callee(call: Node, signatures: Signatures) -> FunctionDef | None:
     if is_partitioned_call(call.op):
         return signatures.function(call.attrs.get("f"), call.name)
     return None if call.op == SYMBOLIC_GRADIENT else signatures.library[call.op]

@@ -10,7 +10,7 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_inputs
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.node_def import FuncRef
 from simplace.lowering.inline_function_utils import COLOCATION, GROUP, LOWER_AS_MULTI_DEVICE, leave_stand_in
 from simplace.lowering.op_signatures import Signatures
@@ -20,14 +20,14 @@ Tensor = tuple[Node, int]
 
 def lower_if(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:
     """Replace an If by switches, a call of each branch and merges; return the two calls."""
-    branches = [_branch(node, node.attrs.get(key), signatures) for key in ("then_branch", "else_branch")]
+    branches = [_find_branch(node, node.attrs.get(key), signatures) for key in ("then_branch", "else_branch")]
     names = [graph.new_name(f"{node.name}/{role}") for role in ("then", "else")]
     work = _BranchLowering(graph, node, "lower If", own_groups=True)
     predicate = work.inputs[0]
 
-    switch = work.add("switch_pred", "Switch", [predicate, predicate], _typed(predicate))
-    pivot_else = work.add("pivot_f", "Identity", [(switch, 0)], _typed(predicate))
-    pivot_then = work.add("pivot_t", "Identity", [(switch, 1)], _typed(predicate))
+    switch = work.add("switch_pred", "Switch", [predicate, predicate], _type_attr(predicate))
+    pivot_else = work.add("pivot_f", "Identity", [(switch, 0)], _type_attr(predicate))
+    pivot_then = work.add("pivot_t", "Identity", [(switch, 1)], _type_attr(predicate))
     switches = [work.add_data_switch("Switch", tensor, predicate, GROUP, {}) for tensor in work.inputs[1:]]
     work.move_control_inputs(switch)
 
@@ -49,14 +49,14 @@ def lower_case(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetch
     refs = node.attrs.get("branches")
     if not isinstance(refs, tuple) or not refs:
         raise TargetError(f"node {node.name!r} is a {node.op} without branches")
-    branches = [_branch(node, ref, signatures) for ref in refs]
+    branches = [_find_branch(node, ref, signatures) for ref in refs]
     names = [graph.new_name(f"{node.name}/branch{b}") for b in range(len(branches))]
     work = _BranchLowering(graph, node, "lower Case", own_groups=False)
     index = work.inputs[0]
     outs = {"num_outs": len(branches)}
 
-    switch = work.add("branch_index", "_SwitchN", [index, index], {**_typed(index), **outs})
-    pivots = [work.add(f"pivot_{b}", "Identity", [(switch, b)], _typed(index)) for b in range(len(branches))]
+    switch = work.add("branch_index", "_SwitchN", [index, index], {**_type_attr(index), **outs})
+    pivots = [work.add(f"pivot_{b}", "Identity", [(switch, b)], _type_attr(index)) for b in range(len(branches))]
     switches = [work.add_data_switch("_SwitchN", tensor, index, b"", outs) for tensor in work.inputs[1:]]
     work.move_control_inputs(switch)
 
@@ -98,7 +98,7 @@ class _BranchLowering:
             self.graph.new_name(f"{self.node.name}/{src.name}"),
             op,
             device=src.device,
-            attrs={**_typed(tensor), **attrs, COLOCATION: (prefix + src.name.encode(),)},
+            attrs={**_type_attr(tensor), **attrs, COLOCATION: (prefix + src.name.encode(),)},
             origin=self.made,
             inputs=[tensor, selector],
         )
@@ -119,11 +119,11 @@ class _BranchLowering:
     def merge(self, role: str, calls: list[Node], pivots: list[Node], fetchable: bool) -> None:
         count = {"N": len(calls)}
         merges = [
-            self.add(role, "Merge", [(call, i) for call in calls], {**_typed((calls[0], i)), **count})
+            self.add(role, "Merge", [(call, i) for call in calls], {**_type_attr((calls[0], i)), **count})
             for i in range(len(calls[0].out_types))
         ]
         executed = self.add(
-            "branch_executed", "Merge", [(pivot, 0) for pivot in pivots], {**_typed((pivots[0], 0)), **count}, calls
+            "branch_executed", "Merge", [(pivot, 0) for pivot in pivots], {**_type_attr((pivots[0], 0)), **count}, calls
         )
         outputs = [(merge, 0) for merge in merges] if fetchable else []
         leave_stand_in(self.graph, self.node, outputs, executed, self.made)
@@ -135,10 +135,10 @@ class _BranchLowering:
         self.graph.remove_node(self.node)
 
 
-def _branch(node: Node, ref: object, signatures: Signatures) -> FuncRef:
+def _find_branch(node: Node, ref: object, signatures: Signatures) -> FuncRef:
     return signatures.branch(ref, node.name, len(node.in_types) - 1, len(node.out_types))
 
 
-def _typed(tensor: Tensor) -> dict[str, Any]:
+def _type_attr(tensor: Tensor) -> dict[str, Any]:
     src, slot = tensor
-    return {"T": DataType(base(src.out_types[slot]))}
+    return {"T": DataType(base_type(src.out_types[slot]))}

@@ -10,9 +10,9 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_inputs
-from simplace.graph.dtypes import DataType, base, is_ref
+from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.node_def import FuncRef, FunctionDef
-from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, leave_stand_in, required
+from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, leave_stand_in, require_attr
 from simplace.lowering.op_signatures import Signatures
 
 
@@ -64,10 +64,10 @@ class _LoopLowering:
     def add_enters(self) -> None:
         attrs = {
             "frame_name": self.node.name.encode(),
-            "parallel_iterations": required(self.node, "parallel_iterations", int),
+            "parallel_iterations": require_attr(self.node, "parallel_iterations", int),
         }
         for edge, carried in zip(self.edges, self.is_carried, strict=True):
-            own = {**_typed(edge.src, edge.src_slot), **attrs, "is_constant": carried}
+            own = {**_type_attr(edge.src, edge.src_slot), **attrs, "is_constant": carried}
             self.enters.append(self._add_like(edge.src, "enter", "Enter", [(edge.src, edge.src_slot)], own))
         control = [edge.src for edge in self.node.in_edges if edge.dst_slot == CONTROL]
         if control:
@@ -81,13 +81,13 @@ class _LoopLowering:
             self.merges.append(
                 None
                 if carried
-                else self._add_like(enter, "merge", "Merge", [(enter, 0), (enter, 0)], {**_typed(enter, 0), "N": 2})
+                else self._add_like(enter, "merge", "Merge", [(enter, 0), (enter, 0)], {**_type_attr(enter, 0), "N": 2})
             )
 
     def add_condition(self) -> None:
         inputs = [(merge or enter, 0) for merge, enter in zip(self.merges, self.enters, strict=True)]
         self.condition = self._add_call(self.condition_name, self.condition_ref, inputs)
-        self.graph.add_control_edge(_first(self.merges), self.condition)
+        self.graph.add_control_edge(_find_first_node(self.merges), self.condition)
         self.loop_condition = self._add("LoopCond", "LoopCond", [(self.condition, 0)], {})
 
     def add_switches(self) -> None:
@@ -97,7 +97,7 @@ class _LoopLowering:
                 continue
             op = "RefSwitch" if is_ref(merge.out_types[0]) else "Switch"
             inputs = [(merge, 0), (self.loop_condition, 0)]
-            self.switches.append(self._add_like(merge, f"{edge.src.name}_switch", op, inputs, _typed(merge, 0)))
+            self.switches.append(self._add_like(merge, f"{edge.src.name}_switch", op, inputs, _type_attr(merge, 0)))
 
     def add_body(self) -> None:
         inputs = [
@@ -105,15 +105,15 @@ class _LoopLowering:
             for switch, enter in zip(self.switches, self.enters, strict=True)
         ]
         self.body = self._add_call(self.body_name, self.body_ref, inputs)
-        first = _first(self.switches)
+        first = _find_first_node(self.switches)
         op = "RefIdentity" if is_ref(first.out_types[1]) else "Identity"
-        control = self._add("loop_body_control", op, [(first, 1)], _typed(first, 1))
+        control = self._add("loop_body_control", op, [(first, 1)], _type_attr(first, 1))
         self.graph.add_control_edge(control, self.body)
 
     def add_exits(self, fetchable: bool) -> None:
         for switch in self.switches:
             self.exits.append(
-                None if switch is None else self._add_like(switch, "exit", "Exit", [(switch, 0)], _typed(switch, 0))
+                None if switch is None else self._add_like(switch, "exit", "Exit", [(switch, 0)], _type_attr(switch, 0))
             )
         self.executed = self._add("LoopExecuted", "NoOp", [], {}, [node for node in self.exits if node is not None])
         outputs = [
@@ -130,7 +130,7 @@ class _LoopLowering:
         for i, merge in enumerate(self.merges):
             if merge is not None:
                 end = self._add_like(
-                    merge, "next_iteration", "NextIteration", [(self.body, i)], _typed(self.body, i), [self.body]
+                    merge, "next_iteration", "NextIteration", [(self.body, i)], _type_attr(self.body, i), [self.body]
                 )
                 ends.append((end, merge))
         for end, merge in ends:
@@ -192,9 +192,9 @@ def _carried_resources(node: Node, body: FunctionDef) -> list[bool]:
     ]
 
 
-def _first(nodes: Sequence[Node | None]) -> Node:
+def _find_first_node(nodes: Sequence[Node | None]) -> Node:
     return next(node for node in nodes if node is not None)
 
 
-def _typed(node: Node, slot: int) -> dict[str, Any]:
-    return {"T": DataType(base(node.out_types[slot]))}
+def _type_attr(node: Node, slot: int) -> dict[str, Any]:
+    return {"T": DataType(base_type(node.out_types[slot]))}

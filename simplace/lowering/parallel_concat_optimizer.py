@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Node
 from simplace.graph.node_def import ShapeAttr
-from simplace.lowering.accumulate_n_optimizer import maker, replace
-from simplace.lowering.inline_function_utils import required
+from simplace.lowering.accumulate_n_optimizer import make_node_adder, replace_node
+from simplace.lowering.inline_function_utils import require_attr
 
 OP = "ParallelConcat"
 
@@ -16,13 +16,13 @@ OP = "ParallelConcat"
 def remove_parallel_concat(graph: GraphBuilder) -> None:
     """Replace every ParallelConcat that is in the graph now."""
     for node in [node for node in graph.op_nodes() if node.op == OP]:
-        _replace(graph, node)
+        _replace_parallel_concat(graph, node)
 
 
-def _replace(graph: GraphBuilder, node: Node) -> None:
-    make = maker(graph, node, "remove ParallelConcat")
+def _replace_parallel_concat(graph: GraphBuilder, node: Node) -> None:
+    make = make_node_adder(graph, node, "remove ParallelConcat")
     dtype = node.attrs["T"]
-    start = make("", "_ParallelConcatStart", {"shape": required(node, "shape", ShapeAttr), "dtype": dtype})
+    start = make("", "_ParallelConcatStart", {"shape": require_attr(node, "shape", ShapeAttr), "dtype": dtype})
     updates = []
     for edge in node.in_edges:
         if edge.dst_slot == CONTROL:
@@ -30,4 +30,4 @@ def _replace(graph: GraphBuilder, node: Node) -> None:
             continue
         attrs = {"T": dtype, "loc": edge.dst_slot}
         updates.append(make("", "_ParallelConcatUpdate", attrs, [(start, 0), (edge.src, edge.src_slot)]))
-    replace(graph, node, make(node.name, "Identity", {"T": dtype}, [(start, 0)], updates))
+    replace_node(graph, node, make(node.name, "Identity", {"T": dtype}, [(start, 0)], updates))

@@ -15,7 +15,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import is_arg, is_identity
 from simplace.lowering.function_body import Body
 from simplace.lowering.op_signatures import Signatures
-from simplace.program.status import invalid
+from simplace.program.status import invalid_argument
 
 
 def pin_arguments(body: Body, devices: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ def refuse_unseen(arguments: Sequence[str], devices: DeviceSet) -> None:
         return
     for name in arguments:
         if name and devices.find(name) is None:
-            raise invalid(f"{name} unknown device.")
+            raise invalid_argument(f"{name} unknown device.")
 
 
 def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatures: Signatures) -> None:
@@ -49,24 +49,24 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
     refuses the producer's device.
     """
     for result in body.results:
-        producer = _producer(result)
+        producer = _find_producer(result)
         group = _first_group(producer)
         if group is not None:
             result.attrs = {**result.attrs, "_class": (group,)}
             continue
         wanted = producer.assigned or producer.device
         if wanted and _is_trusted(result, producer, signatures):
-            result.assigned = _match(wanted, devices, fallback)
+            result.assigned = _match_device(wanted, devices, fallback)
 
 
-def _producer(result: Node) -> Node:
-    node = _source(result)
+def _find_producer(result: Node) -> Node:
+    node = _data_source(result)
     while not (node.assigned or node.device) and _first_group(node) is None and is_identity(node.op):
-        node = _source(node)
+        node = _data_source(node)
     return node
 
 
-def _source(node: Node) -> Node:
+def _data_source(node: Node) -> Node:
     return next(edge.src for edge in node.in_edges if edge.src_slot != CONTROL)
 
 
@@ -82,16 +82,16 @@ def _is_trusted(result: Node, producer: Node, signatures: Signatures) -> bool:
     return dtype != DataType.DT_VARIANT or is_arg(producer.op)
 
 
-def _match(wanted: str, devices: DeviceSet, fallback: Device | None) -> str:
+def _match_device(wanted: str, devices: DeviceSet, fallback: Device | None) -> str:
     spec = DeviceName.parse(wanted)
     if spec is None:
-        raise invalid(f"Failed to parse explicit device specification {wanted}")
+        raise invalid_argument(f"Failed to parse explicit device specification {wanted}")
     matching = devices.matching(spec)
     if len(matching) == 1:
         return matching[0].name
     if not matching:
         if fallback is None:
-            raise invalid(f"Unable to find any devices for spec {wanted}")
+            raise invalid_argument(f"Unable to find any devices for spec {wanted}")
         return fallback.name
     if all(matching[0].spec.same_address_space(other.spec) for other in matching):
         return ""
@@ -99,7 +99,7 @@ def _match(wanted: str, devices: DeviceSet, fallback: Device | None) -> str:
         return ""
     # Devices of several tasks are kept in an ordered map (DynamicDeviceMgr in common_runtime/device_mgr.h).
     names = ", ".join(device.name for device in sorted(matching, key=lambda device: device.spec))
-    raise invalid(
+    raise invalid_argument(
         f"{wanted}When FunctionLibraryRuntime::Options.output_devices are not specified for a multi-device function, "
         f"the device specification on the output node must match exactly one device. Matched devices are [{names}]"
     )

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
-from simplace.errors import DeviceSpecError, choices
+from simplace.errors import DeviceSpecError, join_choices
 from simplace.graph.builder import Node
 from simplace.program.program import Pin
 
@@ -22,12 +22,12 @@ def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) ->
     for node in nodes if pins else ():
         for pin in pins:
             if fnmatchcase(node.name, pin.pattern):
-                _pin(node, pin, devices)
+                _pin_node(node, pin, devices)
 
 
-def _pin(node: Node, pin: Pin, devices: DeviceSet) -> None:
+def _pin_node(node: Node, pin: Pin, devices: DeviceSet) -> None:
     if node.assigned:
-        node.assigned = _existing(node.name, pin.device, devices)
+        node.assigned = _find_existing_device(node.name, pin.device, devices)
         return
     own = DeviceName.parse(node.device) or DeviceName()
     if pin.device.type is not None:
@@ -35,9 +35,9 @@ def _pin(node: Node, pin: Pin, devices: DeviceSet) -> None:
     node.device = str(own.overwritten_by(pin.device))
 
 
-def _existing(name: str, wanted: DeviceName, devices: DeviceSet) -> str:
+def _find_existing_device(name: str, wanted: DeviceName, devices: DeviceSet) -> str:
     found = devices.matching(wanted)
     if not found:
-        known = choices(device.short for device in devices)
+        known = join_choices(device.short for device in devices)
         raise DeviceSpecError(f"{name} cannot be put on {wanted}, because no such device exists; there are: {known}")
     return found[0].name

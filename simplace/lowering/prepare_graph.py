@@ -9,23 +9,23 @@ from __future__ import annotations
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import TargetError
 from simplace.graph.builder import GraphBuilder
-from simplace.graph.graph import Graph, freeze
+from simplace.graph.graph import Graph, freeze_graph
 from simplace.kernels.registry import KernelTable
 from simplace.lowering import accumulate_n_optimizer, parallel_concat_optimizer
 from simplace.lowering.accumulate_n_optimizer import remove_accumulate_n
-from simplace.lowering.function_body import instantiate
-from simplace.lowering.graph_constructor import construct, construct_finished
+from simplace.lowering.function_body import instantiate_function
+from simplace.lowering.graph_constructor import construct_finished, construct_graph
 from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
 from simplace.lowering.lower_functional_ops import is_functional, lower_functional_ops
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.parallel_concat_optimizer import remove_parallel_concat
 from simplace.lowering.pin_args_and_rets import pin_arguments, pin_results, refuse_unseen
 from simplace.lowering.pins import pin_nodes
-from simplace.lowering.subgraph import prune
+from simplace.lowering.subgraph import rewrite_for_execution
 from simplace.program.program import Program
 
 
-def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
+def prepare_graph(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
     """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
 
     `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
@@ -46,7 +46,7 @@ def prepare(program: Program, table: KernelTable, devices: DeviceSet, target: st
     remove_parallel_concat(graph)
     isolate_calls(graph, signatures)
     pin_nodes(graph.op_nodes(), program.pins, devices)
-    return freeze(graph)
+    return freeze_graph(graph)
 
 
 def _is_rewritten(program: Program, signatures: Signatures) -> bool:
@@ -57,9 +57,9 @@ def _is_rewritten(program: Program, signatures: Signatures) -> bool:
 
 
 def _session_graph(program: Program, signatures: Signatures, devices: DeviceSet) -> GraphBuilder:
-    graph = construct(program.graph.nodes, signatures)
+    graph = construct_graph(program.graph.nodes, signatures)
     if program.pruned_to is not None:
-        prune(graph, program.pruned_to, devices.devices[0].name)  # the first device is the client's
+        rewrite_for_execution(graph, program.pruned_to, devices.devices[0].name)  # the first device is the client's
     if program.kept_devices:
         for node in graph.op_nodes():
             if node.name in program.kept_devices and signatures.is_stateful(node.op):
@@ -73,7 +73,7 @@ def _function_graph(
     function = program.graph.library.get(name)
     if function is None:
         raise TargetError(f"the library of {program.name!r} has no function {name!r}")
-    body = instantiate(function, {}, signatures)
+    body = instantiate_function(function, {}, signatures)
     refuse_unseen(program.arg_devices, devices)
     pin_arguments(body, program.arg_devices)
     pin_nodes(body.graph.op_nodes(), program.pins, devices)

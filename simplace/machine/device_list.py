@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from simplace.devices.device_set import FACTORY_PRIORITY
-from simplace.errors import DeviceSpecError, choices
+from simplace.errors import DeviceSpecError, join_choices
 
 MOST_TASKS = 64
 MOST_DEVICES = 64  # of a type, in a task
@@ -80,7 +80,7 @@ def parse_counts(text: str) -> list[tuple[str, int]]:
         if kind not in FACTORY_PRIORITY:
             raise DeviceSpecError(
                 f"{found['type']!r} in the device list {text!r} is not a device type that simplace can emulate; "
-                f"the types are {choices(k.lower() for k in FACTORY_PRIORITY)}"
+                f"the types are {join_choices(k.lower() for k in FACTORY_PRIORITY)}"
             )
         if kind in counts:
             raise DeviceSpecError(f"the device list {text!r} names {part.split(':')[0]!r} twice; add the numbers up")

@@ -87,14 +87,14 @@ class Machine:
         return self if not self.tasks or self.connected else None
 
 
-def cluster(tasks: tuple[Task, ...], *, gpu_memory: int = 16 * GIB, connected: bool = False) -> Machine:
+def make_cluster(tasks: tuple[Task, ...], *, gpu_memory: int = 16 * GIB, connected: bool = False) -> Machine:
     """Make the machine of a cluster; the program runs as the chief, or else as the first task.
 
-    >>> cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
+    >>> make_cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
     'chief'
     """
     ordered = tuple(sorted(tasks, key=lambda task: task.job != "chief"))
     return Machine(ordered[0].cpus, ordered[0].gpus, gpu_memory, tasks=ordered, connected=connected)
 
 
-TWO_TASKS = cluster((Task("worker", 0, gpus=2), Task("worker", 1, gpus=2)), connected=True)
+TWO_TASKS = make_cluster((Task("worker", 0, gpus=2), Task("worker", 1, gpus=2)), connected=True)

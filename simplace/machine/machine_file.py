@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import DeviceSpecError, MalformedError, UnreadableError, choices
+from simplace.errors import DeviceSpecError, MalformedError, UnreadableError, join_choices
 from simplace.input_file import read_toml
 from simplace.machine.device_list import MOST_TASKS, next_index, parse_counts, parse_tasks
-from simplace.machine.machine import GIB, Machine, Task, cluster
+from simplace.machine.machine import GIB, Machine, Task, make_cluster
 
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": GIB}
 MOST_GPUS = 1024
@@ -20,7 +20,7 @@ _MOST_MEMORY = 1 << 50  # bytes
 _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
-def machine(spec: str | None, visible: str | None, environment: Mapping[str, str]) -> tuple[Machine, str]:
+def parse_machine(spec: str | None, visible: str | None, environment: Mapping[str, str]) -> tuple[Machine, str]:
     """Return the machine and one sentence that says where it comes from.
 
     `spec` is a device list (`cpu:1,gpu:2`), the tasks of a cluster (`ps=cpu:1+2xworker=gpu:2`) or the path of a TOML
@@ -67,24 +67,24 @@ def parse_visible(text: str, gpus: int, *, strict: bool) -> tuple[int, ...]:
 
 def _from_spec(spec: str | None) -> tuple[Machine, str]:
     if spec is None:
-        return _here()
+        return _detect_devices()
     if "=" in spec and not spec.endswith(".toml"):
-        return cluster(tuple(_task(*task) for task in parse_tasks(spec))), f"devices as asked for: {spec}"
+        return make_cluster(tuple(_make_task(*task) for task in parse_tasks(spec))), f"devices as asked for: {spec}"
     if spec.endswith(".toml") or "/" in spec:
-        made, described = read(Path(spec))
+        made, described = read_machine_file(Path(spec))
         return made, f"devices as {spec} describes them: {described}"
     counts = dict(parse_counts(spec))
     return Machine(counts["CPU"], counts.get("GPU", 0)), f"devices as asked for: {spec}"
 
 
-def _here() -> tuple[Machine, str]:
+def _detect_devices() -> tuple[Machine, str]:
     count = len(list(_NVIDIA_GPUS.iterdir())) if _NVIDIA_GPUS.is_dir() else 0
     if count:
         return Machine(1, count), f"devices as in this computer: cpu:1,gpu:{count}"
     return Machine(1, 1), "devices cpu:1,gpu:1, since this computer has no GPU; --devices chooses others"
 
 
-def read(path: Path) -> tuple[Machine, str]:
+def read_machine_file(path: Path) -> tuple[Machine, str]:
     """Read a machine from a TOML file, and describe it in a few words; raise `DeviceSpecError` for what is unknown.
 
     The file holds `cpus = 1`, `visible = [0, 1]`, and a table `[[gpu]]` per kind of GPU with `count`, `memory`
@@ -101,37 +101,37 @@ def read(path: Path) -> tuple[Machine, str]:
     except UnreadableError as error:
         raise DeviceSpecError(f"{path}: cannot read the device file: {error}") from None
     if "task" in values:
-        return _cluster(path, values)
-    _only(path, "the file", values, {"name", "cpus", "gpu", "visible", "task"})
+        return _read_cluster(path, values)
+    _refuse_unknown_keys(path, "the file", values, {"name", "cpus", "gpu", "visible", "task"})
     gpus: list[tuple[int, tuple[int, ...]]] = []
-    for entry in _tables(path, values.get("gpu", [])):
-        gpus += _gpus(path, entry)
+    for entry in _check_tables(path, values.get("gpu", [])):
+        gpus += _read_gpus(path, entry)
         if sum(max(1, len(split)) for _, split in gpus) > MOST_GPUS:
             raise DeviceSpecError(f"{path}: there are more than {MOST_GPUS} GPUs, virtual ones included")
     memories = {memory for memory, _ in gpus}
     if len(memories) > 1:
         raise DeviceSpecError(f"{path}: all GPUs need the same memory, since TensorFlow's emulation has one size")
     made = Machine(
-        _number(path, "cpus", values.get("cpus", 1), least=1),
+        _check_number(path, "cpus", values.get("cpus", 1), least=1),
         len(gpus),
         memories.pop() if memories else Machine().gpu_memory,
         tuple(split for _, split in gpus),
     )
-    described = _described(values)
+    described = _describe_machine(values)
     if "visible" not in values:
         return made, described
-    text = ",".join(str(number) for number in _list(path, "visible", values["visible"]))
+    text = ",".join(str(number) for number in _check_list(path, "visible", values["visible"]))
     try:
         return replace(made, visible=parse_visible(text, len(gpus), strict=True)), described
     except DeviceSpecError as error:
         raise DeviceSpecError(f"{path}: {error}") from None
 
 
-def _cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
-    _only(path, "the file of a cluster", values, {"name", "task", "memory", "connected"})
+def _read_cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
+    _refuse_unknown_keys(path, "the file of a cluster", values, {"name", "task", "memory", "connected"})
     tasks: dict[tuple[str, int], Task] = {}
-    for entry in _tables(path, values["task"], "task of a cluster as a table [[task]]"):
-        for task in _tasks(path, entry, tasks):
+    for entry in _check_tables(path, values["task"], "task of a cluster as a table [[task]]"):
+        for task in _read_tasks(path, entry, tasks):
             if (task.job, task.index) in tasks:
                 raise DeviceSpecError(f"{path}: {task.name} comes twice; leave index out for the next one")
             tasks[task.job, task.index] = task
@@ -142,28 +142,28 @@ def _cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
     connected = values.get("connected", False)
     if not isinstance(connected, bool):
         raise DeviceSpecError(f"{path}: connected = {connected!r} must be true or false")
-    memory = _bytes(path, values.get("memory", "16 GiB"))
-    return cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected), values.get("name", "a cluster")
+    memory = _parse_bytes(path, values.get("memory", "16 GiB"))
+    return make_cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected), values.get("name", "a cluster")
 
 
-def _tasks(path: Path, entry: dict[str, Any], known: Mapping[tuple[str, int], Task]) -> list[Task]:
-    _only(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
+def _read_tasks(path: Path, entry: dict[str, Any], known: Mapping[tuple[str, int], Task]) -> list[Task]:
+    _refuse_unknown_keys(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
     job = entry.get("job", "worker")
     if not isinstance(job, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", job):
         raise DeviceSpecError(f"{path}: job = {job!r} must be a name of letters, digits and _, such as 'worker'")
-    first = _number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
-    count = _number(path, "count", entry.get("count", 1), least=1)
-    cpus = _number(path, "cpus", entry.get("cpus", 1), least=1)
-    gpus = _number(path, "gpus", entry.get("gpus", 0), least=0)
+    first = _check_number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
+    count = _check_number(path, "count", entry.get("count", 1), least=1)
+    cpus = _check_number(path, "cpus", entry.get("cpus", 1), least=1)
+    gpus = _check_number(path, "gpus", entry.get("gpus", 0), least=0)
     return [Task(job, index, cpus, gpus) for index in range(first, first + count)]
 
 
-def _task(job: str, index: int, counts: Iterable[tuple[str, int]]) -> Task:
+def _make_task(job: str, index: int, counts: Iterable[tuple[str, int]]) -> Task:
     devices = dict(counts)
     return Task(job, index, devices["CPU"], devices.get("GPU", 0))
 
 
-def _described(values: Mapping[str, Any]) -> str:
+def _describe_machine(values: Mapping[str, Any]) -> str:
     """Spell a machine with the names that its file gives, such as "a workstation with 2 x T4, 16 GiB"."""
     gpus = [
         f"{gpu.get('count', 1)} x {gpu.get('name', 'GPU')}, {gpu.get('memory', '16 GiB')}"
@@ -172,40 +172,40 @@ def _described(values: Mapping[str, Any]) -> str:
     return f"{values.get('name', 'a machine')} with {' and '.join(gpus) or 'no GPU'}"
 
 
-def _list(path: Path, name: str, value: Any) -> list[Any]:
+def _check_list(path: Path, name: str, value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     raise DeviceSpecError(f"{path}: {name} = {value!r} must be a list")
 
 
-def _tables(path: Path, value: Any, what: str = "kind of GPU as a table [[gpu]]") -> list[dict[str, Any]]:
+def _check_tables(path: Path, value: Any, what: str = "kind of GPU as a table [[gpu]]") -> list[dict[str, Any]]:
     if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
         return value
     raise DeviceSpecError(f"{path}: write each {what}")
 
 
-def _gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
-    _only(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
-    memory = _bytes(path, entry.get("memory", "16 GiB"))
-    split = tuple(_bytes(path, part) for part in _list(path, "virtual", entry.get("virtual", [])))
+def _read_gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
+    _refuse_unknown_keys(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
+    memory = _parse_bytes(path, entry.get("memory", "16 GiB"))
+    split = tuple(_parse_bytes(path, part) for part in _check_list(path, "virtual", entry.get("virtual", [])))
     if sum(split) > memory:
         raise DeviceSpecError(f"{path}: the virtual GPUs need more memory than the {memory >> 20} MiB of their GPU")
-    return [(memory, split)] * _number(path, "count", entry.get("count", 1), least=0)
+    return [(memory, split)] * _check_number(path, "count", entry.get("count", 1), least=0)
 
 
-def _only(path: Path, where: str, values: Mapping[str, Any], known: set[str]) -> None:
+def _refuse_unknown_keys(path: Path, where: str, values: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(values) - known)
     if unknown:
-        raise DeviceSpecError(f"{path}: {where} has {unknown[0]!r}, which is unknown; known are {choices(known)}")
+        raise DeviceSpecError(f"{path}: {where} has {unknown[0]!r}, which is unknown; known are {join_choices(known)}")
 
 
-def _number(path: Path, name: str, value: Any, *, least: int, most: int = 64) -> int:
+def _check_number(path: Path, name: str, value: Any, *, least: int, most: int = 64) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
     raise DeviceSpecError(f"{path}: {name} = {value!r} must be a whole number from {least} to {most}")
 
 
-def _bytes(path: Path, value: Any) -> int:
+def _parse_bytes(path: Path, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_MEMORY:
         return value
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None

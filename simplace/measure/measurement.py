@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from simplace.errors import ProgramError, TargetError, choices
+from simplace.errors import ProgramError, TargetError, join_choices
 from simplace.graph import graph_def
 from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
 from simplace.oracle.launch import SEARCHED
@@ -143,7 +143,7 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
     in the place of its inputs; `remarks` say what they were. `targets` are the nodes
     that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
-    `calibration.overheads` reads, by name, {} where they were not asked for; their times are as if the machine had
+    `calibration.derive_overheads` reads, by name, {} where they were not asked for; their times are as if the machine had
     always been at `pace`.
     """
 
@@ -177,7 +177,7 @@ class MeasureOptions:
     timeout: float = 300.0
 
 
-def measure(target: str | Path, options: MeasureOptions | None = None) -> Measured:
+def measure_target(target: str | Path, options: MeasureOptions | None = None) -> Measured:
     """Run a graph file, a SavedModel or a script's function, and trace its steps.
 
     The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
@@ -187,7 +187,7 @@ def measure(target: str | Path, options: MeasureOptions | None = None) -> Measur
     Raises `TargetError` for other targets and `ProgramError` where TensorFlow could not run it.
     """
     options = options or MeasureOptions()
-    parsed = _parsed(str(target))
+    parsed = _parse_measurable(str(target))
     with scratch_folder() as scratch:
         request, answer, graph = (Path(scratch, name) for name in ("request.json", "answer.json", "graph.pb"))
         wanted = {**asdict(options), "path": str(parsed.path), "kind": parsed.kind, "function": parsed.function}
@@ -197,20 +197,20 @@ def measure(target: str | Path, options: MeasureOptions | None = None) -> Measur
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
-        program = Program(values["name"], "graph", graph_def.parse(graph.read_bytes()), soft_placement=True)
+        program = Program(values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes()), soft_placement=True)
     found = tuple(
         Measurement(
             values["tensorflow"],
             inter_op,
             intra_op,
-            tuple(_step(step) for step in own["steps"]),
-            tuple(_step(step) for step in own["held"]),
+            tuple(_read_step(step) for step in own["steps"]),
+            tuple(_read_step(step) for step in own["held"]),
         )
         for (inter_op, intra_op), own in zip(options.settings, values["settings"], strict=True)
     )
     paces = [step.pace for setting in found for step in setting.steps if step.paces]
     pace = median(paces) if paces else 0.0
-    seen = {name: tuple(_at_pace(_step(step), pace) for step in own) for name, own in values["probes"].items()}
+    seen = {name: tuple(_at_pace(_read_step(step), pace) for step in own) for name, own in values["probes"].items()}
     return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
 
 
@@ -227,15 +227,15 @@ def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:
     )
 
 
-def _parsed(target: str) -> Target:
+def _parse_measurable(target: str) -> Target:
     parsed = parse_target(target, has_signatures=True)
     if parsed.kind == "keras" or parsed.path.suffix == ".meta":
-        known = choices(suffix for suffix in GRAPH_SUFFIXES if suffix != ".meta")
+        known = join_choices(suffix for suffix in GRAPH_SUFFIXES if suffix != ".meta")
         raise TargetError(f"{parsed.path}: cannot be measured; give a script, a SavedModel directory, or {known}")
     return parsed
 
 
-def _step(values: dict[str, Any]) -> MeasuredStep:
+def _read_step(values: dict[str, Any]) -> MeasuredStep:
     """Read a step; a held one has only its nodes, and a probe's no expensive ones."""
     numbers = {name: values[name] for name in ("delay", "untraced") if name in values}
     return MeasuredStep(

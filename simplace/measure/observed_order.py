@@ -7,21 +7,21 @@ An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow
 from __future__ import annotations
 
 from simplace.costs.cost_model import Overheads
-from simplace.costs.estimate import price
+from simplace.costs.estimate import estimate_costs
 from simplace.costs.recorded_costs import RecordedCosts
-from simplace.costs.roofline import analytic
+from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
-from simplace.executor.execution import Execution, execute
+from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, INITIAL_CYCLES, can_be_expensive, settled_cycles
 from simplace.executor.options import StepOptions
 from simplace.executor.session_run import with_learnt_order
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.partition.graph_partition import PartitionedGraph
 
-_EXPENSIVE = 2 * EXPENSIVE_CYCLES / analytic().clock  # seconds
+_EXPENSIVE = 2 * EXPENSIVE_CYCLES / make_roofline().clock  # seconds
 
 
-def simulated(
+def simulate_measured_step(
     graph: PartitionedGraph,
     measured: Measurement,
     step: MeasuredStep,
@@ -34,30 +34,32 @@ def simulated(
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
     costs = RecordedCosts(
-        "this run", step.seconds, analytic(), intra_op, True, fixed=fixed, averages=_averages(step),
+        "this run", step.seconds, make_roofline(), intra_op, True, fixed=fixed, averages=_make_averages(step),
         runs=step.seconds_of_runs,
     )  # fmt: skip
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
-    return execute(price(graph, costs), control_flow(graph), options)
+    return execute_graph(estimate_costs(graph, costs), control_flow(graph), options)
 
 
-def learnt(
+def order_edges_as_observed(
     graph: PartitionedGraph, measured: Measurement, step: MeasuredStep, *, warm: bool = True
 ) -> PartitionedGraph:
     """Return the graph with its edges in the order of one step; with several threads that is a guess."""
-    averages = _averages(step)
+    averages = _make_averages(step)
 
     def stays(node: int) -> bool:
         if measured.inter_op == -1:  # the caller's thread takes all in turn
             return True
         part = graph.nodes[node]
-        cycles = settled_cycles(part.op, averages.get(part.name, 0.0) * analytic().clock) if warm else INITIAL_CYCLES
+        cycles = (
+            settled_cycles(part.op, averages.get(part.name, 0.0) * make_roofline().clock) if warm else INITIAL_CYCLES
+        )
         return not can_be_expensive(part.op, "CPU") or cycles <= EXPENSIVE_CYCLES
 
     return with_learnt_order(graph, step.order, stays)
 
 
-def order(run: Execution, step: MeasuredStep) -> list[str]:
+def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:
     """Name the nodes by start, as far as a trace has them: dead nodes, sends and receives are not in it."""
     nodes, traced = run.priced.graph.nodes, set(step.order)
     sources = [name for name in step.order if name == "_SOURCE"]
@@ -65,6 +67,6 @@ def order(run: Execution, step: MeasuredStep) -> list[str]:
     return sources + [name for name in ran if name in traced]
 
 
-def _averages(step: MeasuredStep) -> dict[str, float]:
+def _make_averages(step: MeasuredStep) -> dict[str, float]:
     """Give nodes an average well above the limit where they are expensive, else 0, in seconds."""
     return {name: _EXPENSIVE if name in step.expensive else 0.0 for name in step.order}

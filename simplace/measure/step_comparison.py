@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from simplace.costs.calibration import overheads
+from simplace.costs.calibration import derive_overheads
 from simplace.costs.cost_model import Overheads
-from simplace.costs.roofline import analytic
+from simplace.costs.roofline import make_roofline
 from simplace.devices.device_set import local_devices
 from simplace.executor.execution import Execution
-from simplace.executor.session_run import pruned
+from simplace.executor.session_run import prune_to_targets
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.measure.measurement import Measured, MeasuredStep, Measurement
-from simplace.measure.observed_order import learnt, order, simulated
-from simplace.partition.graph_partition import PartitionedGraph, partition
+from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
+from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from simplace.pipeline import place_program
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
@@ -59,24 +59,24 @@ def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement
     from its steps on one thread.
     """
     fixed, graph = fixed_times(measured), graph_that_ran(measured)
-    return tuple(_agreement(graph, own, fixed, measured.pace, cores) for own in measured.settings)
+    return tuple(_compare_setting(graph, own, fixed, measured.pace, cores) for own in measured.settings)
 
 
 def graph_that_ran(measured: Measured) -> PartitionedGraph:
     """Place the graph of a measurement on one CPU, and keep what its steps needed of it."""
     placement = place_program(measured.program, local_devices([("CPU", 1)]), KernelTable.shipped(installed_version()))
-    return pruned(partition(placement.placed), measured.targets)
+    return prune_to_targets(partition_graph(placement.placed), measured.targets)
 
 
 def fixed_times(measured: Measured) -> Overheads:
     """Return the executor's fixed times that go with the node times of a measurement, at its usual pace."""
     if measured.probes:
-        return overheads(measured.probes)
+        return derive_overheads(measured.probes)
     gap = max((one.gap for one in measured.settings), default=0.0)
-    return replace(analytic().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
+    return replace(make_roofline().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
 
 
-def _agreement(
+def _compare_setting(
     graph: PartitionedGraph,
     measured: Measurement,
     fixed: Overheads,
@@ -85,13 +85,13 @@ def _agreement(
 ) -> StepAgreement:
     """Compare a setting; `pace` is what the fixed times hold for, and each step has its own."""
     first, *held = measured.held
-    found = learnt(graph, measured, first)
+    found = order_edges_as_observed(graph, measured, first)
     steps, runs = measured.steps, []
     for step in steps:
         own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
-        runs.append(simulated(found, measured, step, own, cores))
-    kept = _quiet(steps)
-    lengths = [_length(runs[i]) for i in kept]
+        runs.append(simulate_measured_step(found, measured, step, own, cores))
+    kept = _choose_quiet_steps(steps)
+    lengths = [_measure_length(runs[i]) for i in kept]
     spans = [steps[i].span for i in kept]
     ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
     return StepAgreement(
@@ -105,18 +105,21 @@ def _agreement(
         len(kept),
         len(runs),
         len(held),
-        sum(order(simulated(found, measured, step, fixed, cores), step) == step.order for step in held),
+        sum(
+            list_traced_nodes(simulate_measured_step(found, measured, step, fixed, cores), step) == step.order
+            for step in held
+        ),
         median(steps[i].delay / steps[i].span for i in kept),
         median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
     )
 
 
-def _quiet(steps: Sequence[MeasuredStep]) -> list[int]:
+def _choose_quiet_steps(steps: Sequence[MeasuredStep]) -> list[int]:
     """Number the steps that nothing else disturbed, or the least disturbed ones where there are few."""
     quiet = [i for i, one in enumerate(steps) if one.delay <= _QUIET * one.span and one.disturbance <= _STEADY]
     return quiet if len(quiet) >= _LEAST else sorted(range(len(steps)), key=lambda i: steps[i].disturbance)[:_LEAST]
 
 
-def _length(run: Execution) -> int:
+def _measure_length(run: Execution) -> int:
     """Return the time from the first start to the end: a trace begins where the first node does."""
     return run.trace.makespan - min(span.start for span in run.trace.spans)

@@ -23,11 +23,11 @@ def cache_folder() -> Path:
 
     What others could have put there is removed; raise `ProgramError` where they still could.
     """
-    folder = _chosen() / "simplace"
+    folder = _find_base() / "simplace"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        _claim(folder)
+        _claim_folder(folder)
     except OSError as error:
         raise ProgramError(f"{folder} can't be used ({error.strerror}); {_ELSEWHERE}") from error
     return folder
@@ -36,17 +36,17 @@ def cache_folder() -> Path:
 def find_file(made_for: str, suffix: str) -> Path | None:
     """Return the file that was kept under this name, None where there is none; remove it where it is not whole."""
     for path in sorted(cache_folder().glob(f"{made_for}-*{suffix}")):
-        data = _content(path)
-        if data is not None and path.name == _name(made_for, data, suffix):
+        data = _read_own_file(path)
+        if data is not None and path.name == _name_file(made_for, data, suffix):
             return path
-        _discard(path)
+        _discard_path(path)
     return None
 
 
 def keep_file(file: Path, made_for: str, suffix: str) -> Path:
     """Copy a finished file into the folder under a name of its own; other processes see all of it or nothing."""
     data, folder = file.read_bytes(), cache_folder()
-    kept = folder / _name(made_for, data, suffix)
+    kept = folder / _name_file(made_for, data, suffix)
     with scratch_folder(folder) as scratch:
         copied = Path(scratch, kept.name)
         try:
@@ -58,11 +58,11 @@ def keep_file(file: Path, made_for: str, suffix: str) -> Path:
     return kept
 
 
-def _name(made_for: str, data: bytes, suffix: str) -> str:
+def _name_file(made_for: str, data: bytes, suffix: str) -> str:
     return f"{made_for}-{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
 
 
-def _content(path: Path) -> bytes | None:
+def _read_own_file(path: Path) -> bytes | None:
     """Read a regular file that only the user can have written; None for another one."""
     try:
         with open(path, "rb", opener=_open_itself) as file:
@@ -77,7 +77,7 @@ def _open_itself(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _chosen() -> Path:
+def _find_base() -> Path:
     """Return where caches go; a relative XDG_CACHE_HOME does not count, as its specification says."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(base):
@@ -88,7 +88,7 @@ def _chosen() -> Path:
         raise ProgramError(f"this user has no home directory; {_ELSEWHERE}") from None
 
 
-def _claim(folder: Path) -> None:
+def _claim_folder(folder: Path) -> None:
     """Make sure that nobody else can write the folder, or put another one in its place."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
@@ -100,10 +100,10 @@ def _claim(folder: Path) -> None:
     if found.st_mode & _OTHERS_WRITE:
         folder.chmod(0o700)
         for path in folder.iterdir():
-            _discard(path)
+            _discard_path(path)
 
 
-def _discard(path: Path) -> None:
+def _discard_path(path: Path) -> None:
     """Remove whatever is called so."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

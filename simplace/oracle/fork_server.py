@@ -22,13 +22,13 @@ def main(number: int, parent: int) -> None:
     """
     end_with_parent(parent)
     _import_tensorflow()
-    request_file = _serve(socket.socket(fileno=number))
+    request_file = _serve_requests(socket.socket(fileno=number))
     if request_file is None:
         os._exit(0)  # to take TensorFlow down takes long, and nothing waits to be written
     process.main(str(request_file))
 
 
-def _serve(connection: socket.socket) -> Path | None:
+def _serve_requests(connection: socket.socket) -> Path | None:
     """Return a request file in each forked child, None in the server when all is done."""
     own_pid = os.getpid()
     while True:

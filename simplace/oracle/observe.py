@@ -61,7 +61,7 @@ _ATTRS: Mapping[str, Callable[[Any], Any]] = {
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
-def observe(
+def observe_script(
     script: str | Path,
     arguments: tuple[str, ...] = (),
     machine: Machine | None = None,
@@ -77,7 +77,7 @@ def observe(
     """
     if not Path(script).is_file():
         raise TargetError(f"{script}: no such file; give the path of a Python script")
-    return _run("script", str(script), arguments, machine or Machine(), options or Options(), stdout, start)
+    return _run_target("script", str(script), arguments, machine or Machine(), options or Options(), stdout, start)
 
 
 def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
@@ -85,10 +85,10 @@ def observe_file(path: str | Path, machine: Machine | None = None, options: Opti
     if not Path(path).exists():
         raise TargetError(f"{path}: no such file or directory")
     mode: Mode = "saved_model" if Path(path).is_dir() else "graph"
-    return _run(mode, str(path), (), machine or Machine(), options or Options(), None)
+    return _run_target(mode, str(path), (), machine or Machine(), options or Options(), None)
 
 
-def _run(
+def _run_target(
     mode: Mode,
     target: str,
     arguments: tuple[str, ...],
@@ -98,7 +98,7 @@ def _run(
     start: Start = start_as_chosen,
 ) -> Observation:
     version = _tensorflow_version()
-    built = str(plugin.build(version)) if machine.has_gpus else ""
+    built = str(plugin.build_plugin(version)) if machine.has_gpus else ""
     made_for = f"kernels-{version}-{plugin.build_key()}"
     known = find_file(made_for, ".zip")
     with scratch_folder() as directory:
@@ -108,7 +108,7 @@ def _run(
         _require_room(directory, ended)
         if known is None and Path(wanted).exists():
             request = replace(request, registry=str(keep_file(Path(wanted), made_for, ".zip")))
-        return _read(request, ended)
+        return _read_answer(request, ended)
 
 
 def _require_room(directory: str, ended: Failure | None) -> None:
@@ -138,11 +138,11 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     directory, shown = Path(request.directory), sys.stdout if stdout is None else sys.stderr
     native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, sys.stderr)])
     try:
-        status = _wait(child, request.options.timeout, native)
+        status = _wait_for_exit(child, request.options.timeout, native)
     except subprocess.TimeoutExpired:
         return Failure("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
     finally:
-        _end(child)
+        _end_child(child)
     if status < 0:
         name = _signal_name(-status)
         return Failure("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
@@ -163,7 +163,7 @@ def _signal_name(number: int) -> str:
     return known.get(number, str(number))
 
 
-def _wait(child: Child, limit: float | None, native: NativeOutput) -> int:
+def _wait_for_exit(child: Child, limit: float | None, native: NativeOutput) -> int:
     """Wait for the child's exit status, passing on what native code prints meanwhile."""
     end = None if limit is None else time.monotonic() + limit
     while True:
@@ -176,7 +176,7 @@ def _wait(child: Child, limit: float | None, native: NativeOutput) -> int:
             native.pass_on()
 
 
-def _end(child: Child) -> None:
+def _end_child(child: Child) -> None:
     """End the child with all that it started, if it still runs or was killed."""
     status = child.poll()
     if status is None or status < 0:
@@ -191,8 +191,8 @@ def _last_words(request: Request) -> str:
     return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
 
 
-def _read(request: Request, ended: Failure | None) -> Observation:
-    events = list(_events(Path(request.directory, protocol.EVENTS)))
+def _read_answer(request: Request, ended: Failure | None) -> Observation:
+    events = list(_read_events(Path(request.directory, protocol.EVENTS)))
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
@@ -200,16 +200,16 @@ def _read(request: Request, ended: Failure | None) -> Observation:
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may come of ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
-    notes = {event["function"]: _notes(event["nodes"]) for event in of_kind.get("notes", ())}
+    notes = {event["function"]: _read_notes(event["nodes"]) for event in of_kind.get("notes", ())}
     ends = of_kind.get("ended", ())
-    programs = [_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
+    programs = [_read_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
     for event in of_kind.get("partition", ()):
         number = event["program"]
-        cuts = (*programs[number].cuts, _cut(event, programs[number].program, Path(request.directory)))
+        cuts = (*programs[number].cuts, _read_cut(event, programs[number].program, Path(request.directory)))
         programs[number] = replace(programs[number], cuts=cuts)
     return Observation(
         tensorflow=of_kind["started"][0]["tensorflow"],
-        devices=tuple(_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
+        devices=tuple(_read_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
         programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
@@ -230,7 +230,7 @@ def _not_started(why: Failure | None) -> ProgramError:
     return ProgramError(f"{_NO_START}: {why.text}")
 
 
-def _events(path: Path) -> Iterator[Mapping[str, Any]]:
+def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -238,7 +238,7 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
-def _program(
+def _read_program(
     event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
@@ -246,7 +246,7 @@ def _program(
     program = Program(
         name=event["name"],
         kind=event["program_kind"],
-        graph=graph_def.parse((directory / event["graph"]).read_bytes()),
+        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes()),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         scope=event["scope"],
@@ -257,7 +257,7 @@ def _program(
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
-    devices = tuple(_device(each) for each in event.get("devices", ()))
+    devices = tuple(_read_device(each) for each in event.get("devices", ()))
     return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
 
 
@@ -286,30 +286,32 @@ def _eager_op(
     )
 
 
-def _cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
+def _read_cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Cut(tuple(map(graph_def.read, files)), run)  # before TensorFlow 2.18 they are text, whatever is asked for
+    return Cut(
+        tuple(map(graph_def.read_graph_file, files)), run
+    )  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _run_of(fields: Mapping[str, Any]) -> SessionRun:
-    lists = {name: tuple(map(_hashable, value)) for name, value in fields.items() if isinstance(value, list)}
+    lists = {name: tuple(map(_make_hashable, value)) for name, value in fields.items() if isinstance(value, list)}
     return SessionRun(**lists, by_rendezvous=fields["by_rendezvous"])
 
 
-def _hashable(value: Any) -> Any:
+def _make_hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
+def _read_notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
     return {
         name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
         for name, (at, device_at, shapes, *variable) in nodes.items()
     }
 
 
-def _device(fields: Mapping[str, str]) -> ObservedDevice:
+def _read_device(fields: Mapping[str, str]) -> ObservedDevice:
     return ObservedDevice(**fields)
 
 

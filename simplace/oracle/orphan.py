@@ -21,7 +21,7 @@ def end_with_parent(parent: int | None = None) -> None:
 
     The process must lead a group of its own. `parent` is the process that started it, where it may have ended since.
     """
-    threading.Thread(target=_watch, args=(parent or os.getppid(),), daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(parent or os.getppid(),), daemon=True).start()
 
 
 def run_with_parent(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -53,7 +53,7 @@ def end_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _watch(parent: int) -> None:
+def _watch_parent(parent: int) -> None:
     never = threading.Event()
     while os.getppid() == parent:
         never.wait(_INTERVAL)  # not time.sleep, which the program may replace

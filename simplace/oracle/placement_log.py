@@ -46,14 +46,14 @@ class Executed:
 LogLine = PlacementLine | Executed
 
 
-def parse(text: str) -> tuple[LoggedNode, ...]:
+def parse_log(text: str) -> tuple[LoggedNode, ...]:
     """Read all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
 
     TensorFlow prints to both stdout and stderr; of a log that holds both, the lines with a prefix are taken.
 
-    >>> parse("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
+    >>> parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
     (LoggedNode(name='a', op='Const', device='/job:localhost/replica:0/task:0/device:CPU:0'),)
-    >>> parse("b: (MatMul)/job:localhost/replica:0/task:0/gpu:1")
+    >>> parse_log("b: (MatMul)/job:localhost/replica:0/task:0/gpu:1")
     (LoggedNode(name='b', op='MatMul', device='/job:localhost/replica:0/task:0/device:GPU:1'),)
     """
     placed = [(line, bare == whole) for whole, bare, line in _placed_lines(text)]
@@ -76,20 +76,22 @@ def read_line(line: str) -> LogLine | None:
         return None
     thread, body = _strip_prefix(line)
     if found := _EXECUTING.match(body):
-        return Executed(found["name"], canonical(found["device"]), thread)
+        return Executed(found["name"], canonicalize_device(found["device"]), thread)
     if found := _PLACED_ON.match(body):
-        return PlacementLine(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread, verbose=True)
+        return PlacementLine(
+            LoggedNode(found["name"], found["op"], canonicalize_device(found["device"])), thread, verbose=True
+        )
     if found := _WITH_OP.match(body):
-        return PlacementLine(LoggedNode(found["name"], found["op"], canonical(found["device"])), thread)
+        return PlacementLine(LoggedNode(found["name"], found["op"], canonicalize_device(found["device"])), thread)
     if found := _WITHOUT_OP.match(body):
-        return PlacementLine(LoggedNode(found["name"], "", canonical(found["device"])), thread)
+        return PlacementLine(LoggedNode(found["name"], "", canonicalize_device(found["device"])), thread)
     return None
 
 
-def canonical(device: str) -> str:
+def canonicalize_device(device: str) -> str:
     """Write a device name as TensorFlow does today.
 
-    >>> canonical("/job:localhost/replica:0/task:0/gpu:0")
+    >>> canonicalize_device("/job:localhost/replica:0/task:0/gpu:0")
     '/job:localhost/replica:0/task:0/device:GPU:0'
     """
     return _OLD_DEVICE.sub(lambda found: f"/device:{found[1].upper()}:{found[2]}", device)

@@ -21,14 +21,14 @@ _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 _LIBRARIES = ("libtensorflow_cc.so.2", "libtensorflow_framework.so.2")
 
 
-def build(tensorflow_version: str) -> Path:
+def build_plugin(tensorflow_version: str) -> Path:
     """Return the path of the plugin for the installed TensorFlow; compile it if the cache has none that is whole.
 
     Raise `ProgramError` if there is no C compiler, if it fails, or if what it made cannot be loaded.
     """
     tensorflow = tensorflow_folder()
     made_for = f"gpus-{tensorflow_version}-{build_key(_SOURCE.read_bytes())}"
-    return find_file(made_for, ".so") or _compiled(compiler(), tensorflow, made_for)
+    return find_file(made_for, ".so") or _compile_plugin(find_compiler(), tensorflow, made_for)
 
 
 def build_key(*parts: bytes) -> str:
@@ -40,7 +40,7 @@ def build_key(*parts: bytes) -> str:
     return hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
 
 
-def compiler() -> list[str]:
+def find_compiler() -> list[str]:
     """Find a C compiler: $CC, else cc, gcc or clang, else the one in the ziglang package."""
     if chosen := shlex.split(os.environ.get("CC", "")):
         return chosen
@@ -55,10 +55,10 @@ def compiler() -> list[str]:
     )
 
 
-def command(compiler: list[str], tensorflow: Path, output: Path) -> list[str]:
+def compile_command(compiler: list[str], tensorflow: Path, output: Path) -> list[str]:
     """Write the command line that compiles the plugin against a TensorFlow wheel.
 
-    >>> command(["cc"], Path("/tf"), Path("/tmp/x.so"))[:4]
+    >>> compile_command(["cc"], Path("/tf"), Path("/tmp/x.so"))[:4]
     ['cc', '-shared', '-fPIC', '-O1']
     """
     libraries = [str(tensorflow / name) for name in _LIBRARIES if (tensorflow / name).exists()]
@@ -66,18 +66,18 @@ def command(compiler: list[str], tensorflow: Path, output: Path) -> list[str]:
     return [*compiler, *options, str(_SOURCE), "-o", str(output), *libraries]
 
 
-def _compiled(compiler: list[str], tensorflow: Path, made_for: str) -> Path:
+def _compile_plugin(compiler: list[str], tensorflow: Path, made_for: str) -> Path:
     """Compile, and keep what can be loaded."""
     if shutil.which(compiler[0]) is None:
         raise ProgramError(f"the C compiler {compiler[0]!r} is no program that can be started; see $CC")
     with scratch_folder(cache_folder()) as scratch:
         library = Path(scratch, "gpus.so")
-        line = command(compiler, tensorflow, library)
+        line = compile_command(compiler, tensorflow, library)
         environment = {**os.environ, "TMPDIR": scratch, "ZIG_GLOBAL_CACHE_DIR": scratch}  # zig would leave 100 MB
         result = run_with_parent(line, environment)
         if result.returncode:
             raise ProgramError(
-                f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: {_complaint(result.stderr)}"
+                f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: {_find_complaint(result.stderr)}"
             )
         _require_loadable(library, compiler)
         return keep_file(library, made_for, ".so")
@@ -89,11 +89,11 @@ def _require_loadable(library: Path, compiler: list[str]) -> None:
     if result.returncode:
         raise ProgramError(
             f"the GPU plugin that the C compiler {shlex.join(compiler)} made can't be loaded: "
-            f"{_complaint(result.stderr)}; set CC to another compiler"
+            f"{_find_complaint(result.stderr)}; set CC to another compiler"
         )
 
 
-def _complaint(output: str) -> str:
+def _find_complaint(output: str) -> str:
     lines = output.strip().splitlines() or ["it said nothing"]
     return next((line for line in lines if "error" in line.lower()), lines[-1])
 

@@ -33,7 +33,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[str]:
 
 def _new_folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
     owner = os.getpid()
-    prefix = f"simplace-{owner}-{started(owner)}-"
+    prefix = f"simplace-{owner}-{read_start_time(owner)}-"
     try:
         base = parent or Path(tempfile.gettempdir())
         sweep_folders(base)
@@ -50,7 +50,7 @@ def sweep_folders(base: Path) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def started(process: int) -> int:
+def read_start_time(process: int) -> int:
     """Return when a process started, in ticks since the computer did; 0 where the system does not tell.
 
     Raise `ProcessLookupError` where there is no such process.
@@ -69,12 +69,12 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     if found is None or not entry.is_dir(follow_symlinks=False):
         return False
     is_own = entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-    return is_own and not _lives(int(found[1]), int(found[2])) and not _is_locked(entry.path)
+    return is_own and not _is_alive(int(found[1]), int(found[2])) and not _is_locked(entry.path)
 
 
-def _lives(process: int, start: int) -> bool:
+def _is_alive(process: int, start: int) -> bool:
     try:
-        return started(process) == start
+        return read_start_time(process) == start
     except ProcessLookupError:
         return False
 

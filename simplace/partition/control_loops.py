@@ -32,7 +32,7 @@ def may_apply(placed: PlacedGraph) -> bool:
 
 def move_to_neighbours(draft: Draft) -> None:
     """Move Switch and Exit to the device of their input, Enter and NextIteration to that of their first consumer."""
-    out_edges, data_input = _neighbours(draft)
+    out_edges, data_input = _collect_neighbours(draft)
     visited = [False] * len(draft.names)
     stack = [_SOURCE]
     while stack:
@@ -40,11 +40,11 @@ def move_to_neighbours(draft: Draft) -> None:
         if visited[node]:
             continue
         visited[node] = True
-        _move(draft, node, out_edges[node], data_input)
+        _move_node(draft, node, out_edges[node], data_input)
         stack += [edge[2] for edge in out_edges[node] if not visited[edge[2]]]
 
 
-def _neighbours(draft: Draft) -> tuple[list[list[Edge]], dict[int, int]]:
+def _collect_neighbours(draft: Draft) -> tuple[list[list[Edge]], dict[int, int]]:
     """List the edges out of each node, and give the node behind input 0; roots hang on the source."""
     out_edges: list[list[Edge]] = [[] for _ in draft.names]
     has_input = [False] * len(draft.names)
@@ -62,7 +62,7 @@ def _neighbours(draft: Draft) -> tuple[list[list[Edge]], dict[int, int]]:
     return out_edges, data_input
 
 
-def _move(draft: Draft, node: int, outs: list[Edge], data_input: dict[int, int]) -> None:
+def _move_node(draft: Draft, node: int, outs: list[Edge], data_input: dict[int, int]) -> None:
     op = draft.ops[node]
     if is_switch(op) or is_exit(op):
         draft.devices[node] = draft.devices[data_input[node]]
@@ -83,7 +83,7 @@ class ControlLoops:
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        out_edges, _ = _neighbours(draft)
+        out_edges, _ = _collect_neighbours(draft)
         info = build_control_flow_info(draft.ops, lambda node: [edge[2] for edge in out_edges[node]], [_SOURCE])
         self._frames, self._around = info.frame, info.parent_frame
         self._frame_names = {ROOT: "", **{enter: _frame_name(draft, enter) for enter in self._around}}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simplace.partition.rewrite_graph import rewrite
+from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import Rewritten
-from simplace.partition.transfers import Copy, CopyColumns, transfers
+from simplace.partition.transfers import Copy, CopyColumns, find_transfers
 from simplace.partition.worker_graphs import has_master
 from simplace.program.placed_graph import PlacedGraph
 
 
-def copies(placed: PlacedGraph) -> list[Copy]:
+def list_copies(placed: PlacedGraph) -> list[Copy]:
     """List the transfers of a placed graph as `copy_columns` does, each as a record."""
     return list(copy_columns(placed))
 
@@ -23,9 +23,9 @@ def copy_columns(placed: PlacedGraph) -> CopyColumns:
     device which needs something from elsewhere.
     """
     if not placed.is_whole:  # TensorFlow refused it: it is not rewritten
-        return transfers(placed).columns
-    rewritten = rewrite(placed)
-    found = _of_cluster(rewritten) if has_master(placed) else transfers(rewritten.placed).columns
+        return find_transfers(placed).columns
+    rewritten = rewrite_placed_graph(placed)
+    found = _of_cluster(rewritten) if has_master(placed) else find_transfers(rewritten.placed).columns
     if rewritten.placed is placed:
         return found
 
@@ -37,6 +37,8 @@ def copy_columns(placed: PlacedGraph) -> CopyColumns:
 
 
 def _of_cluster(rewritten: Rewritten) -> CopyColumns:
-    from simplace.partition.graph_partition import cut  # only there does a first cut decide what the second copies
+    from simplace.partition.graph_partition import (
+        partition_rewritten,  # only there does a first cut decide what the second copies
+    )
 
-    return CopyColumns.of(cut(rewritten).copies)
+    return CopyColumns.of(partition_rewritten(rewritten).copies)

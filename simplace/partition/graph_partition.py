@@ -15,13 +15,13 @@ from typing import Literal
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SOURCE
-from simplace.graph.dtypes import DataType, base, is_ref
+from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.op_kinds import is_enter, is_exit, is_next_iteration
-from simplace.partition.rewrite_graph import rewrite
+from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.transfers import Copy, MemoryTypes, transfers
-from simplace.partition.worker_graphs import Location, Written, by_device, by_task, has_master, registered
+from simplace.partition.transfers import Copy, MemoryTypes, find_transfers
+from simplace.partition.worker_graphs import Location, Written, build_worker_graph, by_device, by_task, has_master
 from simplace.program.placed_graph import PlacedGraph
 
 Role = Literal["op", "source", "send", "recv"]
@@ -128,12 +128,12 @@ class PartitionedGraph:
         return f"{node.name} = {node.op}({', '.join(inputs)})"
 
 
-def partition(placed: PlacedGraph) -> PartitionedGraph:
+def partition_graph(placed: PlacedGraph) -> PartitionedGraph:
     """Cut a placed graph, of which every node must have a device."""
-    return cut(rewrite(placed))
+    return partition_rewritten(rewrite_placed_graph(placed))
 
 
-def cut(rewritten: Rewritten) -> PartitionedGraph:
+def partition_rewritten(rewritten: Rewritten) -> PartitionedGraph:
     """Cut a rewritten graph; a cluster's is cut by task first."""
     if not has_master(rewritten.placed):
         return _Partitioner(rewritten).finished(rewritten)
@@ -173,7 +173,7 @@ class _Partitioner:
         self.loop_merges = rewritten.loop_merges
         self.graph = self.placed.graph
         self.memory = MemoryTypes(self.placed)
-        self.transfers = transfers(self.placed, location)
+        self.transfers = find_transfers(self.placed, location)
         self.before = before
         self.copies = self.transfers.copies
         if before is not None:
@@ -259,7 +259,7 @@ class _Partitioner:
         copy = self.transfers.copies[part.copy] if part.copy >= 0 else None
         if copy is None or copy.is_control:
             return DataType.DT_FLOAT
-        return base(self.graph.out_types[copy.producer][copy.slot])
+        return base_type(self.graph.out_types[copy.producer][copy.slot])
 
     def ends_on_host(self, copy: Copy, edge: int) -> tuple[bool, bool]:
         """Say which ends the kernels want in host memory; on a CPU that is only what could not be elsewhere."""
@@ -321,7 +321,7 @@ def _for_workers(between: _Partitioner) -> _Partitioner:
     written = [Written(part.name, part.op, part.device, part.origin, between.dtype(part)) for part in parts]
     edges = [[(place[e.src], e.src_slot, i, e.dst_slot) for e in between.edges[node]] for i, node in enumerate(order)]
     before = _Before(parts, between.copies, TensorSizes(between.placed))
-    work = _Partitioner(registered(between.rewritten, written, edges), before=before)
+    work = _Partitioner(build_worker_graph(between.rewritten, written, edges), before=before)
     for send, receive in between.receiver.items():
         work.receiver[work.number[place[send] + 2]] = work.number[place[receive] + 2]
     return work

@@ -40,7 +40,7 @@ def _replace_reduce(draft: Draft, node: int) -> None:
     if own is None:
         return
     types = draft.out_types[node]
-    attrs = _attrs(draft, node, len(data), "reduction")
+    attrs = _make_attrs(draft, node, len(data), "reduction")
     before = [edge[0] for edge in into if edge[3] == CONTROL]
     for i, edge in enumerate((edge for edge in data if edge is not own), 1):
         name, device = f"{draft.names[node]}Send_{i}", draft.devices[edge[0]]
@@ -71,7 +71,7 @@ def _replace_broadcast(draft: Draft, node: int) -> None:
             draft.add_edge(source, CONTROL if slot == CONTROL else source_slot, end, end_slot)
         return
     types = draft.out_types[node]
-    attrs = _attrs(draft, node, len(by_device))
+    attrs = _make_attrs(draft, node, len(by_device))
     before = [edge[0] for edge in into if edge[3] == CONTROL]
     send = draft.add_node(f"{draft.names[node]}Send", "_NcclBroadcastSend", home, attrs, (types, ()), near=node)
     _run_after(draft, before, send)
@@ -84,12 +84,12 @@ def _replace_broadcast(draft: Draft, node: int) -> None:
         if device != home:
             name = f"{draft.names[node]}Recv_{i}"
             receive = draft.add_node(name, "_NcclBroadcastRecv", device, attrs, ((_INT32,), types), near=node)
-            draft.add_edge(_shape(draft, node, f"{draft.names[source]}/Shape{i}", device), 0, receive, 0)
+            draft.add_edge(_add_shape_const(draft, node, f"{draft.names[source]}/Shape{i}", device), 0, receive, 0)
             for _, _, end, end_slot in edges:
                 draft.add_edge(receive, 0, end, end_slot)
 
 
-def _shape(draft: Draft, node: int, name: str, device: str) -> int:
+def _add_shape_const(draft: Draft, node: int, name: str, device: str) -> int:
     """Make the constant shape of what is broadcast; TensorFlow takes an unknown rank for 0 here."""
     stated = draft.attrs[node].get("shape")
     rank = len(stated.dims or ()) if isinstance(stated, ShapeAttr) else 0
@@ -102,7 +102,7 @@ def _run_after(draft: Draft, before: list[int], node: int) -> None:
         draft.add_control_edge(source, node)
 
 
-def _attrs(draft: Draft, node: int, num_devices: int, *copied: str) -> dict[str, Any]:
+def _make_attrs(draft: Draft, node: int, num_devices: int, *copied: str) -> dict[str, Any]:
     own = draft.attrs[node]
     shared = {"num_devices": num_devices, "shared_name": draft.names[node].encode(), "T": own["T"]}
     return {**shared, **{key: own[key] for key in copied}}

@@ -36,7 +36,7 @@ def replicate_constants(draft: Draft) -> None:
         if len(outs) > 1 and _is_small_on_cpu(draft, node):
             by_device = _by_reader(draft, outs)
             if len(by_device) > 1:
-                _replicate(draft, node, by_device, into.get(node, []))
+                _replicate_to_each_device(draft, node, by_device, into.get(node, []))
 
 
 def _is_small_on_cpu(draft: Draft, node: int) -> bool:
@@ -61,7 +61,7 @@ def _by_reader(draft: Draft, outs: list[Edge]) -> dict[str, list[Edge]]:
     return dict(sorted(found.items()))
 
 
-def _replicate(draft: Draft, node: int, by_device: dict[str, list[Edge]], into: list[Edge]) -> None:
+def _replicate_to_each_device(draft: Draft, node: int, by_device: dict[str, list[Edge]], into: list[Edge]) -> None:
     before = dict.fromkeys(edge[0] for edge in into)
     for i, (device, outs) in enumerate(by_device.items()):
         name = f"{draft.names[node]}{REPLICA}{i}"

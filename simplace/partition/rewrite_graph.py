@@ -12,7 +12,7 @@ from simplace.partition.rewritten_graph import Draft, Rewritten
 from simplace.program.placed_graph import PlacedGraph
 
 
-def rewrite(placed: PlacedGraph) -> Rewritten:
+def rewrite_placed_graph(placed: PlacedGraph) -> Rewritten:
     """Do all that happens; often there is nothing to do, and the placed graph itself comes back.
 
     Every node must have a device.

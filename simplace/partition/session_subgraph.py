@@ -20,30 +20,37 @@ from simplace.program.run_ends import Rewrite, connection_rewrite, feed_rewrite,
 _SOURCE = 0
 
 
-def prune(placed: PlacedGraph, run: SessionRun) -> Rewritten:
+def rewrite_for_run(placed: PlacedGraph, run: SessionRun) -> Rewritten:
     """Return the graph of a run; raise `NodeNotFoundError` for a name that the placed graph does not have."""
     draft = Draft(placed)
     client = placed.devices.devices[0].name
     fed_on, fetched_on = dict(run.feed_devices), dict(run.fetch_devices)
     for i, feed in enumerate(run.feeds):
-        node, slot = _tensor(placed, feed)
-        _feed(draft, node, slot, _fed(draft, node, slot, fed_on.get(feed, client), -1 if run.by_rendezvous else i))
+        node, slot = _parse_tensor(placed, feed)
+        _redirect_consumers(
+            draft,
+            node,
+            slot,
+            _add_feed_node(draft, node, slot, fed_on.get(feed, client), -1 if run.by_rendezvous else i),
+        )
     for source, replaced in run.connections:
-        node, slot = _tensor(placed, replaced)
-        _feed(draft, node, slot, _connected(draft, node, slot, *_tensor(placed, source)))
+        node, slot = _parse_tensor(placed, replaced)
+        _redirect_consumers(draft, node, slot, _add_connection_node(draft, node, slot, *_parse_tensor(placed, source)))
     results = [
-        _fetch(draft, *_tensor(placed, fetch), fetched_on.get(fetch, client), -1 if run.by_rendezvous else i)
+        _add_fetch_node(
+            draft, *_parse_tensor(placed, fetch), fetched_on.get(fetch, client), -1 if run.by_rendezvous else i
+        )
         for i, fetch in enumerate(run.fetches)
     ]
-    wanted = [*results, *(_tensor(placed, target)[0] for target in run.targets)]
-    needed = _behind(draft, wanted)
+    wanted = [*results, *(_parse_tensor(placed, target)[0] for target in run.targets)]
+    needed = _find_dependencies(draft, wanted)
     for node in draft.op_ids:
         if node not in needed:
             draft.remove_node(node)
     return draft.finished()
 
 
-def _feed(draft: Draft, node: int, slot: int, argument: int) -> None:
+def _redirect_consumers(draft: Draft, node: int, slot: int, argument: int) -> None:
     kept = []
     moved = [(_SOURCE, CONTROL, argument, CONTROL)]
     for edge in draft.edges:
@@ -57,29 +64,29 @@ def _feed(draft: Draft, node: int, slot: int, argument: int) -> None:
     draft.edges = kept + moved
 
 
-def _fed(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
-    return _add(draft, feed_rewrite(draft.names[node], slot, draft.out_types[node][slot], index), device)
+def _add_feed_node(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
+    return _add_rewrite(draft, feed_rewrite(draft.names[node], slot, draft.out_types[node][slot], index), device)
 
 
-def _connected(draft: Draft, node: int, slot: int, source: int, source_slot: int) -> int:
+def _add_connection_node(draft: Draft, node: int, slot: int, source: int, source_slot: int) -> int:
     dtype = draft.out_types[source][source_slot]
-    made = _add(draft, connection_rewrite(draft.names[node], slot, dtype), draft.devices[node])
+    made = _add_rewrite(draft, connection_rewrite(draft.names[node], slot, dtype), draft.devices[node])
     draft.add_edge(source, source_slot, made, 0)
     return made
 
 
-def _fetch(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
-    result = _add(draft, fetch_rewrite(draft.names[node], slot, draft.out_types[node][slot], index), device)
+def _add_fetch_node(draft: Draft, node: int, slot: int, device: str, index: int) -> int:
+    result = _add_rewrite(draft, fetch_rewrite(draft.names[node], slot, draft.out_types[node][slot], index), device)
     draft.add_edge(node, slot, result, 0)
     return result
 
 
-def _add(draft: Draft, rewrite: Rewrite, device: str) -> int:
+def _add_rewrite(draft: Draft, rewrite: Rewrite, device: str) -> int:
     name, op, attrs, types = rewrite
     return draft.add_node(name, op, device, attrs, types)
 
 
-def _behind(draft: Draft, wanted: list[int]) -> set[int]:
+def _find_dependencies(draft: Draft, wanted: list[int]) -> set[int]:
     """Return the nodes that others depend on, themselves included."""
     before: list[list[int]] = [[] for _ in draft.names]
     for source, _, end, _ in draft.edges:
@@ -87,7 +94,7 @@ def _behind(draft: Draft, wanted: list[int]) -> set[int]:
     return reverse_reachable(wanted, before.__getitem__)
 
 
-def _tensor(placed: PlacedGraph, name: str) -> tuple[int, int]:
+def _parse_tensor(placed: PlacedGraph, name: str) -> tuple[int, int]:
     node, _, slot = name.partition(":")
     if node not in placed.graph.ids:
         raise NodeNotFoundError(f"{placed.program.name} has no node {node!r}")

@@ -54,7 +54,7 @@ class TensorSizes:
     def size(self, node: int, slot: int) -> int | None:
         """Return the bytes of an output, None where its type or shape leaves them open."""
         shape = self.shape(node, slot)
-        element = dtypes.size(self._placed.graph.out_types[node][slot])
+        element = dtypes.data_type_size(self._placed.graph.out_types[node][slot])
         if shape is None or element is None or any(dim < 0 for dim in shape):
             return None
         return prod(shape) * element
@@ -72,7 +72,7 @@ class TensorSizes:
         return found
 
     def _output_sizes(self, node: int, types: tuple[int, ...]) -> list[int | None]:
-        return [self.size(node, slot) for slot, dtype in enumerate(types) if dtypes.size(dtype) is not None]
+        return [self.size(node, slot) for slot, dtype in enumerate(types) if dtypes.data_type_size(dtype) is not None]
 
     def _own_shape(self, node: int, slot: int) -> Shape:
         graph = self._placed.graph

@@ -190,7 +190,7 @@ class Transfers:
             self._tensor(i),
             source,
             target,
-            dtypes.name(graph.out_types[producer][slot]),
+            dtypes.format_dtype(graph.out_types[producer][slot]),
             self._sizes.shape(producer, slot),
             self.columns.sizes[i],
             ends,
@@ -199,7 +199,7 @@ class Transfers:
         )
 
 
-def transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
+def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes.
 
     `location` says of a device which subgraph its nodes go to: nodes of one subgraph on different devices send nothing.

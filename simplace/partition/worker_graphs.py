@@ -59,7 +59,7 @@ def has_master(placed: PlacedGraph) -> bool:
     return placed.program.function is None and len({by_task(each.name) for each in placed.devices}) > 1
 
 
-def registered(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
+def build_worker_graph(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
     """Make the graph that the workers have, all their parts in one numbering.
 
     `nodes` are in the order in which a worker makes them, and node i is number i + 2 then; `edges` are those into each,
@@ -71,21 +71,21 @@ def registered(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequenc
     types: list[tuple[tuple[int, ...], tuple[int, ...]]] = [(_NO_TYPES, _NO_TYPES)] * 2
     for node in nodes:
         at = node.origin
-        attrs.append(_attrs(node) if at < 0 else graph.attrs[at])
-        types.append(_types(node) if at < 0 else (graph.in_types[at], graph.out_types[at]))
-    columns = _columns(nodes, edges)
+        attrs.append(_node_attrs(node) if at < 0 else graph.attrs[at])
+        types.append(_node_types(node) if at < 0 else (graph.in_types[at], graph.out_types[at]))
+    columns = _sort_edges(nodes, edges)
     none = [""] * len(origin)
     joined = Graph(
         [*graph.names[:2], *(node.name for node in nodes)], [*graph.ops[:2], *(node.op for node in nodes)], none, none,
         attrs, [into for into, _ in types], [out for _, out in types],
-        [*graph.origins[:2], *(_origin(graph, node) for node in nodes)], *columns,
+        [*graph.origins[:2], *(_node_origin(graph, node) for node in nodes)], *columns,
     )  # fmt: skip
     device_of = ["", "", *(node.device for node in nodes)]
     merges = frozenset(i for i, node in enumerate(origin) if node in cut.loop_merges)
     return Rewritten(replace(cut.placed, graph=joined, device_of=device_of), origin, merges)
 
 
-def _columns(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[list[int]]:
+def _sort_edges(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[list[int]]:
     """List the edges, data by slot and then control edges by name, each once."""
     found: list[Edge] = []
     for into in edges:
@@ -95,16 +95,16 @@ def _columns(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[
     return [list(column) for column in zip(*found, strict=True)] or [[], [], [], []]
 
 
-def _attrs(node: Written) -> Mapping[str, Any]:
+def _node_attrs(node: Written) -> Mapping[str, Any]:
     dtype = DataType(node.dtype)
     if node.op == "Const":
         return {"dtype": dtype, "value": TensorInfo(dtype, (0,))}
     return {"tensor_type": dtype} if node.op.endswith("Recv") else {"T": dtype}
 
 
-def _types(node: Written) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _node_types(node: Written) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return ((node.dtype,), ()) if node.op.endswith("Send") else ((), (node.dtype,))
 
 
-def _origin(graph: Graph, node: Written) -> Origin:
+def _node_origin(graph: Graph, node: Written) -> Origin:
     return graph.origins[node.origin] if node.origin >= 0 else Origin("", node.name, made_by=MADE_BY)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from simplace.graph.graph import freeze
+from simplace.graph.graph import freeze_graph
 from simplace.graph.node_def import FuncRef
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.function_body import instantiate
+from simplace.lowering.function_body import instantiate_function
 from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
 from simplace.lowering.op_signatures import Signatures
 from simplace.placement.inspecting_placer import CalledBody
@@ -20,8 +20,8 @@ class Bodies:
 
     def __call__(self, call: FuncRef) -> CalledBody:
         """Return a function's body, its own resource calls isolated."""
-        body = instantiate(self._signatures.function(call, call.name), call.attrs, self._signatures)
+        body = instantiate_function(self._signatures.function(call, call.name), call.attrs, self._signatures)
         isolate_calls(body.graph, self._signatures)
-        graph = freeze(body.graph)
+        graph = freeze_graph(body.graph)
         arguments = tuple(graph.ids[node.name] for node in body.args)
         return CalledBody(graph, arguments, tuple(graph.ids[node.name] for node in body.results))

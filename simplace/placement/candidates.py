@@ -70,19 +70,21 @@ class CandidateFinder:
         devices = self._fitting(group.requested, group.types)
         if devices or not self._soft or not group.requested.is_set:
             return Candidates(devices, group)
-        relaxed = _relax(group.requested, keep=(group.assigned, group.resource))
+        relaxed = _relax_spec(group.requested, keep=(group.assigned, group.resource))
         devices = self._fitting(relaxed, group.types)
         if devices:
             return Candidates(devices, group, Fallback.REQUEST_DROPPED)
-        relaxed = _relax(group.requested, keep=(group.assigned,))
+        relaxed = _relax_spec(group.requested, keep=(group.assigned,))
         devices = self._fitting(relaxed, group.types)
         return Candidates(devices, group, Fallback.RESOURCE_DROPPED if devices else Fallback.NONE)
 
     def _fitting(self, spec: DeviceName, types: Types) -> tuple[Device, ...]:
-        return order(self._devices, self._devices.matching(spec), types, self._default)
+        return order_candidates(self._devices, self._devices.matching(spec), types, self._default)
 
 
-def order(among: DeviceSet, devices: Iterable[Device], types: Types, default: Device | None) -> tuple[Device, ...]:
+def order_candidates(
+    among: DeviceSet, devices: Iterable[Device], types: Types, default: Device | None
+) -> tuple[Device, ...]:
     """Keep the devices of a set that the given types allow, best first.
 
     The default device comes first whatever its type, then they go by kernel priority, device type, local before
@@ -100,7 +102,7 @@ def order(among: DeviceSet, devices: Iterable[Device], types: Types, default: De
     return tuple(kept)
 
 
-def _relax(spec: DeviceName, keep: tuple[DeviceName, ...]) -> DeviceName:
+def _relax_spec(spec: DeviceName, keep: tuple[DeviceName, ...]) -> DeviceName:
     keep_type = any(name.type is not None for name in keep)
     keep_id = any(name.id is not None for name in keep)
     return spec._replace(type=spec.type if keep_type else None, id=spec.id if keep_id else None)

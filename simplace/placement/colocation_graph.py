@@ -18,7 +18,7 @@ from simplace.placement import error_messages
 from simplace.placement.candidates import CandidateFinder, Candidates
 from simplace.placement.exemptions import EXEMPT_FROM_INPUT_COLOCATION, is_dataset_op
 from simplace.placement.kernel_support import KernelSupport, Types
-from simplace.program.status import Refused, internal, invalid
+from simplace.program.status import Refused, internal_error, invalid_argument
 
 _NOWHERE = DeviceName()
 _TYING = frozenset({DataType.DT_RESOURCE, DataType.DT_VARIANT})
@@ -157,7 +157,9 @@ class ColocationGroups:
             try:
                 limited.append(known.merged(device, "strict" if what == "assigned" else "override"))
             except DeviceConflict as conflict:
-                raise internal(error_messages.constraining_failed(what, known, device, str(conflict)), node) from None
+                raise internal_error(
+                    error_messages.constraining_failed(what, known, device, str(conflict)), node
+                ) from None
         return limited[0], limited[1], limited[2]
 
     # -- steps of Initialize ------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ class ColocationGroups:
             if assigned:
                 self._add_assigned(node, types)
             elif not types:
-                raise invalid(error_messages.no_kernel_registered(graph, node, self.support), node, (node,))
+                raise invalid_argument(error_messages.no_kernel_registered(graph, node, self.support), node, (node,))
             elif requested:
                 self._add_requested(node)
 
@@ -231,7 +233,7 @@ class ColocationGroups:
             self.join(Join(kind, src, dst))
         except Refused as refused:
             message = error_messages.joined_by_resource(self.graph, refused.refusal.message, dst)
-            raise invalid(message, dst, refused.refusal.ends) from None
+            raise invalid_argument(message, dst, refused.refusal.ends) from None
 
     def join(self, join: Join) -> None:
         """Put two nodes in one group or raise `Refused` (ColocateNodes).
@@ -248,7 +250,7 @@ class ColocationGroups:
         if not types:
             self.failed = join
             message = error_messages.no_common_type(self, join.first, join.second, x, y)
-            raise invalid(message, join.first, (join.first, join.second))
+            raise invalid_argument(message, join.first, (join.first, join.second))
         self._types[new] = types
         self._parent[old] = new
         self._rank[new] += self._rank[new] == self._rank[old]
@@ -261,7 +263,7 @@ class ColocationGroups:
             wanted = self._requested[root].merged(requested, "soft" if self.soft else "strict")
             stays = self._resource[root].merged(resource, "strict")
         except DeviceConflict as conflict:
-            raise invalid(str(conflict), node) from None
+            raise invalid_argument(str(conflict), node) from None
         self._requested[root], self._resource[root] = wanted, stays
         narrowed = self._common(self._types[root], types)
         if narrowed:
@@ -293,18 +295,18 @@ class ColocationGroups:
         spec = DeviceName.parse(name)
         device = self.devices.by_name.get(name)
         if spec is None:
-            raise internal(error_messages.malformed_assigned_device(self.graph, node), node)
+            raise internal_error(error_messages.malformed_assigned_device(self.graph, node), node)
         if device is None:
-            raise internal(error_messages.assigned_device_unknown(self.graph, node, self.devices.by_name), node)
+            raise internal_error(error_messages.assigned_device_unknown(self.graph, node, self.devices.by_name), node)
         if not any(device.counts_as(kind) for kind, _ in types):
-            raise internal(error_messages.assigned_device_without_kernel(self.graph, node), node)
+            raise internal_error(error_messages.assigned_device_without_kernel(self.graph, node), node)
         self._assigned[node] = self._requested[node] = spec
 
     def _add_requested(self, node: int) -> None:
         graph = self.graph
         spec = DeviceName.parse(graph.requested[node])
         if spec is None:
-            raise invalid(error_messages.malformed_device(graph, node), node)
+            raise invalid_argument(error_messages.malformed_device(graph, node), node)
         self._requested[node] = spec
         if not graph.in_types[node] and len(graph.out_types[node]) == 1:
             made = graph.out_types[node][0]
@@ -321,14 +323,14 @@ class ColocationGroups:
         return False
 
     def _common(self, new: Types, old: Types) -> Types:
-        return intersect(new, old, self.devices.type_order)
+        return merge_supported_devices(new, old, self.devices.type_order)
 
     def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: JoinKind) -> None:
         for what, specs in (("assigned", self._assigned), ("resource", self._resource)):
             if specs[source] is not specs[target] and not specs[source].compatible_with(specs[target]):
                 self.failed = Join(kind, src, dst)
                 message = error_messages.incompatible_edge(self.graph, what, specs[source], specs[target], src, dst)
-                raise invalid(message, dst, (src, dst))
+                raise invalid_argument(message, dst, (src, dst))
 
     def _join_class(self, node: int, anchor: int, group: str) -> None:
         try:
@@ -336,7 +338,9 @@ class ColocationGroups:
         except Refused as refused:
             message = refused.refusal.message
             if not self.soft:
-                raise invalid(error_messages.attach(self.graph, message, node), node, refused.refusal.ends) from None
+                raise invalid_argument(
+                    error_messages.attach_def(self.graph, message, node), node, refused.refusal.ends
+                ) from None
             self.failed = None  # soft placement does without this join
             self.notices.append(Notice(node, anchor, group=group, why=message))
 
@@ -350,7 +354,7 @@ class ColocationGroups:
         except DeviceConflict as conflict:
             message = error_messages.cannot_colocate(self.graph, join.first, join.second, str(conflict))
             self.failed = join
-            raise invalid(message, join.first, (join.first, join.second)) from None
+            raise invalid_argument(message, join.first, (join.first, join.second)) from None
         self._assigned[new] = assigned
         self._resource[new] = resource
         self._requested[new] = requested.overwritten_by(assigned).overwritten_by(resource)
@@ -360,7 +364,7 @@ class ColocationGroups:
 
     def _no_candidates(self, node: int, root: int) -> Refused:
         message = error_messages.no_candidates(self, node, root)
-        return invalid(error_messages.cannot_assign(self.graph, node, message), node, (node,))
+        return invalid_argument(error_messages.cannot_assign(self.graph, node, message), node, (node,))
 
 
 def class_groups(attrs: Mapping[str, object]) -> list[str]:
@@ -379,12 +383,12 @@ def class_groups(attrs: Mapping[str, object]) -> list[str]:
     ]
 
 
-def intersect(new: Types, old: Types, type_order: Callable[[str], tuple[int, str]] = type_order) -> Types:
+def merge_supported_devices(new: Types, old: Types, type_order: Callable[[str], tuple[int, str]] = type_order) -> Types:
     """Keep the device types that both groups can use, best first (MergeSupportedDevices).
 
     Where both sides have priorities and they disagree on the order, all priorities are forgotten.
 
-    >>> intersect((("GPU", 0), ("CPU", 0)), (("CPU", 0),))
+    >>> merge_supported_devices((("GPU", 0), ("CPU", 0)), (("CPU", 0),))
     (('CPU', 0),)
     """
     if new == old:

@@ -56,27 +56,27 @@ class Groups(Protocol):
         ...
 
 
-def attach(graph: Graph, message: str, node: int) -> str:
+def attach_def(graph: Graph, message: str, node: int) -> str:
     """Append the node's name the way AttachDef does."""
-    tag = graph.names[node] if "{{node " in message else _tag(graph, node)
+    tag = graph.names[node] if "{{node " in message else _format_node_def(graph, node)
     return f"{message}\n\t [[{tag}]]"
 
 
 def cannot_assign(graph: Graph, node: int, message: str) -> str:
     """Say that no device can be found for a node (Placer::Run)."""
-    return attach(graph, f"Cannot assign a device for operation {graph.names[node]}: {message}", node)
+    return attach_def(graph, f"Cannot assign a device for operation {graph.names[node]}: {message}", node)
 
 
 def cannot_colocate(graph: Graph, first: int, second: int, why: str) -> str:
     """Say that two nodes ask for devices that do not go together."""
-    return f"Cannot colocate nodes {_colocated(graph, first)} and {_colocated(graph, second)}: {why}"
+    return f"Cannot colocate nodes {_format_colocation_node(graph, first)} and {_format_colocation_node(graph, second)}: {why}"
 
 
 def no_common_type(groups: Groups, first: int, second: int, x: int, y: int) -> str:
     """Say that no device type runs both nodes of a join."""
     graph = groups.graph
     return (
-        f"Cannot colocate nodes {_colocated(graph, first)} and {_colocated(graph, second)} because no device type "
+        f"Cannot colocate nodes {_format_colocation_node(graph, first)} and {_format_colocation_node(graph, second)} because no device type "
         "supports both of those nodes and the other nodes colocated with them."
         f"{debug_info(groups, x)}{debug_info(groups, y)}"
     )
@@ -88,7 +88,7 @@ def joined_by_resource(graph: Graph, why: str, dst: int) -> str:
         "Nodes were connected by a reference or resource connection (requiring them to be on the same device), but "
         f"the two nodes were assigned two different devices: {why}"
     )
-    return attach(graph, message, dst)
+    return attach_def(graph, message, dst)
 
 
 def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceName, src: int, dst: int) -> str:
@@ -103,12 +103,12 @@ def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceNam
 def malformed_device(graph: Graph, node: int) -> str:
     """Say that a requested device does not parse."""
     text = f"Malformed device specification '{graph.requested[node]}' in node: {_debug_string(graph, node)}"
-    return attach(graph, text, node)
+    return attach_def(graph, text, node)
 
 
 def malformed_assigned_device(graph: Graph, node: int) -> str:
     """Say that the device to which a node was fixed does not parse."""
-    return attach(graph, f"Malformed assigned device '{graph.assigned[node]}'", node)
+    return attach_def(graph, f"Malformed assigned device '{graph.assigned[node]}'", node)
 
 
 def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> str:
@@ -119,13 +119,13 @@ def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> st
         f"supported. Here are the devices available on this machine: [{', '.join(known)}].If you are seeing this error "
         "when running using a tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
     )
-    return attach(graph, text, node)
+    return attach_def(graph, text, node)
 
 
 def assigned_device_without_kernel(graph: Graph, node: int) -> str:
     """Say that a node was fixed to a device that cannot run it."""
     text = f"Assigned device '{graph.assigned[node]}' does not have registered OpKernel support for {graph.ops[node]}"
-    return attach(graph, text, node)
+    return attach_def(graph, text, node)
 
 
 def constraining_failed(what: str, known: DeviceName, device: DeviceName, why: str) -> str:
@@ -144,7 +144,7 @@ def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str
         f"these attrs: [{_attrs_text(graph.attrs[node])}]\nRegistered devices: "
         f"[{', '.join(sorted(support.device_types))}]\nRegistered kernels:\n{support.registered(graph.ops[node])}"
     )
-    return attach(graph, message, node)
+    return attach_def(graph, message, node)
 
 
 def no_candidates(groups: Groups, node: int, root: int) -> str:
@@ -163,7 +163,7 @@ def no_candidates(groups: Groups, node: int, root: int) -> str:
     every = ", ".join(device.name for device in groups.every_device())
     return (
         f"Could not satisfy explicit device specification '{requested}' because the node "
-        f"{_colocated(graph, node)} was colocated with a group of nodes that required incompatible device "
+        f"{_format_colocation_node(graph, node)} was colocated with a group of nodes that required incompatible device "
         f"'{wanted}'. All available devices [{every}]. {debug_info(groups, root)}"
     )
 
@@ -215,7 +215,7 @@ def node_text(graph: Graph, node: int) -> str:
     """Print a node the way SummarizeNodeDef does."""
     device = graph.requested[node]
     attrs = ", ".join(filter(None, (_attrs_text(graph.attrs[node]), f'_device="{device}"' if device else "")))
-    return f"{_tag(graph, node)} = {graph.ops[node]}[{attrs}]({', '.join(graph.input_names(node))})"
+    return f"{_format_node_def(graph, node)} = {graph.ops[node]}[{attrs}]({', '.join(graph.input_names(node))})"
 
 
 def _debug_string(graph: Graph, node: int) -> str:
@@ -226,7 +226,7 @@ def _debug_string(graph: Graph, node: int) -> str:
     )
 
 
-def _tag(graph: Graph, node: int) -> str:
+def _format_node_def(graph: Graph, node: int) -> str:
     """Name a node as FormatNodeDefForError does (node_def_util.cc).
 
     One that inlining brought is named by its function and its name there (PropagateDebugInfoToNode,
@@ -250,7 +250,7 @@ def _value_text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case bytes():
-            return _quoted(value)
+            return _quote_string(value)
         case ShapeAttr(dims):
             return "<unknown>" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
         case TensorInfo():
@@ -262,10 +262,10 @@ def _value_text(value: Any) -> str:
     return str(value)
 
 
-def _quoted(value: bytes) -> str:
+def _quote_string(value: bytes) -> str:
     """Quote a string as SummarizeString does (attr_value_util.cc): escaped like in C, a long one by its two ends.
 
-    >>> print(_quoted(b"a\\n'\\xff"), _quoted(bytes(range(48, 58)) * 9))
+    >>> print(_quote_string(b"a\\n'\\xff"), _quote_string(bytes(range(48, 58)) * 9))
     "a\\n\\'\\377" "0123456789...0123456789"
     """
     escaped = "".join(_ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in value)
@@ -286,5 +286,5 @@ def _device_index(groups: Groups, members: list[int]) -> int:
     return names.index(fixed) + 1 if fixed else -1
 
 
-def _colocated(graph: Graph, node: int) -> str:
+def _format_colocation_node(graph: Graph, node: int) -> str:
     return "{{colocation_node " + graph.names[node] + "}}"

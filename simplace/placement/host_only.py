@@ -6,7 +6,7 @@ Mirrors AddHostOnlyDataTypesConstraints (tensorflow/core/common_runtime/colocati
 from __future__ import annotations
 
 from simplace.graph.builder import CONTROL
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import CONTROL_FLOW, IDENTITIES, PARTITIONED_CALLS, RETVALS, SYMBOLIC_GRADIENT
 from simplace.kernels.full_type import FullType, is_host
@@ -80,7 +80,7 @@ def _list_of_host_elements(graph: Graph, start: int) -> bool:
         if graph.ops[node] in _LIST_OPS:
             element = graph.attrs[node].get("element_dtype", DataType.DT_INVALID)
             if element not in (DataType.DT_INVALID, DataType.DT_VARIANT):
-                decided = base(element) in _ALWAYS_ON_HOST
+                decided = base_type(element) in _ALWAYS_ON_HOST
         if decided is not None:
             continue
         for edge in graph.in_edges[node]:

@@ -60,13 +60,13 @@ class CallStack:
         lines = []
         called = [*(name for name, _ in self.frames[1:]), self.current]
         for (function, node), callee in zip(self.frames, called, strict=True):
-            start = f"Function {_function(function)}" if function else "Graph"
-            lines.append(f"{start} contains node {_node(node)}")
-            lines.append(f"Node {_node(node)} calls function {_function(callee)}")
+            start = f"Function {_format_function(function)}" if function else "Graph"
+            lines.append(f"{start} contains node {_format_node(node)}")
+            lines.append(f"Node {_format_node(node)} calls function {_format_function(callee)}")
         return "\n  ".join(lines)
 
 
-def colocate(groups: ColocationGroups, bodies: CalledBodies, stack: CallStack) -> None:
+def colocate_graph(groups: ColocationGroups, bodies: CalledBodies, stack: CallStack) -> None:
     """Tie the nodes of a graph together and narrow the groups to what they all allow."""
     groups.add_members()
     inspected = inspected_calls(groups.graph)
@@ -114,10 +114,10 @@ def _look_inside(groups: ColocationGroups, bodies: CalledBodies, node: int, stac
     call = groups.graph.attrs[node]["f"]
     assert isinstance(call, FuncRef), "the function of a call is a function attribute"
     if call.name in stack:
-        raise _recursion(groups.graph.names[node], call.name, node, stack)
+        raise _refuse_recursion(groups.graph.names[node], call.name, node, stack)
     body = bodies(call)
     inner = groups.for_body(body.graph)
-    colocate(inner, bodies, stack.push(groups.graph.names[node], call.name))
+    colocate_graph(inner, bodies, stack.push(groups.graph.names[node], call.name))
     return _Inside(inner, tuple(inner.root(i) for i in body.arguments), tuple(inner.root(i) for i in body.results))
 
 
@@ -133,13 +133,13 @@ def _join_neighbours(groups: ColocationGroups, node: int, inside: _Inside) -> No
         takes_resource = graph.in_types[target][graph.edge_dst_slot[edge]] == DataType.DT_RESOURCE
         tied[inside.results[graph.edge_src_slot[edge]]].append((target, takes_resource))
     for root, neighbours in tied.items():
-        _tie(groups, neighbours)
+        _colocate_neighbours(groups, neighbours)
         if neighbours:
             inner = inside.groups
             groups.limit(neighbours[0][0], inner.requested(root), inner.resource(root), inner.types(root))
 
 
-def _tie(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> None:
+def _colocate_neighbours(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> None:
     for other, takes_resource in neighbours[1:]:
         if takes_resource:
             groups.join_resource(neighbours[0][0], other, JoinKind.CALL)
@@ -147,18 +147,18 @@ def _tie(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> No
             groups.join(Join(JoinKind.CALL, neighbours[0][0], other))
 
 
-def _recursion(name: str, function: str, node: int, stack: CallStack) -> Refused:
+def _refuse_recursion(name: str, function: str, node: int, stack: CallStack) -> Refused:
     message = (
-        f"Recursive function calls are not supported. Node {_node(name)} inside the body of "
-        f"{_function(stack.current)} calls function {_function(function)} which is already present in the call "
+        f"Recursive function calls are not supported. Node {_format_node(name)} inside the body of "
+        f"{_format_function(stack.current)} calls function {_format_function(function)} which is already present in the call "
         f"stack:\n  {stack}"
     )
     return Refused(Refusal("UNIMPLEMENTED", message, node))
 
 
-def _node(name: str) -> str:
+def _format_node(name: str) -> str:
     return "{{node " + name + "}}"
 
 
-def _function(name: str) -> str:
+def _format_function(name: str) -> str:
     return "{{function_node " + name + "}}"

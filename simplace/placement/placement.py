@@ -120,7 +120,7 @@ class Placement:
         return str(self.placed)
 
 
-def granted(placement: Placement, node: int) -> bool:
+def is_request_granted(placement: Placement, node: int) -> bool:
     """Say whether a placed node is on a device that its own request allows; no request allows every device."""
     own = DeviceName.parse(placement.graph.requested[node])
     return own is None or own.matches(placement.devices.by_name[placement.device(node)].spec)

@@ -11,7 +11,7 @@ from simplace.graph.graph import Graph
 from simplace.kernels.registry import KernelTable
 from simplace.placement.candidates import CandidateFinder
 from simplace.placement.colocation_graph import ColocationGroups
-from simplace.placement.inspecting_placer import CalledBodies, CallStack, colocate
+from simplace.placement.inspecting_placer import CalledBodies, CallStack, colocate_graph
 from simplace.placement.kernel_support import KernelSupport
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import ALL_RULES, FOLLOWING_OPS, Rule, View, is_generator
@@ -21,7 +21,7 @@ from simplace.program.status import Refusal, Refused
 IDENTITY_RULE_SINCE = (2, 17)
 
 
-def place(
+def place_graph(
     program: Program,
     graph: Graph,
     devices: DeviceSet,
@@ -47,7 +47,7 @@ def place(
     decisions: dict[int, Decision] = {}
     refusal = None
     try:
-        colocate(groups, bodies, CallStack(program.function or ""))
+        colocate_graph(groups, bodies, CallStack(program.function or ""))
         _Decider(groups, decisions, View(graph, groups.chosen, _has_identity_rule(table))).run()
     except Refused as refused:
         refusal = refused.refusal

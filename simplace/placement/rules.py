@@ -46,7 +46,7 @@ Answer = tuple[Rule, str, int] | None  # rule, full device name, the node it fol
 RuleFunction = Callable[[View, int, Candidates], Answer]
 
 
-def metadata(view: View, node: int, candidates: Candidates) -> Answer:
+def place_metadata(view: View, node: int, candidates: Candidates) -> Answer:
     """Put Shape, Size and Rank where their first in-edge comes from: they read no data."""
     if not is_metadata(view.graph.ops[node]) or not view.graph.in_edges[node]:
         return None
@@ -55,7 +55,7 @@ def metadata(view: View, node: int, candidates: Candidates) -> Answer:
     return (Rule.METADATA, device, source) if device else None
 
 
-def identity(view: View, node: int, candidates: Candidates) -> Answer:
+def place_identity(view: View, node: int, candidates: Candidates) -> Answer:
     """Put an Identity with one input and one consumer, both asking for the same device, where its input is."""
     graph = view.graph
     if not is_identity(graph.ops[node]) or not view.identity_rule or graph.requested[node]:
@@ -69,7 +69,7 @@ def identity(view: View, node: int, candidates: Candidates) -> Answer:
     return (Rule.IDENTITY, device, source) if device else None
 
 
-def generator(view: View, node: int, candidates: Candidates) -> Answer:
+def place_generator(view: View, node: int, candidates: Candidates) -> Answer:
     """Put a node without data inputs where all its consumers are, if they are on one device."""
     graph = view.graph
     if not is_generator(graph, node):
@@ -86,7 +86,7 @@ def first_candidate(view: View, node: int, candidates: Candidates) -> Answer:
     return Rule.FIRST_CANDIDATE, candidates.devices[0].name, -1
 
 
-ALL_RULES: tuple[RuleFunction, ...] = (metadata, identity, generator, first_candidate)
+ALL_RULES: tuple[RuleFunction, ...] = (place_metadata, place_identity, place_generator, first_candidate)
 
 
 def is_generator(graph: Graph, node: int) -> bool:

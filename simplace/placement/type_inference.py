@@ -43,7 +43,7 @@ def is_subtype(one: FullType, other: FullType, covariant: bool = True) -> bool:
     """
     if other.type_id in ("TFT_ANY", "TFT_UNSET"):
         return True
-    if other.type_id == "TFT_TENSOR" and _arg(other, 0).type_id == "TFT_LEGACY_VARIANT":
+    if other.type_id == "TFT_TENSOR" and _get_arg(other, 0).type_id == "TFT_LEGACY_VARIANT":
         return True
     if one.type_id == "TFT_ENCODED":
         return is_subtype(one.args[1] if len(one.args) > 1 else _ANY, other)
@@ -163,19 +163,19 @@ def _declares_types(table: KernelTable, op: str) -> bool:
     return found is not None and any(arg.full_type is not None for arg in found.outputs)
 
 
-def _product(*args: FullType) -> FullType:
+def _make_product(*args: FullType) -> FullType:
     return FullType("TFT_PRODUCT", args)
 
 
-def _arg(full: FullType, i: int) -> FullType:
+def _get_arg(full: FullType, i: int) -> FullType:
     return full.args[i] if i < len(full.args) else UNSET
 
 
-def _replicate(count: int) -> Infer:
-    return lambda types: UNSET if types[0] == UNSET else _product(*[types[0]] * count)
+def _replicate_input(count: int) -> Infer:
+    return lambda types: UNSET if types[0] == UNSET else _make_product(*[types[0]] * count)
 
 
-def _merge(types: list[FullType]) -> FullType:
+def _merge_inputs(types: list[FullType]) -> FullType:
     merged = UNSET
     for one in types:
         if one == UNSET or (is_subtype(merged, one) and not is_subtype(one, merged)):
@@ -183,11 +183,11 @@ def _merge(types: list[FullType]) -> FullType:
         if not is_subtype(one, merged):
             raise TypeMismatchError
         merged = one
-    return UNSET if merged == UNSET else _product(merged, _INT32_TENSOR)
+    return UNSET if merged == UNSET else _make_product(merged, _INT32_TENSOR)
 
 
-def _unstack(types: list[FullType]) -> FullType:
-    return _product(FullType("TFT_DATASET", (_product(*types),)))
+def _infer_unstack(types: list[FullType]) -> FullType:
+    return _make_product(FullType("TFT_DATASET", (_make_product(*types),)))
 
 
 def _container_map(types: list[FullType]) -> FullType:
@@ -195,37 +195,37 @@ def _container_map(types: list[FullType]) -> FullType:
         return UNSET
     if types[0].type_id != "TFT_DATASET":
         raise TypeMismatchError
-    element = _arg(types[0], 0)
+    element = _get_arg(types[0], 0)
     if element == UNSET:
-        return _product(FullType("TFT_DATASET"))
+        return _make_product(FullType("TFT_DATASET"))
     if element.type_id != "TFT_PRODUCT":
         raise TypeMismatchError
-    return _product(FullType("TFT_DATASET", (element,)))
+    return _make_product(FullType("TFT_DATASET", (element,)))
 
 
-def _covariant(source: str, target: str) -> Infer:
+def _map_covariant(source: str, target: str) -> Infer:
     def infer(types: list[FullType]) -> FullType:
         if types[0] == UNSET:
             return UNSET
         if types[0].type_id != source:
             raise TypeMismatchError
-        return _product(FullType(target, types[0].args))
+        return _make_product(FullType(target, types[0].args))
 
     return infer
 
 
-def _encode(types: list[FullType]) -> FullType:
-    return UNSET if types[0] == UNSET else _product(FullType("TFT_ENCODED", (types[0], FullType("TFT_STRING"))))
+def _infer_encoded(types: list[FullType]) -> FullType:
+    return UNSET if types[0] == UNSET else _make_product(FullType("TFT_ENCODED", (types[0], FullType("TFT_STRING"))))
 
 
-def _decode(types: list[FullType]) -> FullType:
-    if _arg(types[0], 1).type_id not in ("TFT_UNSET", "TFT_STRING"):
+def _infer_decoded(types: list[FullType]) -> FullType:
+    if _get_arg(types[0], 1).type_id not in ("TFT_UNSET", "TFT_STRING"):
         raise TypeMismatchError
-    return UNSET if types[0] == UNSET else _product(_arg(types[0], 0))
+    return UNSET if types[0] == UNSET else _make_product(_get_arg(types[0], 0))
 
 
 def _array_of(types: list[FullType]) -> FullType:
-    return _product(FullType("TFT_ARRAY", (types[0],)))
+    return _make_product(FullType("TFT_ARRAY", (types[0],)))
 
 
 def _array_with(types: list[FullType]) -> FullType:
@@ -235,32 +235,32 @@ def _array_with(types: list[FullType]) -> FullType:
         raise TypeMismatchError
     array = FullType("TFT_ARRAY") if array == UNSET else array
     if element == UNSET:
-        return _product(array)
-    if _arg(array, 0) == UNSET:
-        return _product(FullType("TFT_ARRAY", (element,)))
-    if not is_subtype(element, _arg(array, 0)):
+        return _make_product(array)
+    if _get_arg(array, 0) == UNSET:
+        return _make_product(FullType("TFT_ARRAY", (element,)))
+    if not is_subtype(element, _get_arg(array, 0)):
         raise TypeMismatchError
-    return _product(array)
+    return _make_product(array)
 
 
 _FORWARD: Mapping[str, Infer] = {
-    "Identity": _replicate(1),
-    "Enter": _replicate(1),
-    "Exit": _replicate(1),
-    "NextIteration": _replicate(1),
-    "Switch": _replicate(2),
-    "Merge": _merge,
-    "TensorSliceDataset": _unstack,
+    "Identity": _replicate_input(1),
+    "Enter": _replicate_input(1),
+    "Exit": _replicate_input(1),
+    "NextIteration": _replicate_input(1),
+    "Switch": _replicate_input(2),
+    "Merge": _merge_inputs,
+    "TensorSliceDataset": _infer_unstack,
     "BatchDatasetV2": _container_map,
     "AutoShardDataset": _container_map,
     "RebatchDataset": _container_map,
     "RebatchDatasetV2": _container_map,
-    "DatasetToGraphV2": _encode,
-    "MultiDeviceIteratorToStringHandle": _encode,
-    "MultiDeviceIteratorFromStringHandle": _decode,
-    "DatasetFromGraph": _decode,
-    "IteratorGetNextAsOptional": _covariant("TFT_ITERATOR", "TFT_OPTIONAL"),
+    "DatasetToGraphV2": _infer_encoded,
+    "MultiDeviceIteratorToStringHandle": _infer_encoded,
+    "MultiDeviceIteratorFromStringHandle": _infer_decoded,
+    "DatasetFromGraph": _infer_decoded,
+    "IteratorGetNextAsOptional": _map_covariant("TFT_ITERATOR", "TFT_OPTIONAL"),
     "TensorListFromTensor": _array_of,
     "TensorListSetItem": _array_with,
 }
-_REVERSE: Mapping[str, tuple[int, Infer]] = {"MakeIterator": (1, _covariant("TFT_DATASET", "TFT_ITERATOR"))}
+_REVERSE: Mapping[str, tuple[int, Infer]] = {"MakeIterator": (1, _map_covariant("TFT_DATASET", "TFT_ITERATOR"))}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simplace.graph.dtypes import DataType, base
+from simplace.graph.dtypes import DataType, base_type
 
 
 class Rewrite(NamedTuple):
@@ -22,7 +22,7 @@ class Rewrite(NamedTuple):
 
 def feed_rewrite(name: str, slot: int, dtype: int, index: int) -> Rewrite:
     """Return argument `index`, or for -1 what is received (ArgFeedRewrite, RecvFeedRewrite)."""
-    kind, types = DataType(base(dtype)), ((), (base(dtype),))
+    kind, types = DataType(base_type(dtype)), ((), (base_type(dtype),))
     if index < 0:
         return Rewrite(f"_recv_{name}_{slot}", "_Recv", {"tensor_type": kind}, types)
     return Rewrite(f"_arg_{name}_{slot}_{index}", "_Arg", {"T": kind, "index": index}, types)
@@ -30,7 +30,7 @@ def feed_rewrite(name: str, slot: int, dtype: int, index: int) -> Rewrite:
 
 def fetch_rewrite(name: str, slot: int, dtype: int, index: int) -> Rewrite:
     """Return result `index`, or for -1 what is sent (RetvalFetchRewrite, SendFetchRewrite)."""
-    kind, types = DataType(base(dtype)), ((base(dtype),), ())
+    kind, types = DataType(base_type(dtype)), ((base_type(dtype),), ())
     if index < 0:
         return Rewrite(f"_send_{name}_{slot}", "_Send", {"T": kind}, types)
     return Rewrite(f"_retval_{name}_{slot}_{index}", "_Retval", {"T": kind, "index": index}, types)
@@ -38,5 +38,5 @@ def fetch_rewrite(name: str, slot: int, dtype: int, index: int) -> Rewrite:
 
 def connection_rewrite(name: str, slot: int, dtype: int) -> Rewrite:
     """Return what hands on the output that takes the place of another one (TensorConnectionPruneRewrite)."""
-    types = ((base(dtype),), (base(dtype),))
-    return Rewrite(f"_identity_{name}_{slot}", "Identity", {"T": DataType(base(dtype))}, types)
+    types = ((base_type(dtype),), (base_type(dtype),))
+    return Rewrite(f"_identity_{name}_{slot}", "Identity", {"T": DataType(base_type(dtype))}, types)

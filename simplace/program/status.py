@@ -26,11 +26,11 @@ class Refused(Exception):  # noqa: N818  (a result of placing that ends the run,
         self.refusal = refusal
 
 
-def invalid(message: str, node: int = -1, ends: tuple[int, ...] = ()) -> Refused:
+def invalid_argument(message: str, node: int = -1, ends: tuple[int, ...] = ()) -> Refused:
     """Make an INVALID_ARGUMENT refusal."""
     return Refused(Refusal("INVALID_ARGUMENT", message, node, ends))
 
 
-def internal(message: str, node: int = -1) -> Refused:
+def internal_error(message: str, node: int = -1) -> Refused:
     """Make an INTERNAL refusal."""
     return Refused(Refusal("INTERNAL", message, node))

@@ -54,22 +54,22 @@ def rule_signs() -> dict[str, Sign]:
     return signs
 
 
-def colours(devices: Sequence[Device]) -> str:
+def write_style_sheet(devices: Sequence[Device]) -> str:
     """Write the style sheet of all classes: all set `--fill` and `--line`, costs `--night` for dark paper."""
     seen: Counter[str] = Counter()
     rules = []
     for i, device in enumerate(devices):
-        rules.append(_colour(f"device-{i}", device.type, seen[device.type]))
+        rules.append(_write_rule(f"device-{i}", device.type, seen[device.type]))
         seen[device.type] += 1
     for i in range(len(ALL_REASONS)):
         kind, index = ("GPU", i) if i < _HUES else ("CPU", (i - _HUES) % _GREYS)
-        rules.append(_colour(f"rule-{i}", kind, index))
+        rules.append(_write_rule(f"rule-{i}", kind, index))
     for i, share in enumerate(_COSTS):
         night = f"color-mix(in srgb,{_COST_HUE} {share:.0%},#14171c)"
         rules.append(f".cost-{i}{{--fill:{blend(_COST_HUE, share)};--line:#8c3d00;--night:{night}}}")
     return "\n".join(rules)
 
 
-def _colour(style: str, kind: str, index: int) -> str:
+def _write_rule(style: str, kind: str, index: int) -> str:
     found = look(Group(style, style, kind=kind, index=index))
     return f".{style}{{--fill:{found.fill};--line:{found.line}}}"

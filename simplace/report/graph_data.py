@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplace.explain import reasons as why
-from simplace.explain.copy_causes import causes
+from simplace.explain.copy_causes import group_copy_causes
 from simplace.graph import dtypes
 from simplace.partition.shapes import TensorSizes
 from simplace.placement.placement import Placement
@@ -30,17 +30,17 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     sentences = PackedSentences(placement)
     return {
         "name": placed.name,
-        "nodes": _nodes(placement, numbers, texts),
-        "edges": _edges(placement),
-        "copies": _copies(placed, numbers, texts),
-        "causes": _causes(placed, sentences, texts),
+        "nodes": _list_nodes(placement, numbers, texts),
+        "edges": _list_edges(placement),
+        "copies": _list_copies(placed, numbers, texts),
+        "causes": _list_causes(placed, sentences, texts),
         "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
         **sentences.columns(),
         "texts": texts.values,
     }
 
 
-def _nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, list[int]]:
+def _list_nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, list[int]]:
     graph, count = placement.graph, range(FIRST, len(placement.graph))
     ends = [graph.names[i].rfind("/") + 1 for i in count]
     notes = [placement.notes(i) for i in count]
@@ -50,24 +50,24 @@ def _nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str
         "leaf": [texts(graph.names[i][end:]) for i, end in zip(count, ends, strict=True)],
         "op": [texts(graph.ops[i]) for i in count],
         "device": [numbers.get(placement.device(i), UNKNOWN) for i in count],
-        "rule": [texts(_rule(placement, i)) for i in count],
+        "rule": [texts(_name_rule(placement, i)) for i in count],
         "requested": [texts(graph.requested[i]) for i in count],
         "at": [texts(note.at) for note in notes],
         "deviceAt": [texts(note.device_at) for note in notes],
         "variable": [texts(note.variable) for note in notes],
         "function": [texts(graph.origins[i].function) for i in count],
         "via": [texts(graph.origins[i].via) for i in count],
-        "group": _groups(placement),
+        "group": _number_groups(placement),
         "kernels": [texts(", ".join(kind for kind, _ in placement.groups.own_types[i])) for i in count],
-        "outputs": [texts(_outputs(placement, sizes, i)) for i in count],
+        "outputs": [texts(_format_outputs(placement, sizes, i)) for i in count],
     }
 
 
-def _rule(placement: Placement, node: int) -> str:
-    return why.reason(placement, node).rule if node in placement.decisions else ""
+def _name_rule(placement: Placement, node: int) -> str:
+    return why.find_reason(placement, node).rule if node in placement.decisions else ""
 
 
-def _groups(placement: Placement) -> list[int]:
+def _number_groups(placement: Placement) -> list[int]:
     """Number the colocation groups of two nodes or more."""
     column = [UNKNOWN] * (len(placement.graph) - FIRST)
     shared = (members for members in placement.members.values() if len(members) > 1)
@@ -77,12 +77,14 @@ def _groups(placement: Placement) -> list[int]:
     return column
 
 
-def _outputs(placement: Placement, sizes: TensorSizes, node: int) -> str:
+def _format_outputs(placement: Placement, sizes: TensorSizes, node: int) -> str:
     types = placement.graph.out_types[node]
-    return ", ".join(f"{dtypes.name(t)} {quantities.shape(sizes.shape(node, slot))}" for slot, t in enumerate(types))
+    return ", ".join(
+        f"{dtypes.format_dtype(t)} {quantities.format_shape(sizes.shape(node, slot))}" for slot, t in enumerate(types)
+    )
 
 
-def _edges(placement: Placement) -> dict[str, list[int]]:
+def _list_edges(placement: Placement) -> dict[str, list[int]]:
     graph = placement.graph
     kept = [
         e for e, (src, dst) in enumerate(zip(graph.edge_src, graph.edge_dst, strict=True)) if min(src, dst) >= FIRST
@@ -94,14 +96,14 @@ def _edges(placement: Placement) -> dict[str, list[int]]:
     }
 
 
-def _copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, Any]:
+def _list_copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, Any]:
     copies = placed.copies
     return {
         "producer": [copy.producer - FIRST for copy in copies],
         "slot": [copy.slot for copy in copies],
         "source": [numbers[copy.source] for copy in copies],
         "target": [numbers[copy.target] for copy in copies],
-        "type": [texts(f"{copy.dtype} {quantities.shape(copy.shape)}") for copy in copies],
+        "type": [texts(f"{copy.dtype} {quantities.format_shape(copy.shape)}") for copy in copies],
         "size": [UNKNOWN if copy.size is None else copy.size for copy in copies],
         "sourceMemory": [texts(copy.source_memory) for copy in copies],
         "targetMemory": [texts(copy.target_memory) for copy in copies],
@@ -109,8 +111,8 @@ def _copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) ->
     }
 
 
-def _causes(placed: Placed, sentences: PackedSentences, texts: Interner[str]) -> dict[str, Any]:
-    found = causes(placed.placement, placed.copies)
+def _list_causes(placed: Placed, sentences: PackedSentences, texts: Interner[str]) -> dict[str, Any]:
+    found = group_copy_causes(placed.placement, placed.copies)
     return {
         "node": [cause.reason.node - FIRST for cause in found],
         "rule": [texts(cause.reason.rule) for cause in found],

@@ -17,14 +17,14 @@ from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
 from simplace.executor.options import StepOptions
 from simplace.graph.collector import paused_collector
-from simplace.progress import Stage, silent
+from simplace.progress import Stage, show_nothing
 from simplace.report import markup
-from simplace.report.colours import colours, device_signs, rule_signs
+from simplace.report.colours import device_signs, rule_signs, write_style_sheet
 from simplace.report.graph_data import graph_data
 from simplace.report.schedule_data import schedule_data
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
@@ -35,43 +35,45 @@ _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
 
 
-def page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = silent) -> str:
+def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing) -> str:
     """Write the page of a result; `simulation` None leaves schedules and costs out.
 
     A program that cannot be run in simulation is shown without a schedule, with the reason. The page's own
     Content-Security-Policy allows its own scripts alone and no connection.
     """
-    devices = _devices(result)
+    devices = _list_devices(result)
     programs = []
     for placed in result.programs:
         stage(f"writing down {placed.name}")
         with paused_collector():
             data = graph_data(placed, [device.name for device in devices])
             stage(f"simulating a step of {placed.name}")
-            data["schedule"] = _schedule(placed, simulation)
+            data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)
     stage("writing the page")
-    sheets = [*map(_asset, _STYLES), colours(devices)]
-    scripts = [_asset(name) for name in _SCRIPTS]
-    return Template(_asset("page.html")).substitute(
-        policy=_policy(sheets, scripts),
-        title=markup.text(result.target, _NAME),
+    sheets = [*map(_read_asset, _STYLES), write_style_sheet(devices)]
+    scripts = [_read_asset(name) for name in _SCRIPTS]
+    return Template(_read_asset("page.html")).substitute(
+        policy=_write_policy(sheets, scripts),
+        title=markup.escape_text(result.target, _NAME),
         styles="\n".join(f"<style>{sheet}</style>" for sheet in sheets),
-        target=markup.text(result.target, _NAME),
-        machine=markup.text(f"on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")),
-        verdict=_verdict(result),
-        verdict_line=markup.text(summary.agreement_line(result), 160),
-        programs=_menu(result),
-        summaries=_summaries(result, devices),
-        notes=markup.notes(result),
-        agreement=markup.agreement(result),
-        data=_embedded("page-data", _head(result, devices)),
-        program_data="\n".join(_embedded(f"program-{i}", data) for i, data in enumerate(programs)),
+        target=markup.escape_text(result.target, _NAME),
+        machine=markup.escape_text(
+            f"on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
+        ),
+        verdict=_name_verdict(result),
+        verdict_line=markup.escape_text(summary.agreement_line(result), 160),
+        programs=_write_menu(result),
+        summaries=_write_summaries(result, devices),
+        notes=markup.write_notes(result),
+        agreement=markup.write_agreement(result),
+        data=_embed_json("page-data", _collect_head(result, devices)),
+        program_data="\n".join(_embed_json(f"program-{i}", data) for i, data in enumerate(programs)),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
-def _schedule(placed: Placed, simulation: StepOptions | None) -> dict[str, Any]:
+def _simulate_schedule(placed: Placed, simulation: StepOptions | None) -> dict[str, Any]:
     if simulation is None:
         return {"missing": "The schedule was left out of this page."}
     if not placed.placement.order and placed.placement.refusal is None:
@@ -80,20 +82,20 @@ def _schedule(placed: Placed, simulation: StepOptions | None) -> dict[str, Any]:
         simulated = Schedule.of(placed.placement, simulation)
     except SimplaceError as error:
         return {"missing": str(error)}
-    return {**schedule_data(simulated), **_words(simulated)}
+    return {**schedule_data(simulated), **_describe_schedule(simulated)}
 
 
-def _words(simulated: Schedule) -> dict[str, Any]:
+def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
     threads = simulated.threads
     return {
-        "headline": schedule_tables.headline(simulated),
+        "headline": schedule_tables.write_headline(simulated),
         "settings": f"inter-op {threads.inter_op_size}, intra-op {threads.intra_op_size}, "
-        f"{plural(threads.cores, 'core')}",
-        "notes": [*schedule_tables.warnings(simulated), *schedule_tables.assumptions(simulated)],
+        f"{format_count(threads.cores, 'core')}",
+        "notes": [*schedule_tables.list_warnings(simulated), *schedule_tables.list_assumptions(simulated)],
     }
 
 
-def _devices(result: Result) -> list[Device]:
+def _list_devices(result: Result) -> list[Device]:
     """List the devices of all programs: one may have made devices of its own, such as logical GPUs."""
     known = {device.name: device for device in result.devices}
     for placed in result.programs:
@@ -101,7 +103,7 @@ def _devices(result: Result) -> list[Device]:
     return list(known.values())
 
 
-def _head(result: Result, devices: list[Device]) -> dict[str, Any]:
+def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
     signs = zip(device_signs(devices), devices, strict=True)
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
@@ -110,38 +112,38 @@ def _head(result: Result, devices: list[Device]) -> dict[str, Any]:
     }
 
 
-def _verdict(result: Result) -> str:
+def _name_verdict(result: Result) -> str:
     if all(placed.agreement is None for placed in result.programs):
         return "unchecked"
     return "agrees" if result.agrees else "differs"
 
 
-def _menu(result: Result) -> str:
+def _write_menu(result: Result) -> str:
     sizes = [len(placed.placement.graph) for placed in result.programs]
     chosen = sizes.index(max(sizes)) if sizes else 0
     return "".join(
         f"<option value='{i}'{' selected' if i == chosen else ''}>"
-        f"{markup.text(placed.name, _NAME)} · {plural(len(placed.placement.decisions), 'node')}</option>"
+        f"{markup.escape_text(placed.name, _NAME)} · {format_count(len(placed.placement.decisions), 'node')}</option>"
         for i, placed in enumerate(result.programs)
     )
 
 
-def _summaries(result: Result, devices: list[Device]) -> str:
+def _write_summaries(result: Result, devices: list[Device]) -> str:
     signs = device_signs(devices)
     return "".join(
-        f"<section class='summary' data-program='{i}'><h2>{markup.text(placed.name, _NAME)}</h2>"
+        f"<section class='summary' data-program='{i}'><h2>{markup.escape_text(placed.name, _NAME)}</h2>"
         f"{markup.program_summary(placed, signs)}</section>"
         for i, placed in enumerate(result.programs)
     )
 
 
-def _embedded(name: str, data: Mapping[str, Any]) -> str:
+def _embed_json(name: str, data: Mapping[str, Any]) -> str:
     """Embed data so that nothing in it can end the element: JSON in ASCII, without "<"."""
     content = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{content}</script>'
 
 
-def _policy(sheets: list[str], scripts: list[str]) -> str:
+def _write_policy(sheets: list[str], scripts: list[str]) -> str:
     def allowed(texts: list[str]) -> str:
         return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in texts)
 
@@ -150,5 +152,5 @@ def _policy(sheets: list[str], scripts: list[str]) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files("simplace.report").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")

@@ -7,13 +7,13 @@ from pathlib import Path
 from simplace.costs.chosen_model import cost_model
 from simplace.errors import DrawingError
 from simplace.executor.options import StepOptions
-from simplace.progress import Stage, silent
-from simplace.report.page import page
+from simplace.progress import Stage, show_nothing
+from simplace.report.page import write_page
 from simplace.result import Result
 from simplace.views.marks import write_file
 
 
-def check(file: str | Path, simulation: StepOptions | None) -> None:
+def check_page_name(file: str | Path, simulation: StepOptions | None) -> None:
     """Refuse a name that is not a page's, and hardware that nobody knows, before anything is simulated."""
     if Path(file).suffix.lower() not in (".html", ".htm"):
         raise DrawingError(f"{file}: a page's name ends in .html")
@@ -21,13 +21,15 @@ def check(file: str | Path, simulation: StepOptions | None) -> None:
         cost_model("analytic", simulation.gpu)
 
 
-def write(result: Result, file: str | Path, simulation: StepOptions | None, stage: Stage = silent) -> int:
+def write_page_file(
+    result: Result, file: str | Path, simulation: StepOptions | None, stage: Stage = show_nothing
+) -> int:
     """Write the page, in UTF-8; return its length in bytes.
 
     Raises `DrawingError` where the file cannot be written, and
     `SimplaceError` for a result without graphs.
     """
     result.largest()
-    data = page(result, simulation, stage).encode()
+    data = write_page(result, simulation, stage).encode()
     write_file(file, data)
     return len(data)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
-from simplace.views.figures.timeline import lane_owner
+from simplace.views.figures.timeline import get_track_heading
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _WHYS: tuple[Why, ...] = get_args(Why)
@@ -30,9 +30,9 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "makespan": trace.makespan,
         "kinds": _KINDS,
         "whys": _WHYS,
-        "lanes": [{"name": trace.lanes[i].name, "owner": lane_owner(schedule, trace.lanes[i])} for i in lanes],
+        "lanes": [{"name": trace.lanes[i].name, "owner": get_track_heading(schedule, trace.lanes[i])} for i in lanes],
         "counts": [sum(1 for s in trace.by_lane[i] if trace.spans[s].duration) for i in lanes],
-        "gap": list(_gaps(schedule, lanes)),
+        "gap": list(_list_gaps(schedule, lanes)),
         "duration": [span.duration for span in spans],
         "kind": [_KINDS.index(span.kind) for span in spans],
         "waited": [span.start - span.ready for span in spans],
@@ -40,11 +40,11 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "critical": [int(s in critical) for s in order],
         "node": [max(graph.node_of_program(span.node) - FIRST, -1) for span in spans],
         "copy": [node.copy for node in nodes],
-        "times": _times(schedule),
+        "times": _list_times(schedule),
     }
 
 
-def _gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
+def _list_gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
     trace = schedule.trace
     for lane in lanes:
         before = 0
@@ -55,7 +55,7 @@ def _gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
                 before = span.end
 
 
-def _times(schedule: Schedule) -> list[int]:
+def _list_times(schedule: Schedule) -> list[int]:
     """List what one execution of each node of the placed graph takes of threads and streams, its copies left out."""
     priced = schedule.priced
     times = [0] * (len(schedule.placement.graph) - FIRST)

@@ -22,10 +22,10 @@ _LOOKED_AT = 1 << 16  # bytes, at either end
 _PNG_END = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
 
 
-def marked(data: bytes) -> bytes:
+def add_mark(data: bytes) -> bytes:
     """Return what to write for the content of a file, so that the file is known again.
 
-    >>> marked(b"<?xml version='1.0'?><svg/>")
+    >>> add_mark(b"<?xml version='1.0'?><svg/>")
     b"<?xml version='1.0'?><svg/><!-- made by simplace -->\\n"
     """
     if data.endswith(_PNG_END):
@@ -40,7 +40,7 @@ def write_file(name: str | Path, data: bytes) -> None:
     """Write a file with its mark, or say in one line why not; what could not be written is not left half there."""
     path, is_new = Path(name), not os.path.lexists(name)
     try:
-        path.write_bytes(marked(data))
+        path.write_bytes(add_mark(data))
     except OSError as error:
         if is_new:
             path.unlink(missing_ok=True)

@@ -10,15 +10,15 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_times import StepTimes
 from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
-from simplace.explain.findings import find_in_placement, line_of
+from simplace.explain.findings import find_in_placement, format_finding
 from simplace.result import Placed, Result
 from simplace.views.figures.change_figure import change_figure
-from simplace.views.figures.drawing import drawn
+from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.placement_figure import placement_figure
-from simplace.views.figures.timeline import timeline
+from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text import schedule_tables, summary, tables
 from simplace.views.text.change_summary import change_summary
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 from viz import Figure, embedded_svg, to_html
 from viz.gantt import Gantt
 from viz.names import visible
@@ -29,7 +29,7 @@ _BOX = "font-family:sans-serif;font-size:13px;line-height:1.4;max-width:1200px"
 _FAINT = "color:#666"
 
 
-def html(result: Result) -> str:
+def write_html(result: Result) -> str:
     """Write a result as HTML: devices, copies, surprises and a figure per program, then how far TensorFlow agrees.
 
     Whatever comes from the program is escaped. The largest programs are open and have a figure.
@@ -37,24 +37,24 @@ def html(result: Result) -> str:
     largest = sorted(result.programs, key=lambda placed: -len(placed.placement.decisions))[:_DRAWN]
     head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
     parts = [f"<p><b>{escape(visible(head))}</b></p>"]
-    parts += [_program(placed, any(placed is one for one in largest)) for placed in result.programs]
+    parts += [_write_program(placed, any(placed is one for one in largest)) for placed in result.programs]
     parts += [f"<p style='{_FAINT}'>{escape(visible(remark))}</p>" for remark in result.remarks]
     parts.append(f"<p>{escape(summary.agreement_line(result))}</p>")
-    return _boxed(parts)
+    return _wrap_in_box(parts)
 
 
 def changes_html(changes: Changes, times: Sequence[StepTimes] = ()) -> str:
     """Write a comparison as HTML: its summary, then a figure of the program in which most nodes moved."""
     parts = [f"<pre style='line-height:1.2;overflow-x:auto'>{escape(change_summary(changes, times))}</pre>"]
     most = max(changes.programs, key=lambda one: (len(one.moves), one.compared), default=None)
-    parts += [_drawn(change_figure(most))] if most is not None and most.differs else []
-    return _boxed(parts)
+    parts += [_draw_or_explain(change_figure(most))] if most is not None and most.differs else []
+    return _wrap_in_box(parts)
 
 
 def schedule_html(schedule: Schedule) -> str:
     """Write a simulated run as HTML: its timeline, then how busy what was, the critical path, waits, memory."""
-    parts = [f"<p>{escape(line)}</p>" for line in schedule_tables.headline(schedule).splitlines()]
-    parts.append(_drawn(timeline(schedule)))
+    parts = [f"<p>{escape(line)}</p>" for line in schedule_tables.write_headline(schedule).splitlines()]
+    parts.append(_draw_or_explain(draw_timeline(schedule)))
     found = (
         schedule_tables.lane_table(schedule),
         schedule_tables.critical_table(schedule),
@@ -62,16 +62,16 @@ def schedule_html(schedule: Schedule) -> str:
         schedule_tables.memory_table(schedule),
     )
     parts += [to_html(table) for table in found if table.rows]
-    lines = [*schedule_tables.warnings(schedule), *schedule_tables.assumptions(schedule)]
+    lines = [*schedule_tables.list_warnings(schedule), *schedule_tables.list_assumptions(schedule)]
     parts += [f"<p style='{_FAINT}'>{escape(visible(line))}</p>" for line in lines]
-    return _boxed(parts)
+    return _wrap_in_box(parts)
 
 
-def _boxed(parts: Sequence[str]) -> str:
+def _wrap_in_box(parts: Sequence[str]) -> str:
     return f"<div style='{_BOX}'>{''.join(parts)}</div>"
 
 
-def _program(placed: Placed, is_large: bool) -> str:
+def _write_program(placed: Placed, is_large: bool) -> str:
     copies = tables.copy_table(placed, _COPIES)
     parts = [to_html(tables.device_table(placed))]
     if copies.rows:
@@ -81,25 +81,25 @@ def _program(placed: Placed, is_large: bool) -> str:
     if refusal is not None:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
         parts.append(f"<p><b>{escape(visible(f'TensorFlow refuses this graph ({refusal.code}){said}'))}</b></p>")
-    parts.append(_surprises(placed))
-    parts += [_drawn(placement_figure(placed))] if is_large else []
+    parts.append(_write_findings(placed))
+    parts += [_draw_or_explain(placement_figure(placed))] if is_large else []
     opened = " open=''" if is_large else ""
-    return f"<details{opened}><summary>{escape(summary.title(placed))}</summary>{''.join(parts)}</details>"
+    return f"<details{opened}><summary>{escape(summary.write_title(placed))}</summary>{''.join(parts)}</details>"
 
 
-def _surprises(placed: Placed) -> str:
+def _write_findings(placed: Placed) -> str:
     found = find_in_placement(placed.placement)
     if not found:
         return ""
-    lines = [line_of(one) for one in found[:_SURPRISES]]
+    lines = [format_finding(one) for one in found[:_SURPRISES]]
     more = len(found) - _SURPRISES
-    lines += [f"and {plural(more, 'more surprise')}"] if more > 0 else []
+    lines += [f"and {format_count(more, 'more surprise')}"] if more > 0 else []
     return f"<ul>{''.join(f'<li>{escape(visible(line))}</li>' for line in lines)}</ul>"
 
 
-def _drawn(what: Figure | Gantt) -> str:
+def _draw_or_explain(what: Figure | Gantt) -> str:
     """Draw; without Graphviz, say so in its place, for a notebook shows the rest all the same."""
     try:
-        return embedded_svg(drawn(what, "notebook.svg"))
+        return embedded_svg(draw_picture(what, "notebook.svg"))
     except DrawingError as error:
         return f"<p style='{_FAINT}'>no figure: {escape(visible(str(error)))}</p>"

@@ -579,4 +579,4 @@ def _python(dtype: object) -> str:
     >>> _python(DataType.DT_FLOAT), _python(DataType.DT_HALF)
     ('float32', 'float16')
     """
-    return dtypes.name(DataType(int(dtype))) if isinstance(dtype, int) else "float32"
+    return dtypes.format_dtype(DataType(int(dtype))) if isinstance(dtype, int) else "float32"

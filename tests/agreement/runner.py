@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.compare.compare_eager import compare_eager
-from simplace.compare.compare_placements import Agreement, compare
-from simplace.compare.compare_transfers import CopyAgreement, check_cuts
+from simplace.compare.compare_placements import Agreement, compare_placement
+from simplace.compare.compare_transfers import CopyAgreement, compare_partitions
 from simplace.devices.device_set import DeviceSet, seen_from_the_first
 from simplace.kernels.registry import KernelTable
 from simplace.machine.machine import Machine
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.pipeline import EagerPlacer, place_program
 from simplace.placement.placement import Placement
@@ -67,7 +67,7 @@ def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 1800.
         printed = Path(folder, "printed.txt")
         with printed.open("w") as out:
             options = Options(calls=_NEVER, timeout=time_limit)
-            observation = observe(path, (), machine, options, out.fileno())
+            observation = observe_script(path, (), machine, options, out.fileno())
         words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
         return _batch(programs, observation, words)
 
@@ -92,7 +92,7 @@ def run_eager(programs: Mapping[str, str], machine: Machine, time_limit: float =
         path, printed = Path(folder, "programs.py"), Path(folder, "printed.txt")
         path.write_text(script(dict(programs), is_eager=True), encoding="utf-8")
         with printed.open("w") as out:
-            observation = observe(path, (), machine, Options(calls=_NEVER, timeout=time_limit), out.fileno())
+            observation = observe_script(path, (), machine, Options(calls=_NEVER, timeout=time_limit), out.fileno())
         words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
         lines = path.read_text(encoding="utf-8").splitlines()
     done = {parts[1] for parts in words if parts[0] in ("built", "failed")}
@@ -123,13 +123,13 @@ def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     """Place a program and list where TensorFlow's placement, or its refusal, is another one."""
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table)
-    agreement = compare(placement, observed.log, observed.refused)
+    agreement = compare_placement(placement, observed.log, observed.refused)
     lines = [f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences]
     name = observed.program.function or _first_name(observed)
     if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
         return Outcome(program, name, agreement.total, agreement.same, tuple(lines), failed_later=True)
     lines += _refusals(placement, observed, agreement)
-    cuts = check_cuts(placement, observed.cuts) or CopyAgreement(0, 0)
+    cuts = compare_partitions(placement, observed.cuts) or CopyAgreement(0, 0)
     lines += [f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in cuts.differences]
     refused = observed.refused is not None
     return Outcome(

@@ -24,9 +24,9 @@ from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import version_key
 from simplace.machine.machine import TWO_TASKS, Machine
-from simplace.machine.machine_file import machine
+from simplace.machine.machine_file import parse_machine
 from simplace.oracle.launch import Forks, Start
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import Observation, ObservedProgram
 from tests.agreement import document, runner
@@ -92,7 +92,7 @@ def columns(path: Path) -> tuple[Column, ...]:
     if named is None:
         return COLUMNS
     texts = [text.strip() for text in named[1].split(";")]
-    return tuple(column for text in texts for column in both(text, machine(text, None, {})[0]))
+    return tuple(column for text in texts for column in both(text, parse_machine(text, None, {})[0]))
 
 
 def write(wish: Wish) -> int:
@@ -138,7 +138,7 @@ def run(path: Path, column: Column, start: Start) -> Run:
     began = time.monotonic()
     options = Options(calls=200, timeout=1500.0, soft_placement=None if column.soft else False, partitions=True)
     with open(os.devnull, "w") as nowhere:
-        observation = observe(path, (), column.machine, options, nowhere.fileno(), start)
+        observation = observe_script(path, (), column.machine, options, nowhere.fileno(), start)
     cells: dict[str, Cell] = {}
     for observed, outcome in zip(observation.programs, _outcomes(observation), strict=True):
         row = "" if path.parent.name == "samples" else _row(observed)

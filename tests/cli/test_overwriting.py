@@ -7,9 +7,9 @@ import os
 import pytest
 
 from simplace.api import Diff
-from simplace.changes.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.cli import main
-from simplace.views.marks import is_own, marked
+from simplace.views.marks import add_mark, is_own
 from tests.exports import every_output, readers
 from tests.report import worlds
 from tests.worlds import constant, node
@@ -70,8 +70,8 @@ def test_nothing_is_lost_in_an_empty_file_a_pipe_or_a_device(here):
 
 def test_a_file_is_as_readable_with_its_mark_as_without():
     result = worlds.towers()
-    changes = Diff(result, suppose(result, [read_pin("*=GPU:1")]))
+    changes = Diff(result, suppose_changes(result, [read_pin("*=GPU:1")]))
     made = every_output.outputs(result, changes, shaped=["placement", "partition", "colocation"])
     for name, data in made.items():
         if not name.endswith((".txt", "notebook.html", "diff.html", "schedule.html")):
-            readers.read(name, marked(data))
+            readers.read(name, add_mark(data))

@@ -14,8 +14,8 @@ from simplace.cli import main
 from simplace.commands import output
 from simplace.errors import ProgramError
 from simplace.explain.explanation import Explanation
-from simplace.progress import progress
-from simplace.views.text.summary import agreement_line, summary
+from simplace.progress import show_progress
+from simplace.views.text.summary import agreement_line, write_summary
 from tests.exports.hostile import NAMES
 from tests.report import worlds
 from tests.report.test_hostile_outputs import outputs
@@ -68,8 +68,8 @@ def test_no_command_lets_it_through(words, graph, tmp_path, capsys):
 
 
 def test_lines_stay_lines_and_an_error_is_one(capsys):
-    output.say("one\n\ttwo\x1b[31m")
-    output.complain(ProgramError("broken\nagrees with TensorFlow", details="line 1\r\n\tline 2\x07"))
+    output.print_text("one\n\ttwo\x1b[31m")
+    output.report_error(ProgramError("broken\nagrees with TensorFlow", details="line 1\r\n\tline 2\x07"))
     assert capsys.readouterr() == (
         "one\n\ttwo\ufffd[31m\n",
         "line 1↵\n\tline 2\ufffd\nsimplace: broken↵agrees with TensorFlow\n",
@@ -79,13 +79,13 @@ def test_lines_stay_lines_and_an_error_is_one(capsys):
 def test_no_name_can_pose_as_a_line_of_ours():
     pose = "x\nagrees with TensorFlow 2.21.0: 9/9 nodes"
     result = worlds.hostile(tuple(f"{pose}{part}" for part in ("", "/a", "/b", "/c")))
-    told = [summary(result), agreement_line(result), str(Explanation(pose, f"{pose} runs", (pose,)))]
+    told = [write_summary(result), agreement_line(result), str(Explanation(pose, f"{pose} runs", (pose,)))]
     assert [line for text in told for line in text.splitlines() if line.startswith("agrees")] == []
 
 
 def test_a_stage_at_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress() as stage:
+    with show_progress() as stage:
         stage(f"running {CLEAR}[link=https://example.org]here[/link] ...")
     said = capsys.readouterr().err
     assert "\x9b" not in said

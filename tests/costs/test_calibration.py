@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from simplace.costs.calibration import overheads
+from simplace.costs.calibration import derive_overheads
 from simplace.costs.cost_model import Overheads
 
 
@@ -64,7 +64,7 @@ def two_loops(hot: int, sharing: int, trips: int) -> list[Run]:
 
 def test_each_fixed_time_is_read_off_its_probe() -> None:
     dead = row("switch", 13, 100, 2000)
-    found = overheads({
+    found = derive_overheads({
         "small": [looped(300, 600, 150)] * 4,
         "shared": [two_loops(300, 80, 60)] * 4,
         "alive": [row("switch", 13, 100, 500)] * 4,
@@ -103,7 +103,7 @@ def test_what_takes_many_times_the_median_is_left_out() -> None:
         "after 64": [row("product", 24, 6000, 700)],
         "beside 96": [beside(15_000, 25_000)],
     }
-    found = overheads(probes)
+    found = derive_overheads(probes)
     assert found.op_s == pytest.approx(300e-9)
     assert (found.shared_s, found.dead_s) == (0.0, 0.0)
 
@@ -129,7 +129,7 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
         "beside 256": [woken(200_000, 20_000)] * 10,
         "beside 512": [woken(900_000, 40_000)] * 10,
     }
-    found = overheads(probes)
+    found = derive_overheads(probes)
     assert found.waking(0.0)[0] == pytest.approx(20e-6)
     assert found.waking(1.0)[0] == pytest.approx(40e-6)
     assert found.waking(0.0)[1] < found.waking(1.0)[1]

@@ -3,12 +3,12 @@
 import pytest
 
 from simplace.costs.cost_model import OpCall
-from simplace.costs.op_work import tensor, work
+from simplace.costs.op_work import count_work, make_tensor
 
 
 def call(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], **attrs: object) -> OpCall:
-    made = tuple(tensor("float32", shape, 4) for shape in inputs)
-    return OpCall("n", op, "CPU", attrs, made, (tensor("float32", output, 4),))
+    made = tuple(make_tensor("float32", shape, 4) for shape in inputs)
+    return OpCall("n", op, "CPU", attrs, made, (make_tensor("float32", output, 4),))
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ def call(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], **attr
     ],
 )
 def test_flops(one: OpCall, flops: int) -> None:
-    assert work(one).flops == flops
+    assert count_work(one).flops == flops
 
 
 def test_unknown_op_counts_bytes_and_says_so() -> None:
-    found = work(call("SomeNewOp", [(10,)], (10,)))
+    found = count_work(call("SomeNewOp", [(10,)], (10,)))
     assert (found.flops, found.bytes, found.is_guess) == (0, 80, True)
 
 
 def test_free_op_moves_nothing() -> None:
-    assert work(call("Identity", [(10,)], (10,))).bytes == 0
+    assert count_work(call("Identity", [(10,)], (10,))).bytes == 0

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded_costs import cost_file, recorded_costs
-from simplace.costs.roofline import analytic
+from simplace.costs.roofline import make_roofline
 from simplace.errors import SimplaceError
 from tests.executor.worlds import placed
 
@@ -23,7 +23,7 @@ def write(folder: Path, text: str) -> str:
 
 def test_recorded_time_is_used(tmp_path: Path) -> None:
     file = write(tmp_path, '{"schema": "simplace/costs/1", "nodes": {"A": 0.25}}')
-    done = schedule(placed(GRAPH), costs=file, inter_op=1, intra_op=1)
+    done = schedule_placement(placed(GRAPH), costs=file, inter_op=1, intra_op=1)
     assert max(span.duration for span in done.trace.spans) == 250_000_500  # with half a microsecond of bookkeeping
 
 
@@ -38,14 +38,14 @@ def test_recorded_time_is_used(tmp_path: Path) -> None:
 )
 def test_wrong_files_get_one_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SimplaceError, match=message) as caught:
-        schedule(placed(GRAPH), costs=write(tmp_path, text))
+        schedule_placement(placed(GRAPH), costs=write(tmp_path, text))
     assert "\n" not in str(caught.value)
 
 
 def test_recorded_fixed_times_are_used(tmp_path: Path) -> None:
     fixed = '{"op_s": 0.001, "first_s": 0.002, "after_s": [[0.1, 0.05]], "parked_s": [[1, 0.01, 0]]}'
     text = f'{{"schema": "simplace/costs/1", "nodes": {{"A": 0.25}}, "overheads": {fixed}}}'
-    done = schedule(placed(GRAPH), costs=write(tmp_path, text), inter_op=1, intra_op=1)
+    done = schedule_placement(placed(GRAPH), costs=write(tmp_path, text), inter_op=1, intra_op=1)
     assert done.trace.makespan == 266_000_000  # 10 until the thread is awake, 3 for x, 3 and 250 for A,
     # and nothing after them: x takes no time, and nobody waits for what follows A
 
@@ -53,7 +53,7 @@ def test_recorded_fixed_times_are_used(tmp_path: Path) -> None:
 def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     fixed = Overheads(op_s=1e-6, shared_s=2e-7, after_s=((0.1, 0.05),), parked_s=((1.0, 0.01, 0.0), (2.0, 0.02, 0.0)))
     content = cost_file({"A": 0.25}, intra_op=1, fixed=fixed, tensorflow="2.21.0")
-    assert recorded_costs(write(tmp_path, json.dumps(content)), analytic()).overheads == fixed
+    assert recorded_costs(write(tmp_path, json.dumps(content)), make_roofline()).overheads == fixed
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> N
 def test_wrong_fixed_times_get_one_line(tmp_path: Path, fixed: str, message: str) -> None:
     file = write(tmp_path, f'{{"schema": "simplace/costs/1", "nodes": {{"A": 1}}, "overheads": {fixed}}}')
     with pytest.raises(SimplaceError, match=message):
-        schedule(placed(GRAPH), costs=file)
+        schedule_placement(placed(GRAPH), costs=file)
 
 
 def test_missing_file_says_what_costs_there_are() -> None:
     with pytest.raises(SimplaceError, match="costs are analytic, flat, or a cost file"):
-        schedule(placed(GRAPH), costs="no/such/file")
+        schedule_placement(placed(GRAPH), costs="no/such/file")

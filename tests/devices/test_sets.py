@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet, device, local_devices, seen_from_the_first
+from simplace.devices.device_set import DeviceSet, local_devices, make_device, seen_from_the_first
 from simplace.errors import DeviceSpecError
 from simplace.machine.device_list import parse_counts, parse_tasks
 
@@ -25,12 +25,12 @@ def test_tasks_that_cannot_be_read_are_refused(text):
 
 
 def test_types_go_by_factory_priority_then_name() -> None:
-    devices = DeviceSet(device(TASK + name) for name in ("CPU:0", "XLA_CPU:0", "GPU:0", "ABC:0", "GPU:1"))
+    devices = DeviceSet(make_device(TASK + name) for name in ("CPU:0", "XLA_CPU:0", "GPU:0", "ABC:0", "GPU:1"))
     assert devices.types == ("GPU", "CPU", "ABC", "XLA_CPU")
 
 
 def test_factory_priorities_are_data() -> None:
-    devices = DeviceSet((device(TASK + name) for name in ("Slow:0", "Fast:0")), {"Fast": 51, "Slow": 50})
+    devices = DeviceSet((make_device(TASK + name) for name in ("Slow:0", "Fast:0")), {"Fast": 51, "Slow": 50})
     assert devices.types == ("Fast", "Slow")
 
 
@@ -54,26 +54,26 @@ def test_host_is_the_first_cpu() -> None:
 
 
 def test_composite_device_counts_as_any_type() -> None:
-    composite, gpu = device(TASK + "COMPOSITE:0"), device(TASK + "GPU:0")
+    composite, gpu = make_device(TASK + "COMPOSITE:0"), make_device(TASK + "GPU:0")
     assert composite.counts_as("GPU")
     assert gpu.counts_as("GPU")
     assert not gpu.counts_as("CPU")
 
 
 def test_short_name_tells_tasks_apart() -> None:
-    assert device(TASK + "GPU:1").short == "GPU:1"
-    assert device("/job:worker/replica:0/task:1/device:CPU:0").short == "worker/1/CPU:0"
+    assert make_device(TASK + "GPU:1").short == "GPU:1"
+    assert make_device("/job:worker/replica:0/task:1/device:CPU:0").short == "worker/1/CPU:0"
 
 
 @pytest.mark.parametrize("text", ["/device:GPU:0", "/job:a/replica:0/task:0/device:GPU", "gpu:0", ""])
 def test_partial_name_is_no_device(text: str) -> None:
     with pytest.raises(DeviceSpecError, match="is not a full device name; one looks like"):
-        device(text)
+        make_device(text)
 
 
 def test_device_twice_is_refused() -> None:
     with pytest.raises(DeviceSpecError, match="is listed twice; each device needs a name of its own"):
-        DeviceSet([device(TASK + "CPU:0"), device(TASK + "CPU:0")])
+        DeviceSet([make_device(TASK + "CPU:0"), make_device(TASK + "CPU:0")])
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from simplace.analysis.step_times import step_times
 from simplace.api import Diff
 from simplace.changes.placement_changes import ProgramChanges, compare_programs
-from simplace.changes.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.errors import DeviceSpecError, NodeNotFoundError, SimplaceError
 from simplace.executor.options import StepOptions
-from simplace.exports.change_report import report
+from simplace.exports.change_report import report_changes
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text.change_summary import change_summary
@@ -40,7 +40,7 @@ def with_variable(device: str = "/gpu:0", gpus: int = 2) -> Placement:
 
 def with_pins(placement: Placement, *pins: str) -> Diff:
     before = result(placement)
-    return Diff(before, suppose(before, [read_pin(text) for text in pins]))
+    return Diff(before, suppose_changes(before, [read_pin(text) for text in pins]))
 
 
 def only(changes: Diff) -> ProgramChanges:
@@ -121,7 +121,7 @@ def test_text_is_the_golden_text(pins: tuple[str, ...], golden: Callable[[str, s
 
 def test_report_says_the_same_as_the_records() -> None:
     changes = with_pins(with_variable(), "v=GPU:1")
-    written = report(changes, changes.step_times(costs="flat"))
+    written = report_changes(changes, changes.step_times(costs="flat"))
     assert written["schema"] == "simplace/diff/1"
     assert written["differs"] is True
     assert written["after"]["checked"] is False
@@ -135,7 +135,7 @@ def test_report_says_the_same_as_the_records() -> None:
 
 
 def test_a_pin_is_a_request_like_any_other() -> None:
-    pinned = suppose(result(with_variable()), [read_pin("v=gpu:1")]).programs[0].placement
+    pinned = suppose_changes(result(with_variable()), [read_pin("v=gpu:1")]).programs[0].placement
     assert places(pinned) == places(with_variable("/gpu:1"))
 
 
@@ -145,7 +145,10 @@ def test_a_pin_of_the_end_of_a_name_is_that_node_s() -> None:
 
 
 def test_a_type_alone_keeps_no_number_of_the_old_request() -> None:
-    assert places(suppose(result(with_variable("/gpu:1")), [read_pin("v=CPU")]).programs[0].placement)["v"] == "CPU:0"
+    assert (
+        places(suppose_changes(result(with_variable("/gpu:1")), [read_pin("v=CPU")]).programs[0].placement)["v"]
+        == "CPU:0"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import simplace
-from simplace.changes.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose_changes
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
@@ -55,7 +55,7 @@ def test_a_pin_predicts_the_real_request(text: str, program: str, pins: list[str
     before.write_text(text.replace("DEVICE", "/GPU:0"))
     after.write_text(text.replace("DEVICE", str(device)))
     first, real = (simplace.place(str(file), devices="cpu:1,gpu:2") for file in (before, after))
-    supposed = suppose(first, [read_pin(pin) for pin in pins])
+    supposed = suppose_changes(first, [read_pin(pin) for pin in pins])
     assert real.agrees
     for one, other in zip(supposed.programs, real.programs, strict=True):
         assert one.name == other.name

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from simplace.cli import main
-from simplace.doctor.environment import Computer, judge
+from simplace.doctor.environment import Computer, judge_computer
 
 HERE = Computer(
     system="Linux x86_64", python="3.11.7", tensorflow="2.21.0", cuda="CUDA 12.5.1 and cuDNN 9", tables=("2.21.0",),
@@ -16,12 +16,14 @@ HERE = Computer(
 
 
 def states(**changes):
-    return {fact.topic: (fact.state, fact.text) for fact in judge(replace(HERE, **changes)) if fact.state != "ok"}
+    return {
+        fact.topic: (fact.state, fact.text) for fact in judge_computer(replace(HERE, **changes)) if fact.state != "ok"
+    }
 
 
 def test_all_is_well():
     assert states() == {}
-    assert [fact.text for fact in judge(HERE)][1] == "1: NVIDIA T4; TensorFlow wants CUDA 12.5.1 and cuDNN 9"
+    assert [fact.text for fact in judge_computer(HERE)][1] == "1: NVIDIA T4; TensorFlow wants CUDA 12.5.1 and cuDNN 9"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_what_is_not_well(changes, topic, state, text):
 def test_what_is_not_well_has_a_remedy():
     worst = replace(HERE, tensorflow="", gpus=(), compiler="", compiler_missing="install one", drawing="")
     worst = replace(worst, drawing_missing="install one")
-    assert all(fact.remedy for fact in judge(worst) if fact.is_wrong)
+    assert all(fact.remedy for fact in judge_computer(worst) if fact.is_wrong)
 
 
 def test_the_command_looks_at_this_computer(capsys, monkeypatch):

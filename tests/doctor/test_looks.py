@@ -5,10 +5,10 @@ from types import MappingProxyType
 import pytest
 
 from simplace.doctor import findings as found
-from simplace.doctor.advice import TITLES, advice
-from simplace.doctor.examinations import diagnose
+from simplace.doctor.advice import TITLES, advise_on_finding
+from simplace.doctor.examinations import diagnose_result
 from simplace.explain.findings import NoKernel, NoSuchDevice
-from simplace.exports.finding_verdicts import problem, verdicts
+from simplace.exports.finding_verdicts import describe_problem, list_verdicts
 from simplace.program.observation import PythonFact
 from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
@@ -28,7 +28,7 @@ def fact(kind, at="model.py:3", **values):
 
 
 def findings(*nodes, saved=False, environment=None, **settings):
-    return list(diagnose(result(*nodes, **settings), is_saved=saved, environment=environment or {}))
+    return list(diagnose_result(result(*nodes, **settings), is_saved=saved, environment=environment or {}))
 
 
 def rules(*nodes, **settings):
@@ -56,14 +56,16 @@ def test_a_device_baked_into_a_file_soft_and_hard():
 def test_a_kernel_that_is_missing():
     (one,) = findings(*WELL, node("x", "MatrixSquareRoot", "a", device="/GPU:0"))
     assert one == NoKernel("", "world", ("x",), "/GPU:0", "CPU:0", "", "", "MatrixSquareRoot", "")
-    assert "MatrixSquareRoot has no kernel there" in advice(one).why
+    assert "MatrixSquareRoot has no kernel there" in advise_on_finding(one).why
 
 
 def test_a_data_type_that_has_a_kernel():
     whole = (constant("i", (2, 2), dtype="DT_INT32"), node("x", "MatMul", "i", "i", device="/GPU:0", dtype="DT_INT32"))
     one = next(each for each in findings(*WELL, *whole) if each.rule == "no-kernel")
     assert (one.op, one.instead) == ("MatMul", "T=float32")
-    assert advice(one).instead.startswith("Use T=float32, for which there is a kernel, or take it out of the scope")
+    assert advise_on_finding(one).instead.startswith(
+        "Use T=float32, for which there is a kernel, or take it out of the scope"
+    )
 
 
 def test_a_label_that_is_no_node_s():
@@ -87,7 +89,7 @@ def test_results_in_host_memory():
 def test_a_gpu_without_work():
     (one,) = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"))
     assert (one.device, one.requests) == ("GPU:1", 0)
-    assert advice(one).what == "GPU:1 has nothing to do: no op asks for it."
+    assert advise_on_finding(one).what == "GPU:1 has nothing to do: no op asks for it."
     moved = node("x", "AsString", "a", device="/GPU:1")
     idle = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), moved)
     assert [(each.rule, getattr(each, "requests", None)) for each in idle] == [("no-kernel", None), ("idle-gpu", 1)]
@@ -130,7 +132,7 @@ def test_what_the_running_program_showed(facts, environment, expected):
 def test_what_several_programs_share_is_said_once():
     one = result(*WELL, node("x", "MatMul", "a", "a", device="/GPU:7"))
     twice = Result("m.py", "2.21.0", "", one.devices, one.programs * 2)
-    assert len(diagnose(twice, is_saved=False, environment={})) == 1
+    assert len(diagnose_result(twice, is_saved=False, environment={})) == 1
 
 
 def test_every_finding_has_its_words():
@@ -140,7 +142,7 @@ def test_every_finding_has_its_words():
 
 def test_a_finding_is_a_problem_of_its_line():
     (one,) = findings(*WELL, facts=(fact("log flag", late="yes"),))
-    told = problem(one)
+    told = describe_problem(one)
     assert (told.rule.id, told.level, told.source) == ("late-log-flag", "warning", "model.py:3")
-    asked = {verdict.question: len(verdict.problems) for verdict in verdicts([one])}
+    asked = {verdict.question: len(verdict.problems) for verdict in list_verdicts([one])}
     assert asked == {kind.rule: int(kind is found.LateLogFlag) for kind in found.ALL_FINDINGS}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simplace.analysis.schedule import Schedule, schedule
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.exports.chrome_trace import chrome_trace
 from tests.executor.worlds import placed
 
@@ -28,7 +28,7 @@ REQUIRED = {
 
 
 def run(executor: str) -> Schedule:
-    return schedule(placed(COPIES), inter_op=2, intra_op=2, executor=executor, steps=2)
+    return schedule_placement(placed(COPIES), inter_op=2, intra_op=2, executor=executor, steps=2)
 
 
 @pytest.fixture(params=["tensorflow", "textbook"])

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplace.analysis.schedule import Schedule, schedule
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.executor.execution import EXECUTORS
 from simplace.executor.options import Threads
-from simplace.exports.schedule_report import report
+from simplace.exports.schedule_report import report_schedule
 from tests.executor.worlds import Costs, placed
 
 DEVICES = ("@c", "@g0", "@g1")
@@ -39,7 +39,7 @@ def graphs(draw: st.DrawFn) -> tuple[str, Costs]:
 
 
 def simulated(world: tuple[str, Costs], executor: str, **options: int) -> Schedule:
-    return schedule(placed(world[0]), costs=world[1], executor=executor, **options)  # type: ignore[arg-type]
+    return schedule_placement(placed(world[0]), costs=world[1], executor=executor, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -138,8 +138,8 @@ def test_memory_returns_to_what_is_resident(executor: str, world: tuple[str, Cos
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_same_input_gives_same_bytes(executor: str) -> None:
     text = "x = Placeholder() @c {dtype=float}\n" + "\n".join(f"a{i} = Neg(x) {DEVICES[i % 3]}" for i in range(30))
-    runs = [schedule(placed(text), costs=Costs(), executor=executor, inter_op=3) for _ in range(2)]
-    assert json.dumps(report(runs[0])) == json.dumps(report(runs[1]))
+    runs = [schedule_placement(placed(text), costs=Costs(), executor=executor, inter_op=3) for _ in range(2)]
+    assert json.dumps(report_schedule(runs[0])) == json.dumps(report_schedule(runs[1]))
 
 
 def test_threads_refuse_what_is_impossible() -> None:

@@ -1,13 +1,13 @@
 """Several processes: threads of their own, and a network between them."""
 
-from simplace.analysis.schedule import schedule
-from simplace.devices.device_set import DeviceSet, device
+from simplace.analysis.schedule import schedule_placement
+from simplace.devices.device_set import DeviceSet, make_device
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from tests.executor.worlds import Costs, ticks
 from tests.lowering.worlds import TABLE, session_program
 
-WORKERS = DeviceSet(device(f"/job:worker/replica:0/task:{i}/device:CPU:0", is_local=i == 0) for i in range(2))
+WORKERS = DeviceSet(make_device(f"/job:worker/replica:0/task:{i}/device:CPU:0", is_local=i == 0) for i in range(2))
 
 
 def placed() -> Placement:
@@ -28,7 +28,7 @@ class Networked(Costs):
 
 
 def test_each_process_has_its_threads_and_links_queue() -> None:
-    done = schedule(placed(), costs=Networked(), inter_op=1)
+    done = schedule_placement(placed(), costs=Networked(), inter_op=1)
     zero, one = "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
     assert ticks(done) == [
         f"{zero} inter-op 0: A 0-1",

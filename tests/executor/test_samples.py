@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simplace import place
-from simplace.analysis.schedule import Schedule, schedule
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.placement.placement import Placement
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
@@ -27,7 +27,7 @@ def busy(done: Schedule, lane: str) -> dict[str, int]:
 
 
 def test_textbook_picture_of_ops_a_to_e() -> None:
-    done = schedule(programs("ops_a_to_e")["five_ops"], executor="textbook", inter_op=2, intra_op=3, gpu="t4")
+    done = schedule_placement(programs("ops_a_to_e")["five_ops"], executor="textbook", inter_op=2, intra_op=3, gpu="t4")
     nodes = done.priced.graph.nodes
     spans = [span for span in done.trace.spans if span.kind in ("op", "shard")]
     starts = {nodes[span.node].name: span.start for span in spans if span.kind == "op"}
@@ -41,14 +41,14 @@ def test_textbook_picture_of_ops_a_to_e() -> None:
 def test_control_edges_lower_the_peak_of_memory() -> None:
     peaks = {}
     for name, placement in programs("memory_order").items():
-        peaks[name] = next(use.peak for use in schedule(placement, inter_op=2).memory if use.device == GPU0)
+        peaks[name] = next(use.peak for use in schedule_placement(placement, inter_op=2).memory if use.device == GPU0)
     assert peaks["one_by_one"] < peaks["all_at_once"] / 4
 
 
 def test_control_edges_spread_the_copies() -> None:
     waited, last = {}, {}
     for name, placement in programs("copy_order").items():
-        done = schedule(placement, inter_op=2, gpu="t4")
+        done = schedule_placement(placement, inter_op=2, gpu="t4")
         waited[name] = done.waiting_by_cause["link"]
         last[name] = max(busy(done, "GPU:0 from host").values()) / done.trace.makespan
     assert waited["when_needed"] < waited["all_at_once"] / 4

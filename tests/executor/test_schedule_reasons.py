@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simplace.analysis.schedule import schedule
-from simplace.explain.explanation import explain
+from simplace.analysis.schedule import schedule_placement
+from simplace.explain.explanation import explain_node
 from simplace.report.schedule_data import schedule_data
 from tests.partition.test_constants import C0, C1, placed
 from tests.worlds import constant, node
@@ -19,14 +19,14 @@ WORLD = placed(
 
 
 def test_what_a_schedule_ran_is_explained_as_the_placer_placed_it() -> None:
-    found = schedule(WORLD, costs="flat").placement
+    found = schedule_placement(WORLD, costs="flat").placement
     names = ["A", "B", "handle", "read", "last"]
-    assert [str(explain(found, name)) for name in names] == [str(explain(WORLD, name)) for name in names]
-    assert "It asked for /device:CPU:0 and got CPU:0." in str(explain(found, "last"))
+    assert [str(explain_node(found, name)) for name in names] == [str(explain_node(WORLD, name)) for name in names]
+    assert "It asked for /device:CPU:0 and got CPU:0." in str(explain_node(found, "last"))
 
 
 def test_a_node_that_ran_leads_back_to_the_node_that_was_placed() -> None:
-    graph = schedule(WORLD, costs="flat").priced.graph
+    graph = schedule_placement(WORLD, costs="flat").priced.graph
     names = {
         part.name: WORLD.graph.names[i] for k, part in enumerate(graph.nodes) if (i := graph.node_of_program(k)) > 0
     }
@@ -37,7 +37,7 @@ def test_a_node_that_ran_leads_back_to_the_node_that_was_placed() -> None:
 
 
 def test_the_page_has_the_time_of_each_node_that_was_placed() -> None:
-    data = schedule_data(schedule(WORLD, costs="flat"))
+    data = schedule_data(schedule_placement(WORLD, costs="flat"))
     names = WORLD.graph.names[2:]
     assert [name for name, time in zip(names, data["times"], strict=True) if time] == ["A", "B"]
     assert {names[node] for node in data["node"]} == {"A", "B"}

@@ -1,6 +1,6 @@
 """What a session's run keeps of a graph, and the order that only a run tells."""
 
-from simplace.executor.session_run import pruned, with_learnt_order
+from simplace.executor.session_run import prune_to_targets, with_learnt_order
 from simplace.partition.graph_partition import PartitionedGraph
 from tests.executor.worlds import parts
 
@@ -22,21 +22,21 @@ def followers(graph: PartitionedGraph, name: str) -> list[str]:
 
 
 def test_only_what_the_targets_need_is_kept() -> None:
-    kept = pruned(parts(GRAPH), ["b"])
+    kept = prune_to_targets(parts(GRAPH), ["b"])
     assert names(kept) == ["x", "a", "b"]
     assert followers(kept, "a") == ["b"]
     assert len(kept.sources) == 1
 
 
 def test_send_of_a_needed_receive_is_kept() -> None:
-    kept = pruned(parts("x = Placeholder() @c {dtype=float}\n a = Neg(x) @g0\n b = Neg(x) @c"), ["a"])
+    kept = prune_to_targets(parts("x = Placeholder() @c {dtype=float}\n a = Neg(x) @g0\n b = Neg(x) @c"), ["a"])
     assert sorted({node.role for node in kept.nodes}) == ["op", "recv", "send", "source"]
     assert [kept.nodes[receive].role for receive in kept.receiver.values()] == ["recv"]
     assert names(kept) == ["x", "a"]
 
 
 def test_graph_without_the_targets_stays_whole() -> None:
-    assert len(pruned(parts(GRAPH), ["z"])) == len(parts(GRAPH))
+    assert len(prune_to_targets(parts(GRAPH), ["z"])) == len(parts(GRAPH))
 
 
 def test_eight_edges_keep_their_order_and_nine_are_learnt() -> None:

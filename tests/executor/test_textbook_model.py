@@ -1,6 +1,6 @@
 """The tutorials' model: a pool a device, ops queued at counter zero, kernels split over the intra-op pool."""
 
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from tests.executor.worlds import Costs, run, ticks
 from tests.views.graphs import empty
 
@@ -58,5 +58,5 @@ def test_copies_queue_on_the_link() -> None:
 
 
 def test_a_graph_without_ops_takes_no_time() -> None:
-    done = schedule(empty(), executor="textbook", steps=2)
+    done = schedule_placement(empty(), executor="textbook", steps=2)
     assert (done.trace.spans, done.trace.makespan, len(done.trace.steps)) == ((), 0, 2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simplace.analysis.schedule import Schedule, schedule
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
 from simplace.executor.control_flow import control_flow
 from simplace.executor.options import Threads
-from simplace.partition.graph_partition import PartitionedGraph, partition
+from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from tests.lowering.worlds import DEVICES, TABLE, session_program
@@ -58,11 +58,11 @@ def placed(text: str) -> Placement:
 
 
 def parts(text: str) -> PartitionedGraph:
-    return partition(placed(text).placed)
+    return partition_graph(placed(text).placed)
 
 
 def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:
-    return schedule(placed(text), costs=costs or Costs(), **settings)  # type: ignore[arg-type]
+    return schedule_placement(placed(text), costs=costs or Costs(), **settings)  # type: ignore[arg-type]
 
 
 def ticks(done: Schedule) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from simplace.errors import NodeNotFoundError
-from simplace.explain.explanation import explain
+from simplace.explain.explanation import explain_node
 from simplace.kernels.extra import parse_extra
 from simplace.placement.placement import Placement
 from simplace.program.program import NodeNotes
@@ -63,14 +63,14 @@ def placed(case: Case) -> Placement:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_whole_explanation(case: Case, golden: Callable[[str, str], None]) -> None:
-    golden(f"{case.name}.txt", f"{explain(placed(case), 'n')}\n")
+    golden(f"{case.name}.txt", f"{explain_node(placed(case), 'n')}\n")
 
 
 def test_source_lines_are_named() -> None:
     placement = placed(Case("", "n = Source() @/GPU:1"))
     notes = {"": {"n": NodeNotes(at="model.py:7", device_at="model.py:6")}}
 
-    text = explain(replace(placement, program=replace(placement.program, notes=notes)), "n")
+    text = explain_node(replace(placement, program=replace(placement.program, notes=notes)), "n")
 
     assert str(text.headline) == "n (Source) runs on GPU:1 at model.py:7."
     assert str(text.sentences[0]) == "The device /GPU:1 was requested by the line model.py:6."
@@ -78,8 +78,8 @@ def test_source_lines_are_named() -> None:
 
 def test_node_is_found_by_the_end_of_its_name() -> None:
     placement = placed(Case("", "layer/one/n = Source()\nlayer/two/m = Source()\nlayer/three/m = Source()"))
-    assert explain(placement, "n").node == "layer/one/n"
-    assert explain(placement, "two/m").node == "layer/two/m"
+    assert explain_node(placement, "n").node == "layer/one/n"
+    assert explain_node(placement, "two/m").node == "layer/two/m"
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_node_is_found_by_the_end_of_its_name() -> None:
 def test_unknown_node_gets_the_closest_names(name: str, message: str) -> None:
     placement = placed(Case("", "layer/one/n = Source()\nlayer/two/m = Source()\nlayer/three/m = Source()"))
     with pytest.raises(NodeNotFoundError) as caught:
-        explain(placement, name)
+        explain_node(placement, name)
     assert str(caught.value).startswith(message)

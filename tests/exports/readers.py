@@ -145,7 +145,7 @@ _READERS: dict[str, Callable[[bytes], Any]] = {
     ".junit.xml": lambda data: junitparser.JUnitXml.fromstring(data),
     ".sarif": lambda data: sarif_pydantic.Sarif.model_validate(_json(data)),
     ".graphml": lambda data: networkx.read_graphml(BytesIO(data), force_multigraph=True),
-    ".pb": graph_def.parse,
+    ".pb": graph_def.parse_graph_def,
     ".pbtxt": lambda data: graph_def.parse_text(data.decode()),
     ".tfevents": _events,
     ".png": _png,

@@ -3,7 +3,7 @@
 import json
 
 from simplace.exports.chrome_trace import chrome_trace
-from simplace.exports.schedule_report import report
+from simplace.exports.schedule_report import report_schedule
 from tests.executor.worlds import Costs, run
 
 GRAPH = """
@@ -39,4 +39,4 @@ def test_memory_is_a_counter_a_device() -> None:
 def test_it_is_json() -> None:
     done = run(GRAPH)
     assert json.loads(json.dumps(chrome_trace(done)))["otherData"]["executor"] == "tensorflow"
-    assert json.loads(json.dumps(report(done)))["schema"] == "simplace/schedule/1"
+    assert json.loads(json.dumps(report_schedule(done)))["schema"] == "simplace/schedule/1"

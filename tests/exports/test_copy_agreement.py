@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from simplace.checks.verdicts import COPY_DIFFERS, of_agreement
-from simplace.compare.compare_placements import compare
+from simplace.compare.compare_placements import compare_placement
 from simplace.compare.compare_transfers import CopyAgreement, CopyDifference, Transfer
 from simplace.devices.device_set import local_devices
-from simplace.exports.json_report import report
+from simplace.exports.json_report import report_result
 from simplace.program.observation import LoggedNode
 from simplace.result import Placed, Result
 from simplace.views.text.summary import copies_line
@@ -23,7 +23,7 @@ def result(agreement: CopyAgreement | None) -> Result:
 
 def test_a_copy_that_only_simplace_has():
     found = result(CopyAgreement(3, 4, (CopyDifference(OURS, None),)))
-    assert report(found)["programs"][0]["copy_agreement"] == {
+    assert report_result(found)["programs"][0]["copy_agreement"] == {
         "same": 3,
         "total": 4,
         "differences": [
@@ -55,7 +55,7 @@ def test_a_verdict_names_the_copy():
     one = result(CopyAgreement(0, 1, (CopyDifference(OURS, None),)))
     log = [LoggedNode(each.name, each.op, each.device) for each in one.nodes]
     (placed,) = one.programs
-    compared = replace(one, programs=(replace(placed, agreement=compare(placed.placement, log)),))
+    compared = replace(one, programs=(replace(placed, agreement=compare_placement(placed.placement, log)),))
     (verdict,) = of_agreement(compared)
     assert [(problem.rule, problem.message) for problem in verdict.problems] == [
         (
@@ -67,6 +67,6 @@ def test_a_verdict_names_the_copy():
 
 def test_copies_that_were_not_asked_for():
     found = result(None)
-    assert report(found)["programs"][0]["copy_agreement"] is None
+    assert report_result(found)["programs"][0]["copy_agreement"] is None
     assert copies_line(found) == ""
     assert of_agreement(found) == ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from simplace.api import Diff
-from simplace.changes.what_if import suppose
+from simplace.changes.what_if import suppose_changes
 from simplace.executor.execution import EXECUTORS
 from simplace.exports.formats import FORMATS
 from simplace.placement.placement import Placement
@@ -25,7 +25,7 @@ def refused() -> Placement:
 
 def outputs(placement: Placement) -> dict[str, bytes]:
     result = worlds.result(placement)
-    return every_output.outputs(result, Diff(result, suppose(result, soft_placement=True)))
+    return every_output.outputs(result, Diff(result, suppose_changes(result, soft_placement=True)))
 
 
 @pytest.mark.parametrize("graph", [graphs.loop, lambda: graphs.towers(2), lambda: graphs.training_step(3)])

@@ -15,10 +15,10 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
 from simplace.errors import DrawingError, SimplaceError
-from simplace.exports.formats import FORMATS, Export, choose, written
+from simplace.exports.formats import FORMATS, Export, choose_format, write_format
 from simplace.graph import graph_def
 from simplace.graph.graph import Graph
 from simplace.result import Placed, Result
@@ -39,11 +39,13 @@ ONE = [each for each in FORMATS if each.of_one]
 def export(placement):
     placed = Placed(placement)
     result = Result("world.pb", "2.21.0", "", placement.devices, (placed,))
-    return Export(result, placed, device_colours(placement.devices), lambda one: schedule(one.placement), 1.5e9)
+    return Export(
+        result, placed, device_colours(placement.devices), lambda one: schedule_placement(one.placement), 1.5e9
+    )
 
 
 def data(name, placement=None):
-    return written(export(placement or place(*WORLD)), choose("x", name))
+    return write_format(export(placement or place(*WORLD)), choose_format("x", name))
 
 
 def renamed(placement, names):
@@ -68,26 +70,28 @@ def test_names_and_endings_are_unique():
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_the_same_input_gives_the_same_bytes(form):
-    assert written(export(place(*WORLD)), form) == written(export(place(*WORLD)), form)
+    assert write_format(export(place(*WORLD)), form) == write_format(export(place(*WORLD)), form)
 
 
 @pytest.mark.parametrize("form", ONE, ids=lambda form: form.name)
 def test_a_refused_placement_is_not_exported(form):
     refused = place(constant("a", (2,)), node("x", "AsString", "a", device="/GPU:0"), soft=False)
     with pytest.raises(SimplaceError, match="refuses to place this graph, so there is nothing to export"):
-        written(export(refused), form)
+        write_format(export(refused), form)
 
 
 def test_an_unknown_format_or_ending_is_refused():
     with pytest.raises(DrawingError, match="'svg' is not a format; the formats are chrome-trace, graph-def"):
-        choose("x", "svg")
+        choose_format("x", "svg")
     with pytest.raises(DrawingError, match=r"x\.json: cannot tell the format by the name; end it in \.graph\.json"):
-        choose("x.json", None)
+        choose_format("x.json", None)
 
 
 @pytest.mark.parametrize("name", ["graph-def", "graph-def-text"])
 def test_a_graph_def_reads_back_with_devices(name):
-    read = (graph_def.parse if name == "graph-def" else lambda text: graph_def.parse_text(text.decode()))(data(name))
+    read = (graph_def.parse_graph_def if name == "graph-def" else lambda text: graph_def.parse_text(text.decode()))(
+        data(name)
+    )
     assert {each.name: each.device for each in read.nodes} == DEVICES
     by_name = {each.name: each for each in read.nodes}
     assert by_name["dense/sum"].inputs == ("dense/mm", "dense/mm", "^a")
@@ -149,7 +153,7 @@ def test_tensorboard_reads_the_event_file(placement, tmp_path):
     (tmp_path / "events.out.tfevents.1.simplace").write_bytes(data("tensorboard", made))
     events = list(loader.LegacyEventFileLoader(str(tmp_path / "events.out.tfevents.1.simplace")).Load())
     assert [event.WhichOneof("what") for event in events] == ["file_version", "graph_def", "tagged_run_metadata"]
-    read = graph_def.parse(events[1].graph_def)
+    read = graph_def.parse_graph_def(events[1].graph_def)
     assert [each.name for each in read.nodes] == made.graph.names[2:]
     assert {each.device for each in read.nodes} == {decision.device for decision in made.decisions.values()}
     assert events[2].tagged_run_metadata.tag == "simplace_simulated"
@@ -161,7 +165,7 @@ def test_the_step_times_are_those_of_the_schedule():
     from simplace.exports.event_file import _run_metadata
 
     placement = place(*WORLD)
-    simulated = schedule(placement)
+    simulated = schedule_placement(placement)
     stats = RunMetadata.FromString(_run_metadata(placement, simulated)).step_stats.dev_stats
     timed = {(each.device, one.node_name) for each in stats for one in each.node_stats}
     assert timed <= {(device, name) for name, device in DEVICES.items()}
@@ -196,9 +200,9 @@ def test_tensorflow_imports_the_graph_def():
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_hostile_names_pass_through(form):
-    made = written(export(hostile()), form)
+    made = write_format(export(hostile()), form)
     if form.name.startswith("graph-def"):
-        read = graph_def.parse(made) if form.name == "graph-def" else graph_def.parse_text(made.decode())
+        read = graph_def.parse_graph_def(made) if form.name == "graph-def" else graph_def.parse_text(made.decode())
         assert [each.name for each in read.nodes] == list(NAMES)
     elif form.name == "graphml":
         graph = nx.read_graphml(BytesIO(made))

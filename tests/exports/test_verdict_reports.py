@@ -11,18 +11,18 @@ import junitparser
 import pytest
 import sarif_pydantic
 
-from simplace.checks.requirements import parse, violations
+from simplace.checks.requirements import find_violations, parse_requirement
 from simplace.checks.verdicts import UNMET, Problem, Verdict, of_agreement, of_failure, of_requirements
-from simplace.compare.compare_placements import compare
-from simplace.exports.junit import junit
-from simplace.exports.sarif import MOST_RESULTS, sarif
+from simplace.compare.compare_placements import compare_placement
+from simplace.exports.junit import write_junit
+from simplace.exports.sarif import MOST_RESULTS, write_sarif
 from simplace.program.observation import LoggedNode
 from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
 from tests.exports.hostile import NAMES
 from tests.worlds import CPU, constant, node, place
 
-REQUIREMENTS = [parse("Mat*=gpu:1"), parse("a=cpu")]
+REQUIREMENTS = [parse_requirement("Mat*=gpu:1"), parse_requirement("a=cpu")]
 
 
 def judged():
@@ -30,8 +30,10 @@ def judged():
     world = (constant("a", (2, 3), device="/CPU:0"), node("dense/MatMul", "MatMul", "a", "a"))
     placement = place(*world, notes=notes)
     log = [LoggedNode("a", "Const", CPU), LoggedNode("dense/MatMul", "MatMul", CPU)]
-    result = Result("model.py", "2.21.0", "", placement.devices, (Placed(placement, compare(placement, log)),))
-    demanded = of_requirements(REQUIREMENTS, violations(result, REQUIREMENTS))
+    result = Result(
+        "model.py", "2.21.0", "", placement.devices, (Placed(placement, compare_placement(placement, log)),)
+    )
+    demanded = of_requirements(REQUIREMENTS, find_violations(result, REQUIREMENTS))
     return (*of_failure(result), *of_agreement(result), *demanded)
 
 
@@ -54,7 +56,7 @@ def errors(log):
 
 
 def test_junit_has_a_case_a_question():
-    read = junitparser.JUnitXml.fromstring(junit("model.py", judged()))
+    read = junitparser.JUnitXml.fromstring(write_junit("model.py", judged()))
     cases = {(suite.name, case.name): [r.message for r in case.result] for suite in read for case in suite}
     assert cases == {
         ("model.py", "runs to its end"): [],
@@ -69,12 +71,12 @@ def test_junit_has_a_case_a_question():
 
 
 def test_junit_names_the_line():
-    text = junit("model.py", judged()).decode()
+    text = write_junit("model.py", judged()).decode()
     assert 'file="src/my model.py" line="12"' in text
 
 
 def test_sarif_has_a_result_a_problem_at_the_user_s_line():
-    log = sarif_pydantic.Sarif.model_validate(sarif("model.py", problems(), Path("/repo")))
+    log = sarif_pydantic.Sarif.model_validate(write_sarif("model.py", problems(), Path("/repo")))
     (run,) = log.runs
     assert [(r.rule_id, str(r.level), _at(r)) for r in run.results] == [
         ("differs-from-tensorflow", "Level.ERROR", ("src/my%20model.py", "SRCROOT", 12)),
@@ -90,19 +92,19 @@ def _at(result):
 
 
 def test_sarif_is_what_its_schema_says():
-    assert errors(sarif("model.py", problems(), Path("/repo"))) == []
-    assert errors(sarif("model.py", [], Path("/a repo/ü"))) == []
+    assert errors(write_sarif("model.py", problems(), Path("/repo"))) == []
+    assert errors(write_sarif("model.py", [], Path("/a repo/ü"))) == []
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
 @pytest.mark.parametrize("level", ["error", "warning", "note"])
 def test_sarif_of_hostile_names_is_what_its_schema_says(name, level):
     problem = Problem(UNMET, level, f"{name} is elsewhere", name, name, f"{name}.py:3")
-    assert errors(sarif(name, [problem, Problem(UNMET, level, name)], Path("/repo"))) == []
+    assert errors(write_sarif(name, [problem, Problem(UNMET, level, name)], Path("/repo"))) == []
 
 
 def test_the_schema_finds_what_is_wrong():
-    log = sarif("model.py", problems(), Path("/repo"))
+    log = write_sarif("model.py", problems(), Path("/repo"))
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     place["region"]["startLine"], place["artifactLocation"]["uri"] = 0, "my model.py"
     log["runs"][0]["results"][0]["level"] = "fatal"
@@ -110,20 +112,22 @@ def test_the_schema_finds_what_is_wrong():
 
 
 def test_a_problem_without_a_line_is_one_of_the_target():
-    written = sarif("/elsewhere/model.py:step", [Problem(UNMET, "error", "no such node")], Path("/repo"))
+    written = write_sarif("/elsewhere/model.py:step", [Problem(UNMET, "error", "no such node")], Path("/repo"))
     (place,) = [r["locations"][0]["physicalLocation"] for r in written["runs"][0]["results"]]
     assert place == {"artifactLocation": {"uri": "file:///elsewhere/model.py"}}
 
 
 def test_the_worst_come_first_and_are_capped():
     many = [Problem(UNMET, "note", f"n{i}", node=f"n{i}") for i in range(MOST_RESULTS)]
-    written = sarif("g.pb", [*many, Problem(UNMET, "error", "bad", node="b")], Path("/repo"))["runs"][0]["results"]
+    written = write_sarif("g.pb", [*many, Problem(UNMET, "error", "bad", node="b")], Path("/repo"))["runs"][0][
+        "results"
+    ]
     assert (len(written), written[0]["level"], written[1]["message"]["text"]) == (MOST_RESULTS, "error", "n0")
 
 
 def test_fingerprints_stay_when_messages_change():
     def prints(message):
-        written = sarif("g.pb", [Problem(UNMET, "error", message, "p", "n", "a.py:3")], Path("/repo"))
+        written = write_sarif("g.pb", [Problem(UNMET, "error", message, "p", "n", "a.py:3")], Path("/repo"))
         return written["runs"][0]["results"][0]["partialFingerprints"]
 
     assert prints("is on GPU:0") == prints("is on CPU:0")
@@ -133,10 +137,10 @@ def test_hostile_names_pass_through():
     for name in NAMES:
         problem = Problem(UNMET, "error", f"{name} is elsewhere", name, name, f"{name}.py:3")
         (case,) = [
-            c for s in junitparser.JUnitXml.fromstring(junit(name, [Verdict(name, name, (problem,))])) for c in s
+            c for s in junitparser.JUnitXml.fromstring(write_junit(name, [Verdict(name, name, (problem,))])) for c in s
         ]
         assert case.name.split() == name.replace("\x01", "\ufffd").split()
-        (run,) = json.loads(json.dumps(sarif(name, [problem], Path("/repo"))))["runs"]
+        (run,) = json.loads(json.dumps(write_sarif(name, [problem], Path("/repo"))))["runs"]
         (result,) = run["results"]
         assert result["locations"][0]["logicalLocations"][0]["name"] == name
         uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]

@@ -10,8 +10,8 @@ from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import FuncRef, ShapeAttr, TensorInfo
-from simplace.graph.text import parse, parse_lines, to_text
-from simplace.graph.verify import verify
+from simplace.graph.text import parse_graph, parse_lines, to_text
+from simplace.graph.verify import verify_graph
 
 OPS = {"Source": ((), (1,)), "Pair": ((), (1, 3)), "Neg": ((1,), (1,)), "Sum": ((1, 1), (1,)), "Do": ((), ())}
 
@@ -21,7 +21,7 @@ def types(op: str, attrs: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def test_edges_follow_the_lines_then_source_and_sink() -> None:
-    graph = parse("a = Pair()\nb = Sum(a, a:0, ^c)\nc = Source()", types)
+    graph = parse_graph("a = Pair()\nb = Sum(a, a:0, ^c)\nc = Source()", types)
 
     edges = list(zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot, strict=True))
     assert edges == [
@@ -58,7 +58,7 @@ def test_line_holds_attributes_and_devices() -> None:
         "var": "T",
     }
     assert (line.node.device, line.assigned) == ("/GPU:0", "/CPU:0")
-    assert to_text(parse(text, types)) == text
+    assert to_text(parse_graph(text, types)) == text
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_line_holds_attributes_and_devices() -> None:
 )
 def test_text_that_does_not_hold_together_is_refused(text: str, message: str) -> None:
     with pytest.raises(TargetError) as caught:
-        parse(text, types)
+        parse_graph(text, types)
     assert str(caught.value) == message
 
 
@@ -114,7 +114,7 @@ def graphs(draw: st.DrawFn) -> Any:
         assigned = draw(st.sampled_from(["", " !/job:a/replica:0/task:0/device:CPU:0"]))
         lines.append(f"{name} = {op}({', '.join([*inputs, *(f'^{name}' for name in controls)])}){device}{assigned}")
         outputs += [name for dtype in OPS[op][1][:1] if dtype == 1]
-    graph = parse("\n".join(lines), types)
+    graph = parse_graph("\n".join(lines), types)
     for i in range(2, len(graph)):
         graph.attrs[i] = draw(st.dictionaries(KEYS, VALUES, max_size=3))
     return graph
@@ -123,5 +123,5 @@ def graphs(draw: st.DrawFn) -> Any:
 @settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_parse_undoes_to_text(graph: Any) -> None:
-    verify(graph)
-    assert parse(to_text(graph), types) == graph
+    verify_graph(graph)
+    assert parse_graph(to_text(graph), types) == graph

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from simplace.graph.graph import Graph
-from simplace.graph.text import parse
-from simplace.graph.verify import verify
+from simplace.graph.text import parse_graph
+from simplace.graph.verify import verify_graph
 from simplace.program.program import Program
 from tests.lowering import worlds as lowering
 
 OPS = {"Var": ((), (101,)), "Int": ((), (3,)), "Neg": ((1,), (1,)), "Set": ((101,), ())}
-GRAPH = parse("v = Var()\nn = Neg(v)\ni = Int()\ns = Set(v)", lambda op, attrs: OPS[op])
+GRAPH = parse_graph("v = Var()\nn = Neg(v)\ni = Int()\ns = Set(v)", lambda op, attrs: OPS[op])
 
 
 def test_sound_graph_passes() -> None:
-    verify(GRAPH)
+    verify_graph(GRAPH)
 
 
 def edited(**changes: tuple[int, Any]) -> Graph:
@@ -48,14 +48,14 @@ def edited(**changes: tuple[int, Any]) -> Graph:
 )
 def test_broken_invariant_is_named(graph: Graph, message: str) -> None:
     with pytest.raises(AssertionError) as caught:
-        verify(graph)
+        verify_graph(graph)
     assert str(caught.value).splitlines()[0] == message
 
 
 def test_input_without_an_edge_is_named() -> None:
     without = {name: getattr(GRAPH, name)[1:] for name in ("edge_src", "edge_src_slot", "edge_dst", "edge_dst_slot")}
     with pytest.raises(AssertionError) as caught:
-        verify(replace(GRAPH, **without))
+        verify_graph(replace(GRAPH, **without))
     assert str(caught.value).splitlines()[0] == "n has one edge into each of its 1 inputs, not []"
 
 
@@ -80,4 +80,4 @@ OUTER = lowering.function(
     ids=["function", "session"],
 )
 def test_prepared_graph_passes(program: Program) -> None:
-    verify(lowering.prepared(program))
+    verify_graph(lowering.prepared(program))

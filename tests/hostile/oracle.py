@@ -91,7 +91,7 @@ def graphs_of(seed: int, numbers: Iterable[int]) -> dict[str, bytes]:
 
 def _ours(data: bytes, table: KernelTable) -> str:
     try:
-        refuse_import(graph_def.parse(data), table)
+        refuse_import(graph_def.parse_graph_def(data), table)
     except SimplaceError as error:
         return str(error)
     return ""

@@ -8,7 +8,7 @@ import pytest
 
 from simplace.errors import ImportRefusedError, TargetError
 from simplace.graph import protos
-from simplace.graph.graph_def import from_message, parse, parse_text
+from simplace.graph.graph_def import from_message, parse_graph_def, parse_text
 from simplace.importers.import_graph_def import refuse_function, refuse_import
 from simplace.kernels.registry import KernelTable
 from tests.hostile.oracle import OURS, import_graphs
@@ -191,7 +191,9 @@ def test_tensorflow_gives_the_same_reasons() -> None:
 def test_what_holds_together_is_taken() -> None:
     text = f"library {{ {body()} {body()} }} {X} {NEG} {ADD} {CALL} {LOOP.replace('DT_INT32', 'DT_FLOAT')}"
     for version in KernelTable.versions():
-        refuse_import(parse(protos.from_text("GraphDef", text).SerializeToString()), KernelTable.shipped(version))
+        refuse_import(
+            parse_graph_def(protos.from_text("GraphDef", text).SerializeToString()), KernelTable.shipped(version)
+        )
 
 
 def test_a_newer_graph_is_told_to_be_newer() -> None:

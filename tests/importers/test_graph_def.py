@@ -61,7 +61,7 @@ library { function {
 def binary(text: str, message: str = "GraphDef") -> bytes:
     from google.protobuf import text_format
 
-    parsed = text_format.Parse(text, protos.message_class(message)(), descriptor_pool=protos.pool())
+    parsed = text_format.Parse(text, protos.message_class(message)(), descriptor_pool=protos.get_descriptor_pool())
     return bytes(parsed.SerializeToString())
 
 
@@ -107,7 +107,7 @@ def test_a_function_keeps_its_orders() -> None:
 def test_an_unknown_type_stays_a_number() -> None:
     message = protos.message_class("GraphDef")()
     message.node.add(name="n", op="Op").attr["T"].type = 177
-    assert graph_def.parse(message.SerializeToString()).nodes[0].attrs == {"T": 177}
+    assert graph_def.parse_graph_def(message.SerializeToString()).nodes[0].attrs == {"T": 177}
 
 
 @pytest.mark.parametrize("name", ["graph.pb", "graph.pbtxt", "model.meta", "no_suffix"])
@@ -119,7 +119,7 @@ def test_the_content_decides_the_format(tmp_path: Path, name: str, meta: bool, a
     )
     data = text.encode() if as_text else binary(text, "MetaGraphDef" if meta else "GraphDef")
     (tmp_path / name).write_bytes(data)
-    assert graph_def.read(tmp_path / name) == graph_def.parse_text(ALL_ATTRS)
+    assert graph_def.read_graph_file(tmp_path / name) == graph_def.parse_text(ALL_ATTRS)
 
 
 ZIP = b"PK\x03\x04aaaa"
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_graph_is_named(tmp_path: Path, case: str) -> None:
     file = tmp_path / "graph.pb"
     file.write_bytes(data)
     with pytest.raises(TargetError) as caught:
-        graph_def.read(file)
+        graph_def.read_graph_file(file)
     assert str(caught.value) == f"{file}: {message}"
 
 
@@ -174,7 +174,7 @@ def test_a_real_zip_a_directory_and_nothing(tmp_path: Path) -> None:
         archive.writestr("a", "b")
     for path, words in ((tmp_path / "model.zip", "zip archive"), (tmp_path, "directory"), (tmp_path / "x", "No such")):
         with pytest.raises(TargetError, match=words):
-            graph_def.read(path)
+            graph_def.read_graph_file(path)
 
 
 @pytest.mark.tf
@@ -193,7 +193,7 @@ def test_tensorflows_own_messages_read_the_same(tmp_path: Path) -> None:
     (tmp_path / "g.pb").write_bytes(message.SerializeToString())
     (tmp_path / "g.pbtxt").write_text(str(message))
     graph = graph_def.from_message(message)
-    assert graph == graph_def.read(tmp_path / "g.pb") == graph_def.read(tmp_path / "g.pbtxt")
+    assert graph == graph_def.read_graph_file(tmp_path / "g.pb") == graph_def.read_graph_file(tmp_path / "g.pbtxt")
     assert len(graph.library) == len(message.library.function) > 3
 
 
@@ -202,12 +202,12 @@ def test_a_first_node_whose_length_looks_like_json_or_markup(size):
     message = protos.message_class("GraphDef")(node=[{"name": "a" * (size - 8), "op": "NoOp"}])
     data = message.SerializeToString()
     assert data[:2] == b"\n" + bytes([size])
-    assert graph_def.parse(data).nodes[0].op == "NoOp"
+    assert graph_def.parse_graph_def(data).nodes[0].op == "NoOp"
 
 
 def test_nodes_with_equal_attributes_share_them() -> None:
     text = "".join(f'node {{ name: "{n}" op: "Op" attr {{ key: "T" value {{ type: DT_HALF }} }} }} ' for n in "ab")
-    a, b = graph_def.parse(binary(text)).nodes
+    a, b = graph_def.parse_graph_def(binary(text)).nodes
     assert a.attrs is b.attrs
 
 
@@ -215,4 +215,4 @@ def test_a_damaged_attribute_is_found() -> None:
     node = protos.sealed_class("NodeDef")(name="a", op="Op", attr=[b"\x0a\xff"])
     data = protos.sealed_class("GraphDef")(node=[node]).SerializeToString()
     with pytest.raises(TargetError, match="not a binary GraphDef: truncated, damaged, or another kind of file"):
-        graph_def.parse(data)
+        graph_def.parse_graph_def(data)

@@ -37,7 +37,7 @@ def saved(path: Path, *layers: dict[str, Any], kind: str = "Sequential", **confi
 
 def test_a_sequential_model_is_one_function(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.keras", source(), layer("Dense", "hidden", units=3, activation="relu", use_bias=True))
-    (program,) = keras_file.read(path)
+    (program,) = keras_file.read_keras_file(path)
     function = program.graph.library[program.function or ""]
     assert (program.name, program.kind, program.arg_devices) == ("net", "function", (DEFAULT_DEVICE,) * 3)
     resource = DataType.DT_RESOURCE
@@ -60,7 +60,7 @@ def test_a_sequential_model_is_one_function(tmp_path: Path) -> None:
 
 def test_int32_inputs_are_on_the_host(tmp_path: Path) -> None:
     embedding = layer("Embedding", "e", input_dim=5, output_dim=2)
-    (program,) = keras_file.read(saved(tmp_path / "m.keras", source(dtype="int32"), embedding))
+    (program,) = keras_file.read_keras_file(saved(tmp_path / "m.keras", source(dtype="int32"), embedding))
     assert program.arg_devices == (HOST, DEFAULT_DEVICE)
 
 
@@ -74,7 +74,7 @@ def test_int32_inputs_are_on_the_host(tmp_path: Path) -> None:
 )
 def test_gelu_has_the_ops_of_the_version(version: str | None, ops: list[str], tmp_path: Path) -> None:
     path = saved(tmp_path / "m.keras", source(), layer("Activation", "gelu", activation="gelu"))
-    (program,) = keras_file.read(path, version)
+    (program,) = keras_file.read_keras_file(path, version)
     nodes = program.graph.library[program.function or ""].nodes
     assert [node.op for node in nodes if node.name.startswith("net/")] == ops
 
@@ -99,7 +99,7 @@ REFUSED = {
 def test_what_is_not_known_is_named(tmp_path: Path, message: str) -> None:
     path = saved(tmp_path / "m.keras", source(), REFUSED[message])
     with pytest.raises(TargetError) as caught:
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
     assert str(caught.value) == f"{path}: {message}; run the model in a script instead: simplace show script.py"
 
 
@@ -107,20 +107,20 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     path.write_text("x")
     with pytest.raises(TargetError, match="would be a zip; save it again"):
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
     path.write_bytes(b"\x89HDF....")
     with pytest.raises(TargetError, match="it is HDF5, the old format"):
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
     saved(path, source(), kind="Mine")
     with pytest.raises(TargetError, match="holds a Mine, not a Sequential or Functional model"):
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
     saved(path, {"class_name": "InputLayer"})
     with pytest.raises(TargetError, match="does not describe a model as Keras 3 does"):
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("other", "x")
     with pytest.raises(TargetError, match="is missing from the zip"):
-        keras_file.read(path)
+        keras_file.read_keras_file(path)
 
 
 def test_the_tables_are_sorted() -> None:
@@ -258,7 +258,7 @@ def test_every_layer_traces_to_the_ops_of_keras(tmp_path: Path) -> None:
         specs = [tf.TensorSpec(one.shape, one.dtype) for one in model.inputs]
         concrete = tf.function(model).get_concrete_function(specs[0] if len(specs) == 1 else specs)
         traced = concrete.function_def
-        (program,) = keras_file.read(path, tf.version.VERSION)
+        (program,) = keras_file.read_keras_file(path, tf.version.VERSION)
         ours = program.graph.library[program.function or ""]
         wanted, found = wiring(graph_def.function_from_message(traced)), wiring(ours)
         types = [int(arg.dtype) for arg in ours.inputs], [int(arg.dtype) for arg in ours.outputs]

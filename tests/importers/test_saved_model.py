@@ -48,7 +48,9 @@ GRAPH = 'meta_graphs { meta_info_def { tags: "serve" } graph_def { node { name: 
 
 
 def model(directory: Path, text: str, *, as_text: bool = False) -> Path:
-    message = text_format.Parse(text, protos.message_class("SavedModel")(), descriptor_pool=protos.pool())
+    message = text_format.Parse(
+        text, protos.message_class("SavedModel")(), descriptor_pool=protos.get_descriptor_pool()
+    )
     directory.mkdir(exist_ok=True)
     if as_text:
         (directory / "saved_model.pbtxt").write_text(str(message))
@@ -59,7 +61,7 @@ def model(directory: Path, text: str, *, as_text: bool = False) -> Path:
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_signature_knows_where_its_inputs_live(tmp_path: Path, as_text: bool) -> None:
-    (program,) = saved_model.read(model(tmp_path / "m", SIGNATURE, as_text=as_text))
+    (program,) = saved_model.read_saved_model(model(tmp_path / "m", SIGNATURE, as_text=as_text))
     assert (program.name, program.kind, program.function, program.scope) == ("serving_default", "function", "f", "")
     assert dict(zip((arg.name for arg in program.graph.library["f"].inputs), program.arg_devices, strict=True)) == {
         "x": DEFAULT_DEVICE,
@@ -77,12 +79,12 @@ def test_a_signature_knows_where_its_inputs_live(tmp_path: Path, as_text: bool) 
 def test_without_signatures_every_function_is_a_program(tmp_path: Path) -> None:
     text = SIGNATURE.replace("bare_concrete_function", "function").replace('argument_keywords: "x"', "")
     text = text.replace("concrete_function_name", "concrete_functions").replace("serving_default", "call")
-    programs = saved_model.read(model(tmp_path, text))
+    programs = saved_model.read_saved_model(model(tmp_path, text))
     assert [(program.name, program.function) for program in programs] == [("signatures.call", "f")]
 
 
 def test_a_tf1_model_is_a_graph(tmp_path: Path) -> None:
-    (program,) = saved_model.read(model(tmp_path / "old", GRAPH))
+    (program,) = saved_model.read_saved_model(model(tmp_path / "old", GRAPH))
     assert (program.name, program.kind, program.function, program.soft_placement) == ("old", "graph", None, False)
     assert [node.name for node in program.graph.nodes] == ["a"]
 
@@ -90,17 +92,17 @@ def test_a_tf1_model_is_a_graph(tmp_path: Path) -> None:
 def test_tags_choose_the_graph(tmp_path: Path) -> None:
     train = GRAPH.replace("serve", "train").replace('"a"', '"b"')
     directory = model(tmp_path, GRAPH + train)
-    assert [node.name for node in saved_model.read(directory, {"train"})[0].graph.nodes] == ["b"]
+    assert [node.name for node in saved_model.read_saved_model(directory, {"train"})[0].graph.nodes] == ["b"]
     with pytest.raises(TargetError, match=r"holds 2 graph\(s\); choose the tags of one of: serve \| train"):
-        saved_model.read(directory)
+        saved_model.read_saved_model(directory)
     with pytest.raises(TargetError, match="none with the tags gpu; choose"):
-        saved_model.read(directory, ["gpu"])
+        saved_model.read_saved_model(directory, ["gpu"])
 
 
 def test_broken_directories_say_what_is_missing(tmp_path: Path) -> None:
     def message(path: Path) -> str:
         with pytest.raises(TargetError) as caught:
-            saved_model.read(path)
+            saved_model.read_saved_model(path)
         return str(caught.value).replace(str(tmp_path), "DIR")
 
     (tmp_path / "empty").mkdir()
@@ -138,7 +140,7 @@ def test_captures_live_where_tensorflow_loads_them(tmp_path: Path) -> None:
 
     made = Model()
     tf.saved_model.save(made, str(tmp_path), signatures={"serve_it": made.call})
-    (program,) = saved_model.read(tmp_path)
+    (program,) = saved_model.read_saved_model(tmp_path)
     loaded = tf.saved_model.load(str(tmp_path)).signatures["serve_it"]
     assert program.function is not None
     function = program.graph.library[program.function]

@@ -13,7 +13,7 @@ from simplace.kernels.kernel_lookup import (
     find_kernel,
     memory_types,
     nearest_dtype,
-    search,
+    search_kernels,
     supported_device_types,
 )
 from simplace.kernels.registry import ArgSpec, AttrError, Kernel, KernelTable, OpDef
@@ -36,8 +36,8 @@ def test_the_registration_that_accepts_the_type() -> None:
     world = table(floats, ints)
     assert find_kernel(world, "Op", "GPU", {"T": HALF}) == floats
     assert find_kernel(world, "Op", "GPU", {"T": INT32}) == ints
-    assert search(world, "Op", "GPU", {"T": INT64}) == Found(None, was_attr_mismatch=True)
-    assert search(world, "Op", "CPU", {"T": INT64}) == Found(None)
+    assert search_kernels(world, "Op", "GPU", {"T": INT64}) == Found(None, was_attr_mismatch=True)
+    assert search_kernels(world, "Op", "CPU", {"T": INT64}) == Found(None)
 
 
 def test_all_elements_of_a_list_must_fit() -> None:
@@ -66,7 +66,7 @@ def test_default_stands_in_where_nothing_matched() -> None:
     own, default = on("GPU", FLOAT), on("DEFAULT", INT32, FLOAT)
     world = table(own, default)
     assert find_kernel(world, "Op", "GPU", {"T": FLOAT}) == own
-    assert search(world, "Op", "GPU", {"T": INT32}) == Found(default, was_attr_mismatch=True)
+    assert search_kernels(world, "Op", "GPU", {"T": INT32}) == Found(default, was_attr_mismatch=True)
     assert find_kernel(world, "Op", "XLA_GPU_JIT", {"T": FLOAT}) is None
     with pytest.raises(KernelSearchError, match="Multiple Default OpKernel registrations"):
         find_kernel(table(default, on("DEFAULT", FLOAT, priority=1)), "Op", "GPU", {"T": FLOAT})

@@ -120,15 +120,15 @@ def test_each_version_has_its_own_kernels() -> None:
 
 
 def test_a_difference_is_read_back_as_the_whole_table(tmp_path: Path) -> None:
-    whole = table_file.read(table_file.shipped_path("2.16.2"))
+    whole = table_file.read_table_file(table_file.shipped_path("2.16.2"))
     again = tmp_path / "again"
     path = tmp_path / "whole"
     ops = protos.message_class("OpList")(op=whole.ops.values())
     kernels = protos.message_class("KernelList")(kernel=[one for ones in whole.kernels.values() for one in ones])
     about = {key: whole.about[key] for key in ("name", "version")}
-    table_file.write(path, about, ops.SerializeToString(), kernels.SerializeToString())
+    table_file.write_table_file(path, about, ops.SerializeToString(), kernels.SerializeToString())
     write_difference(path, "2.21.0", again)
-    read = table_file.read(again)
+    read = table_file.read_table_file(again)
     assert (read.ops, read.kernels) == (whole.ops, whole.kernels)
     assert again.stat().st_size < path.stat().st_size / 2
 
@@ -153,9 +153,9 @@ def placeable(table: KernelTable, op: str) -> Counter[Kernel]:
 def test_capture_writes_what_is_shipped(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    from simplace.kernels.capture import write
+    from simplace.kernels.capture import write_kernel_table
 
-    write(tmp_path / "captured")
+    write_kernel_table(tmp_path / "captured")
     captured = KernelTable.load(tmp_path / "captured")
     if (
         tf.version.VERSION not in KernelTable.versions()

@@ -16,9 +16,9 @@ from simplace.graph.graph_def import from_message
 from simplace.graph.protos import message_class
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.graph_constructor import split_input
-from simplace.lowering.prepare_graph import prepare
+from simplace.lowering.prepare_graph import prepare_graph
 from simplace.placement.called_bodies import Bodies
-from simplace.placement.placer import place
+from simplace.placement.placer import place_graph
 from simplace.program.program import Program
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def program_of(record: dict[str, Any]) -> Program:
 
 def prepared(record: dict[str, Any], table: KernelTable) -> Graph:
     """Prepare the program of a record as simplace does."""
-    return prepare(program_of(record), table, DEVICES, record["target"])
+    return prepare_graph(program_of(record), table, DEVICES, record["target"])
 
 
 def differences(record: dict[str, Any], table: KernelTable, limit: int = 10) -> list[str]:
@@ -74,7 +74,7 @@ def misplaced(record: dict[str, Any], table: KernelTable) -> list[str]:
     graph = prepared(record, table)
     default = DEVICES.find(record["target"]) if record["target"] else None
     bodies = Bodies(program, table)
-    ours = place(program, graph, DEVICES, table, default=default, soft_placement=True, bodies=bodies)
+    ours = place_graph(program, graph, DEVICES, table, default=default, soft_placement=True, bodies=bodies)
     theirs = {node.name: node.device for node in message_class("GraphDef").FromString(record["placer_output"]).node}
     if ours.refusal is not None:
         return [ours.refusal.message]

@@ -3,15 +3,15 @@
 import pytest
 
 from simplace.errors import TargetError
-from simplace.graph.graph import Graph, freeze
-from simplace.lowering.graph_constructor import construct, construct_finished
+from simplace.graph.graph import Graph, freeze_graph
+from simplace.lowering.graph_constructor import construct_finished, construct_graph
 from simplace.lowering.op_signatures import Signatures
 from simplace.program.status import Refused
 from tests.lowering.worlds import TABLE, nodes
 
 
 def build(text):
-    return construct(nodes(text), Signatures(TABLE, {}))
+    return construct_graph(nodes(text), Signatures(TABLE, {}))
 
 
 def names(graph):
@@ -103,7 +103,7 @@ FINISHED = {
 @pytest.mark.parametrize("text", FINISHED.values(), ids=FINISHED)
 def test_without_the_builder_the_graph_is_the_same(text):
     signatures = Signatures(TABLE, {})
-    made, frozen = construct_finished(nodes(text), signatures), freeze(construct(nodes(text), signatures))
+    made, frozen = construct_finished(nodes(text), signatures), freeze_graph(construct_graph(nodes(text), signatures))
     assert columns(made) == columns(frozen)
 
 

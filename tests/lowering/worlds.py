@@ -11,7 +11,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.prepare_graph import prepare
+from simplace.lowering.prepare_graph import prepare_graph
 from simplace.program.program import Program
 
 FLOAT = DataType.DT_FLOAT
@@ -74,7 +74,7 @@ def session_program(text: str, *functions: FunctionDef, kept: Mapping[str, str] 
 
 def prepared(program: Program) -> Graph:
     """Prepare for CPU:0 and two GPUs, a function as called on GPU:0."""
-    return prepare(program, TABLE, DEVICES, GPU0 if program.function else None)
+    return prepare_graph(program, TABLE, DEVICES, GPU0 if program.function else None)
 
 
 def lines(graph: Graph) -> str:

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from simplace.machine.machine import Machine, Task, cluster
-from simplace.oracle.observe import observe
+from simplace.machine.machine import Machine, Task, make_cluster
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import Observation
 
@@ -26,7 +26,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observe:
 
     def run_text(text: str, machine: Machine, **options: object) -> Observation:
         Path("model.py").write_text("import tensorflow as tf\nv1 = tf.compat.v1\n" + dedent(text))
-        return observe("model.py", (), machine, Options(**options))  # type: ignore[arg-type]
+        return observe_script("model.py", (), machine, Options(**options))  # type: ignore[arg-type]
 
     return run_text
 
@@ -50,7 +50,7 @@ SESSION = """
 
 
 def test_a_session_places_on_all_tasks_of_its_cluster(run: Observe) -> None:
-    seen = run(SESSION, cluster((Task("ps", 0), *TWO_WORKERS)))
+    seen = run(SESSION, make_cluster((Task("ps", 0), *TWO_WORKERS)))
     (program,) = seen.programs
     devices = placed(program)
     assert (devices["v"], devices["y"], devices["z"]) == (
@@ -73,7 +73,7 @@ def test_without_tasks_each_one_has_the_machine(run: Observe) -> None:
 
 
 def test_a_task_that_is_not_described_ends_the_program_with_one_line(run: Observe) -> None:
-    seen = run(SESSION, cluster(TWO_WORKERS))
+    seen = run(SESSION, make_cluster(TWO_WORKERS))
     assert seen.failure is not None
     assert seen.failure.text == (
         "the program's cluster has the task /job:ps/task:0, which --devices does not describe; it describes "
@@ -114,7 +114,7 @@ def test_a_function_is_placed_by_the_task_it_is_called_on(run: Observe) -> None:
         with tf.device("/job:worker/task:1/GPU:1"):
             f(tf.ones([2]), tf.constant(1))
         """,
-        cluster(TWO_WORKERS, connected=True),
+        make_cluster(TWO_WORKERS, connected=True),
     )
     here, there = (placed(program) for program in seen.programs)
     assert (here["Sin"], there["Sin"]) == ("/job:worker/task:0/GPU:0", "/job:worker/task:1/GPU:1")
@@ -141,7 +141,7 @@ def test_the_environment_tells_the_program_of_its_cluster(run: Observe) -> None:
             coordinator.schedule(f)
         coordinator.join()
         """,
-        cluster((Task("ps", 0), Task("worker", 0), Task("chief", 0))),
+        make_cluster((Task("ps", 0), Task("worker", 0), Task("chief", 0))),
         calls=3,
     )
     (program,) = seen.programs

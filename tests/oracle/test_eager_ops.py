@@ -9,7 +9,7 @@ import pytest
 
 import simplace
 from simplace.machine.machine import Machine
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import MadeBy, ObservedEagerOp
 from tests.agreement.campaign import eager_rounds
@@ -29,7 +29,7 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         result = simplace.place("model.py", devices)
         assert (result.eager_agreement.differences, result.failure) == ((), None)
         gpus = int(devices.rpartition(":")[2]) if "gpu" in devices else 0
-        observed = observe("model.py", (), Machine(gpus=gpus), Options())
+        observed = observe_script("model.py", (), Machine(gpus=gpus), Options())
         assert len(observed.eager) == result.eager_agreement.total
         return {(int(each.op.at.rpartition(":")[2]), each.op.op): each for each in observed.eager}
 

@@ -10,7 +10,7 @@ import pytest
 
 from simplace.errors import TargetError
 from simplace.machine.machine import GIB, Machine
-from simplace.oracle.observe import observe, observe_file
+from simplace.oracle.observe import observe_file, observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import LoggedNode, Observation, ObservedProgram
 
@@ -34,7 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observe:
 
     def run_text(text: str, machine: Machine, **options: object) -> Observation:
         Path("model.py").write_text(dedent(text))
-        return observe("model.py", ("--steps", "3"), machine, Options(**options))  # type: ignore[arg-type]
+        return observe_script("model.py", ("--steps", "3"), machine, Options(**options))  # type: ignore[arg-type]
 
     return run_text
 
@@ -346,4 +346,4 @@ def test_graph_file(tmp_path: Path) -> None:
 
 def test_missing_script_is_refused() -> None:
     with pytest.raises(TargetError, match=r"nowhere\.py: no such file"):
-        observe("nowhere.py")
+        observe_script("nowhere.py")

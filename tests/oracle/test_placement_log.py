@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.oracle.placement_log import Executed, PlacementLine, parse, read_line
+from simplace.oracle.placement_log import Executed, PlacementLine, parse_log, read_line
 from simplace.program.observation import LoggedNode
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -31,7 +31,7 @@ DIALECTS = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_reads_dialect(dialect: str) -> None:
     line, node = DIALECTS[dialect]
-    assert parse(f"noise\n{line}\nEpoch 1/2") == (node,)
+    assert parse_log(f"noise\n{line}\nEpoch 1/2") == (node,)
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_reads_dialect(dialect: str) -> None:
     ],
 )
 def test_skips_other_lines(line: str) -> None:
-    assert parse(line) == ()
+    assert parse_log(line) == ()
 
 
 def test_executing_line_is_no_placement() -> None:
     line = f"{NEW}Executing op __inference_f_14 in device {GPU}"
     assert read_line(line) == Executed("__inference_f_14", GPU, 5112)
-    assert parse(line) == ()
+    assert parse_log(line) == ()
 
 
 def test_both_streams_count_once() -> None:
     text = f"b: (MatMul): {GPU}\n{NEW}b: (MatMul): {GPU}\n{NEW}b(MatMul) placed on: {GPU}\n"
-    assert parse(text) == (LoggedNode("b", "MatMul", GPU),)
+    assert parse_log(text) == (LoggedNode("b", "MatMul", GPU),)
 
 
 @given(
@@ -71,9 +71,9 @@ def test_what_is_printed_is_read_back(name: str, op: str, task: int, kind: str, 
     device = f"/job:worker/replica:0/task:{task}/device:{kind}:{number}"
     line = f"I0000 00:00:1795191363.877728 {thread:7} placer.cc:162] {name}: ({op}): {device}"
     assert read_line(line) == PlacementLine(LoggedNode(name, op, device), thread)
-    assert parse(f"{name}: ({op}): {device}") == (LoggedNode(name, op, device),)
+    assert parse_log(f"{name}: ({op}): {device}") == (LoggedNode(name, op, device),)
 
 
 @given(st.text())
 def test_any_text_is_survived(text: str) -> None:
-    parse(text)
+    parse_log(text)

@@ -39,7 +39,7 @@ def fake_compiler(folder: Path, body: str) -> str:
 
 
 def test_compiles_once(cache: Path, builds: Path) -> None:
-    first, second = plugin.build("2.21.0"), plugin.build("2.21.0")
+    first, second = plugin.build_plugin("2.21.0"), plugin.build_plugin("2.21.0")
     assert first == second
     assert first.read_text() == "built\n"
     assert builds.read_text() == "called\n"
@@ -50,7 +50,7 @@ def test_compiles_once(cache: Path, builds: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["truncated", "replaced", "writable", "a link", "a folder", "a fifo"])
 def test_what_is_not_whole_and_ours_is_built_anew(damage: str, cache: Path, builds: Path, tmp_path: Path) -> None:
-    built = plugin.build("2.21.0")
+    built = plugin.build_plugin("2.21.0")
     if damage in ("a link", "a folder", "a fifo"):
         built.unlink()
     (tmp_path / "planted").write_text("built\n")
@@ -62,16 +62,16 @@ def test_what_is_not_whole_and_ours_is_built_anew(damage: str, cache: Path, buil
         "a folder": lambda: built.mkdir(),
         "a fifo": lambda: os.mkfifo(built),
     }[damage]()
-    assert plugin.build("2.21.0") == built
+    assert plugin.build_plugin("2.21.0") == built
     assert (built.read_text(), stat.S_IMODE(built.lstat().st_mode)) == ("built\n", 0o700)
     assert builds.read_text() == "called\ncalled\n"
 
 
 def test_a_folder_that_others_could_write_is_emptied_and_closed(cache: Path, builds: Path) -> None:
-    built = plugin.build("2.21.0")
+    built = plugin.build_plugin("2.21.0")
     cache.chmod(0o777)
     (cache / "planted.so").write_text("theirs")
-    assert plugin.build("2.21.0") == built
+    assert plugin.build_plugin("2.21.0") == built
     assert [file.name for file in cache.iterdir()] == [built.name]
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
     assert builds.read_text() == "called\ncalled\n"
@@ -81,13 +81,13 @@ def test_a_folder_of_somebody_else_is_refused(cache: Path, monkeypatch: pytest.M
     cache.mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
     with pytest.raises(ProgramError, match=r"belongs to another user, .* set XDG_CACHE_HOME to a folder of your own"):
-        plugin.build("2.21.0")
+        plugin.build_plugin("2.21.0")
 
 
 def test_a_folder_that_anybody_could_swap_is_refused(cache: Path) -> None:
     cache.parent.chmod(0o777)
     with pytest.raises(ProgramError, match=f"anybody may write {cache.parent}, .* set XDG_CACHE_HOME"):
-        plugin.build("2.21.0")
+        plugin.build_plugin("2.21.0")
 
 
 def test_a_relative_cache_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,21 +99,21 @@ def test_a_relative_cache_does_not_count(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_cannot_be_loaded_is_not_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", fake_compiler(tmp_path, 'while [ "$1" != "-o" ]; do shift; done; echo no > "$2"'))
     with pytest.raises(ProgramError, match=r"fakecc made can't be loaded: OSError: .*; set CC to another compiler"):
-        plugin.build("2.21.0")
+        plugin.build_plugin("2.21.0")
     assert list(cache.iterdir()) == []
 
 
 def test_failed_compiler_is_named(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", fake_compiler(tmp_path, "echo 'x.c:1: error: no such header' >&2; exit 1"))
     with pytest.raises(ProgramError, match=r"fakecc failed on simplace's GPU plugin: x\.c:1: error: no such header"):
-        plugin.build("2.21.0")
+        plugin.build_plugin("2.21.0")
     assert list(cache.iterdir()) == []
 
 
 def test_a_compiler_that_is_not_there_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "/nowhere/cc -O2")
     with pytest.raises(ProgramError, match="the C compiler '/nowhere/cc' is no program that can be started; see"):
-        plugin.build("2.21.0")
+        plugin.build_plugin("2.21.0")
 
 
 def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,14 +121,14 @@ def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(plugin.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ProgramError, match="pip install ziglang"):
-        plugin.compiler()
+        plugin.find_compiler()
 
 
 def test_ziglang_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(plugin.importlib.util, "find_spec", lambda name: object())
-    assert plugin.compiler()[1:] == ["-m", "ziglang", "cc"]
+    assert plugin.find_compiler()[1:] == ["-m", "ziglang", "cc"]
 
 
 @pytest.mark.tf

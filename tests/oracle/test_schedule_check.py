@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
@@ -18,7 +18,7 @@ from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
 from simplace.measure import measurement
 from simplace.measure.measurement import Measured, MeasureOptions
-from simplace.measure.observed_order import learnt, order, simulated
+from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
 from simplace.measure.step_comparison import check_schedule, fixed_times, graph_that_ran
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
@@ -53,11 +53,11 @@ other("five")
 
 
 def measure(target: str | Path, settings: Sequence[tuple[int, int]] = ((1, 1),), **chosen: Any) -> Measured:
-    return measurement.measure(target, MeasureOptions(settings, **chosen))
+    return measurement.measure_target(target, MeasureOptions(settings, **chosen))
 
 
 def placed(file: Path) -> Placement:
-    program = Program(file.stem, "graph", graph_def.read(file), soft_placement=False)
+    program = Program(file.stem, "graph", graph_def.read_graph_file(file), soft_placement=False)
     return place_program(program, local_devices([("CPU", 1)]), KernelTable.shipped())
 
 
@@ -90,8 +90,10 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2, timeout=PATIENT)
     (one,) = measured.settings
     first, second = one.steps
-    graph = learnt(graph_that_ran(measured), one, first, warm=False)
-    assert order(simulated(graph, one, second, Overheads(), warm=False), second) == second.order
+    graph = order_edges_as_observed(graph_that_ran(measured), one, first, warm=False)
+    assert (
+        list_traced_nodes(simulate_measured_step(graph, one, second, Overheads(), warm=False), second) == second.order
+    )
 
 
 @pytest.mark.tf
@@ -113,7 +115,7 @@ def test_callers_thread_runs_all_in_turn(tmp_path: Path) -> None:
 def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> None:
     file = written(tmp_path, graphs.tiny_chains())
     (measured,) = measure(file, warm_up=warm_up, steps=20).settings
-    done = schedule(placed(file), inter_op=1, intra_op=1, warm=warm_up > 0)
+    done = schedule_placement(placed(file), inter_op=1, intra_op=1, warm=warm_up > 0)
     nodes = done.priced.graph.nodes
     expected = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
     expensive = set() if warm_up else set(expected) - {"dims", "value", "x"}
@@ -131,7 +133,7 @@ def test_measured_costs_can_be_used_again(tmp_path: Path) -> None:
     (found,) = measure(file, steps=2).settings
     content = cost_file(found.seconds, intra_op=1, fixed=Overheads(op_s=1e-6), tensorflow=found.tensorflow)
     costs.write_text(json.dumps(content))
-    assert schedule(placed(file), costs=str(costs)).makespan_s > 0
+    assert schedule_placement(placed(file), costs=str(costs)).makespan_s > 0
 
 
 @pytest.mark.tf

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from simplace.errors import ProgramError
-from simplace.oracle.scratch import scratch_folder, started, sweep_folders
+from simplace.oracle.scratch import read_start_time, scratch_folder, sweep_folders
 
 OWNER = """
 import sys, time
@@ -38,7 +38,7 @@ def owner(base: Path) -> tuple[subprocess.Popen[str], Path]:
 def test_a_folder_is_the_users_own_and_goes(tmp_path: Path) -> None:
     with scratch_folder(tmp_path) as folder:
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
-        assert Path(folder).name.startswith(f"simplace-{os.getpid()}-{started(os.getpid())}-")
+        assert Path(folder).name.startswith(f"simplace-{os.getpid()}-{read_start_time(os.getpid())}-")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -57,8 +57,10 @@ def test_the_folder_of_a_killed_run_is_swept_by_the_next(tmp_path: Path) -> None
 
 
 def test_only_what_is_surely_left_is_swept(tmp_path: Path) -> None:
-    mine = tmp_path / f"simplace-{os.getpid()}-{started(os.getpid())}-a"
-    recycled = tmp_path / f"simplace-{os.getpid()}-{started(os.getpid()) + 1}-a"  # its owner had the same number
+    mine = tmp_path / f"simplace-{os.getpid()}-{read_start_time(os.getpid())}-a"
+    recycled = (
+        tmp_path / f"simplace-{os.getpid()}-{read_start_time(os.getpid()) + 1}-a"
+    )  # its owner had the same number
     locked = tmp_path / f"simplace-{NO_PROCESS}-1-a"  # its owner lives where its number is not seen
     file, link, other = (tmp_path / name for name in (f"simplace-{NO_PROCESS}-1-b", f"simplace-{NO_PROCESS}-1-c", "x"))
     for folder in (mine, recycled, locked, other):

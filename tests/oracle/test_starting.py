@@ -8,7 +8,7 @@ import pytest
 
 from simplace.machine.machine import Machine
 from simplace.oracle.launch import start_process, starting_by
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import FORKED_FROM, Options
 
 SCRIPT = """
@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 def seen(script, gpus, start, printed):
     with printed.open("w") as out:
-        return observe(script, ("word",), Machine(gpus=gpus), Options(), out.fileno(), start)
+        return observe_script(script, ("word",), Machine(gpus=gpus), Options(), out.fileno(), start)
 
 
 def test_a_fork_sees_what_a_new_process_sees(folder, forks, monkeypatch, capfd):
@@ -63,8 +63,8 @@ def test_a_fork_is_started_where_it_was_chosen(folder, forks):
     (folder / "asker.py").write_text(f"import os\nprint({FORKED_FROM!r} in os.environ)\n")
     with (folder / "out.txt").open("w") as out:
         with starting_by(forks):
-            observe(folder / "asker.py", stdout=out.fileno())
-        observe(folder / "asker.py", stdout=out.fileno())
+            observe_script(folder / "asker.py", stdout=out.fileno())
+        observe_script(folder / "asker.py", stdout=out.fileno())
     assert (folder / "out.txt").read_text().split() == ["True", "False"]
 
 
@@ -75,5 +75,7 @@ def test_a_fork_that_crashes_says_so(folder, forks):
 
 def test_a_fork_is_ended_after_its_time(folder, forks):
     with open(os.devnull, "w") as nowhere:
-        ended = observe(folder / "sleeper.py", (), Machine(), Options(timeout=2.0), nowhere.fileno(), forks).failure
+        ended = observe_script(
+            folder / "sleeper.py", (), Machine(), Options(timeout=2.0), nowhere.fileno(), forks
+        ).failure
     assert (ended.how, ended.text) == ("timed out", "the program ran longer than 2 s and was ended")

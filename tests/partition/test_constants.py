@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simplace.devices.device_set import local_devices
 from simplace.graph.graph_def import parse_text
-from simplace.partition.copies import copies
-from simplace.partition.graph_partition import partition
+from simplace.partition.copies import list_copies
+from simplace.partition.graph_partition import partition_graph
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
@@ -23,7 +23,7 @@ def shown(placement: Placement) -> list[str]:
     names = placement.graph.names
     return [
         f"{c.tensor} {c.source[-5:]} {c.target[-5:]} {[names[i] for i in c.consumers]}"
-        for c in copies(placement.placed)
+        for c in list_copies(placement.placed)
     ]
 
 
@@ -34,7 +34,7 @@ def test_two_cpus_that_read_a_small_constant_get_one_each() -> None:
         node("B", "Neg", "x", device=C1),
     )
     assert shown(placement) == []
-    assert "  B = Neg(x/replicate/_1)\n  x/replicate/_1 = Const(^_SOURCE)\n" in str(partition(placement.placed))
+    assert "  B = Neg(x/replicate/_1)\n  x/replicate/_1 = Const(^_SOURCE)\n" in str(partition_graph(placement.placed))
 
 
 def test_a_gpu_reads_the_constant_of_the_first_cpu() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simplace.partition.copies import copies
-from simplace.partition.rewrite_graph import rewrite
+from simplace.partition.copies import list_copies
+from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.placement.placement import Placement
 from tests.executor.worlds import parts, placed
 
@@ -25,12 +25,12 @@ def shown(placement: Placement) -> list[str]:
     names = placement.graph.names
     return [
         f"{c.tensor} {c.source[-5:]} {c.target[-5:]} {[names[i] for i in c.consumers]}"
-        for c in copies(placement.placed)
+        for c in list_copies(placement.placed)
     ]
 
 
 def devices(placement: Placement) -> dict[str, str]:
-    rewritten = rewrite(placement.placed).placed
+    rewritten = rewrite_placed_graph(placement.placed).placed
     return {node.name: node.device[-5:] for node in rewritten.nodes}
 
 
@@ -81,7 +81,7 @@ def test_the_condition_of_a_loop_is_sent_to_its_devices() -> None:
 
 def test_a_loop_on_one_device_is_left_alone() -> None:
     placement = placed(LOOP.replace("@g0", "@c") + "R = Neg(exit) @g0")
-    assert rewrite(placement.placed).loop_merges == frozenset()
+    assert rewrite_placed_graph(placement.placed).loop_merges == frozenset()
     assert shown(placement) == ["exit:0 CPU:0 GPU:0 ['R']"]
 
 
@@ -105,7 +105,7 @@ def test_the_control_loop_of_an_inner_loop_hangs_on_that_of_the_outer() -> None:
         next = NextIteration(exit2) @c
         exit = Exit(switch) @c
     """)
-    graph = rewrite(placement.placed).placed.graph
+    graph = rewrite_placed_graph(placement.placed).placed.graph
     on_gpu = [line for line in str(graph).splitlines() if line.startswith(("_cloopB", "B/"))]
     assert on_gpu == [
         "_cloopB/_1 = Enter(_cloopB/_6)",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simplace.partition.copies import copies
-from simplace.partition.rewrite_graph import rewrite
+from simplace.partition.copies import list_copies
+from simplace.partition.rewrite_graph import rewrite_placed_graph
 from tests.executor.worlds import placed
 
 REDUCE = """
@@ -23,7 +23,7 @@ BROADCAST = """
 
 
 def shown(text: str) -> str:
-    return str(rewrite(placed(text).placed).placed.graph)
+    return str(rewrite_placed_graph(placed(text).placed).placed.graph)
 
 
 def test_a_reduction_sends_from_each_other_device() -> None:
@@ -37,7 +37,7 @@ A = Neg(sumRecv, ^sumSend_1)
 sumSend_1 = _NcclReduceSend(x, ^p)
 sumRecv = _NcclReduceRecv(y, ^p)"""
     )
-    assert [(c.tensor, c.source[-5:], c.target[-5:]) for c in copies(placed(REDUCE).placed)] == [
+    assert [(c.tensor, c.source[-5:], c.target[-5:]) for c in list_copies(placed(REDUCE).placed)] == [
         ("^sumSend_1", "GPU:0", "GPU:1"), ("^p", "GPU:1", "GPU:0"),
     ]  # fmt: skip
 
@@ -58,7 +58,7 @@ allSend = _NcclBroadcastSend(x, ^p)
 allRecv_1 = _NcclBroadcastRecv(x/Shape1)
 x/Shape1 = Const()"""
     )
-    assert copies(placed(BROADCAST).placed) == []
+    assert list_copies(placed(BROADCAST).placed) == []
 
 
 def test_a_broadcast_to_its_own_device_goes() -> None:

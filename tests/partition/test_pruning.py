@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplace.errors import NodeNotFoundError
-from simplace.partition.session_subgraph import prune
+from simplace.partition.session_subgraph import rewrite_for_run
 from simplace.program.program import SessionRun
 from tests.executor.worlds import placed
 
@@ -19,11 +19,11 @@ WORLD = """
 
 
 def shown(run: SessionRun) -> str:
-    return str(prune(placed(WORLD).placed, run).placed.graph)
+    return str(rewrite_for_run(placed(WORLD).placed, run).placed.graph)
 
 
 def test_what_is_fetched_goes_to_a_result_on_the_first_cpu() -> None:
-    pruned = prune(placed(WORLD).placed, SessionRun(fetches=("A:0",)))
+    pruned = rewrite_for_run(placed(WORLD).placed, SessionRun(fetches=("A:0",)))
     assert str(pruned.placed.graph).splitlines()[-1] == "_retval_A_0_0 = _Retval(A)"
     assert pruned.placed.nodes[-1].device.endswith("CPU:0")
     assert pruned.origin == (0, 1, 2, 3, 4, -1)
@@ -58,13 +58,16 @@ def test_what_is_fed_and_fetched_by_rendezvous_is_received_and_sent() -> None:
 def test_a_callable_may_name_devices() -> None:
     gpu = "/job:localhost/replica:0/task:0/device:GPU:1"
     run = SessionRun(("x:0",), ("A:0",), feed_devices=(("x:0", gpu),), fetch_devices=(("A:0", gpu),))
-    assert [node.device for node in prune(placed(WORLD).placed, run).placed.nodes if node.name[0] == "_"] == [gpu, gpu]
+    assert [node.device for node in rewrite_for_run(placed(WORLD).placed, run).placed.nodes if node.name[0] == "_"] == [
+        gpu,
+        gpu,
+    ]
 
 
 def test_a_tensor_may_take_the_place_of_another_one() -> None:
     run = SessionRun(targets=("B",), connections=(("w:0", "A:0"),))
     assert shown(run).splitlines() == ["w = Const()", "B = Neg(_identity_A_0)", "_identity_A_0 = Identity(w)"]
-    (made,) = [node for node in prune(placed(WORLD).placed, run).placed.nodes if node.name == "_identity_A_0"]
+    (made,) = [node for node in rewrite_for_run(placed(WORLD).placed, run).placed.nodes if node.name == "_identity_A_0"]
     assert made.device.endswith("GPU:0")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simplace.devices.device_set import seen_from_the_first
-from simplace.partition.copies import copies
-from simplace.partition.graph_partition import partition
+from simplace.partition.copies import list_copies
+from simplace.partition.graph_partition import partition_graph
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from tests.lowering.worlds import TABLE, session_program
@@ -30,7 +30,7 @@ def placed(text: str) -> Placement:
 
 
 def cut(text: str) -> str:
-    shown = str(partition(placed(text).placed))
+    shown = str(partition_graph(placed(text).placed))
     for short in NAMES:
         shown = shown.replace(full(short), short)
     return shown
@@ -115,7 +115,9 @@ def test_copies_are_told_in_the_terms_of_the_placed_graph() -> None:
         B = Neg(x) @g0
     """)
     names = placement.graph.names
-    found = [(c.tensor, c.source, c.target, [names[i] for i in c.consumers], c.size) for c in copies(placement.placed)]
+    found = [
+        (c.tensor, c.source, c.target, [names[i] for i in c.consumers], c.size) for c in list_copies(placement.placed)
+    ]
     assert found == [
         ("x:0", full("ps/0/CPU:0"), full("worker/0/GPU:1"), ["A"], 8),
         ("x:0", full("worker/0/GPU:1"), full("worker/0/GPU:0"), ["B"], 8),

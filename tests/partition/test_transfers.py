@@ -1,6 +1,6 @@
 """Copies between devices: one per tensor, destination and memory, shared by its consumers."""
 
-from simplace.partition.copies import copies
+from simplace.partition.copies import list_copies
 from simplace.partition.shapes import TensorSizes
 from simplace.program.program import NodeNotes
 from tests.worlds import CPU, GPU0, GPU1, constant, node, place
@@ -13,7 +13,7 @@ def test_one_copy_serves_all_consumers_on_a_device():
         node("y", "Exp", "a", device="/GPU:0"),
         node("z", "Neg", "a", device="/GPU:1"),
     )
-    found = copies(placement.placed)
+    found = list_copies(placement.placed)
     names = placement.graph.names
     shown = [(c.tensor, c.source, c.target, c.dtype, c.shape, c.size, [names[i] for i in c.consumers]) for c in found]
     assert shown == [
@@ -25,7 +25,7 @@ def test_one_copy_serves_all_consumers_on_a_device():
 def test_a_control_edge_across_devices_sends_an_empty_tensor():
     placement = place(constant("a", (4,), device="/CPU:0"), constant("b", (4,), device="/GPU:0"),
                       node("x", "Neg", "b", "^a", device="/GPU:0"))  # fmt: skip
-    (copy,) = copies(placement.placed)
+    (copy,) = list_copies(placement.placed)
     assert (copy.tensor, copy.is_control, copy.shape, copy.size, copy.source, copy.target) == (
         "^a", True, (0,), 0, CPU, GPU0,
     )  # fmt: skip
@@ -37,11 +37,11 @@ def test_int32_on_a_gpu_crosses_to_host_memory():
         node("shape", "Shape", "a", device="/GPU:0"),
         node("r", "Reshape", "a", "shape", device="/GPU:0", extra='attr { key: "Tshape" value { type: DT_INT32 } }'),
     )
-    assert copies(placement.placed) == [], "Shape puts its result in host memory, where Reshape reads it"
+    assert list_copies(placement.placed) == [], "Shape puts its result in host memory, where Reshape reads it"
 
 
 def test_nothing_is_copied_on_one_device():
-    assert copies(place(constant("a", (2,)), node("x", "Neg", "a"), gpus=0).placed) == []
+    assert list_copies(place(constant("a", (2,)), node("x", "Neg", "a"), gpus=0).placed) == []
 
 
 def test_unknown_dimensions_leave_the_size_open():

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet, device
-from simplace.placement.candidates import CandidateFinder, Candidates, Fallback, order
+from simplace.devices.device_set import DeviceSet, make_device
+from simplace.placement.candidates import CandidateFinder, Candidates, Fallback, order_candidates
 from simplace.placement.kernel_support import Types
 
 TASK = "/job:localhost/replica:0/task:0/device:"
@@ -13,12 +13,12 @@ NOWHERE = DeviceName()
 
 
 def make(*names: str, remote: tuple[str, ...] = ()) -> DeviceSet:
-    return DeviceSet(device(TASK + name, is_local=name not in remote) for name in names)
+    return DeviceSet(make_device(TASK + name, is_local=name not in remote) for name in names)
 
 
 def ordered(devices: DeviceSet, types: Types, default: str = "") -> list[str]:
     chosen = devices.by_name[TASK + default] if default else None
-    return [d.short for d in order(devices, devices, types, chosen)]
+    return [d.short for d in order_candidates(devices, devices, types, chosen)]
 
 
 def find(
@@ -53,7 +53,7 @@ def test_local_comes_before_remote() -> None:
 
 
 def test_composite_device_takes_kernels_of_any_type() -> None:
-    devices = DeviceSet((device(TASK + name) for name in ("CPU:0", "COMPOSITE:0")), {"CPU": 50, "COMPOSITE": -1})
+    devices = DeviceSet((make_device(TASK + name) for name in ("CPU:0", "COMPOSITE:0")), {"CPU": 50, "COMPOSITE": -1})
     assert ordered(devices, (("CPU", 0),)) == ["CPU:0", "COMPOSITE:0"]
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.explain.conflict import conflict
+from simplace.explain.conflict import find_conflict
 from simplace.placement.candidates import Fallback
-from simplace.placement.colocation_graph import JoinKind, Notice, class_groups, intersect
+from simplace.placement.colocation_graph import JoinKind, Notice, class_groups, merge_supported_devices
 from simplace.placement.kernel_support import Types
 from simplace.placement.placement import Placement
 from tests.placement.real import CPU0, GPU1, WORLD
@@ -31,7 +31,7 @@ def groups(placement: Placement) -> list[list[str]]:
     ],
 )
 def test_types_of_two_groups_intersect(new: Types, old: Types, both: Types) -> None:
-    assert intersect(new, old) == both
+    assert merge_supported_devices(new, old) == both
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_clash_names_both_ends_and_their_wishes() -> None:
     ids = placement.graph.ids
     assert placement.refusal is not None
     assert (placement.refusal.code, placement.refusal.node) == ("INVALID_ARGUMENT", ids["c"])
-    found = conflict(placement)
+    found = find_conflict(placement)
     assert found is not None
     assert [(want.node, want.device) for want in found.wants] == [(ids["b"], "/GPU:1"), (ids["a"], "/CPU:0")]
     assert [(join.first, join.second) for join in found.path] == [(ids["b"], ids["c"]), (ids["a"], ids["c"])]

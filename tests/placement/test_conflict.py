@@ -1,7 +1,7 @@
 """The smallest clash behind a refusal, in data and in words."""
 
-from simplace.explain.conflict import conflict
-from simplace.explain.sentences import tell_conflict
+from simplace.explain.conflict import find_conflict
+from simplace.explain.sentences import state_conflict
 from simplace.program.program import NodeNotes
 from tests.worlds import constant, node, place
 
@@ -11,17 +11,17 @@ def loc(name):
 
 
 def names(placement):
-    found = conflict(placement)
+    found = find_conflict(placement)
     return None if found is None else [placement.graph.names[want.node] for want in found.wants]
 
 
 def test_a_placed_graph_has_no_conflict():
-    assert conflict(place(constant("a", (2,)))) is None
+    assert find_conflict(place(constant("a", (2,)))) is None
 
 
 def test_one_node_that_asks_for_what_is_not_there():
     placement = place(constant("a", (2,), device="/GPU:7"), soft=False)
-    assert tuple(map(str, tell_conflict(placement))) == (
+    assert tuple(map(str, state_conflict(placement))) == (
         "a (Const) asks for /GPU:7.",
         "What would help: request another device for a, or none; or turn soft placement on.",
     )
@@ -39,7 +39,7 @@ def test_two_nodes_of_a_long_chain():
         notes={"last": NodeNotes("model.py:7", "model.py:6")},
     )
     assert names(placement) == ["last", "a"]
-    lines = tuple(map(str, tell_conflict(placement)))
+    lines = tuple(map(str, state_conflict(placement)))
     assert lines[:2] == (
         "last (Neg) at model.py:7 asks for /GPU:1 (by the line model.py:6).",
         "a (Const) asks for /CPU:0.",
@@ -54,7 +54,7 @@ def test_a_request_against_a_member_without_a_kernel():
         soft=False,
     )
     assert names(placement) in (["a", "text"], ["text", "a"])
-    assert "text (AsString) has a kernel for CPU with T=float32." in tuple(map(str, tell_conflict(placement)))
+    assert "text (AsString) has a kernel for CPU with T=float32." in tuple(map(str, state_conflict(placement)))
 
 
 def test_soft_placement_leaves_only_what_cannot_move():

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from simplace.explain import reasons as why
-from simplace.explain.sentences import SENTENCES, tell_reason
+from simplace.explain.sentences import SENTENCES, state_reason
 from simplace.graph.graph import Graph
-from simplace.placement.placement import Placement, granted
+from simplace.placement.placement import Placement, is_request_granted
 from tests.placement.real import CPU0, GPU0, GPU1, WORLD
 
 
@@ -254,11 +254,11 @@ def _made_by(graph: Graph, rewrite: str) -> Graph:
 def test_reason_and_its_sentence(case: Case) -> None:
     placement = placed(case)
 
-    reason = why.reason(placement, placement.graph.ids["n"])
+    reason = why.find_reason(placement, placement.graph.ids["n"])
 
     assert type(reason) is case.reason
     assert reason.device == placement.device(reason.node)
-    assert str(tell_reason(placement, reason)) == case.sentence
+    assert str(state_reason(placement, reason)) == case.sentence
 
 
 def test_reasons_sentences_and_cases_cover_each_other() -> None:
@@ -274,8 +274,8 @@ def test_rules_are_named_once() -> None:
 def test_path_is_the_shortest_chain_of_joins() -> None:
     placement = WORLD.place("h = Handle()\na = Read(h)\nb = Read(h)\nc = Both(h, h)")
     a, h, b = (placement.graph.ids[name] for name in "ahb")
-    assert [(join.first, join.second) for join in why.path(placement, a, b)] == [(h, a), (h, b)]
-    assert why.path(placement, a, a) == ()
+    assert [(join.first, join.second) for join in why.find_colocation_path(placement, a, b)] == [(h, a), (h, b)]
+    assert why.find_colocation_path(placement, a, a) == ()
 
 
 def test_kernel_facts_name_the_nearest_data_type() -> None:
@@ -286,4 +286,4 @@ def test_kernel_facts_name_the_nearest_data_type() -> None:
 
 def test_a_request_that_another_device_meets_is_not_granted() -> None:
     placement = WORLD.place("a = SourceC() @/GPU:0\nb = Source() @/GPU:0\nc = Source()")
-    assert [granted(placement, placement.graph.ids[name]) for name in "abc"] == [False, True, True]
+    assert [is_request_granted(placement, placement.graph.ids[name]) for name in "abc"] == [False, True, True]

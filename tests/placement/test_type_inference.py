@@ -1,7 +1,7 @@
 """Full types on their way through a graph: passed on, merged, or stopped where they do not go together."""
 
-from simplace.graph.graph import freeze
-from simplace.graph.text import build
+from simplace.graph.graph import freeze_graph
+from simplace.graph.text import build_graph
 from simplace.kernels.full_type import FullType, is_host
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
@@ -22,7 +22,7 @@ text = OptionalFromValue(s) [Toutput_types=[string]]
 
 
 def types(lines):
-    graph = freeze(build(WORLD.strip() + "\n" + lines.strip(), Signatures(TABLE, {})))
+    graph = freeze_graph(build_graph(WORLD.strip() + "\n" + lines.strip(), Signatures(TABLE, {})))
     return {name: str(full) for name, full in zip(graph.names, infer_types(graph, TABLE), strict=True)}
 
 

@@ -6,19 +6,19 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from simplace.devices.device_set import Device, DeviceSet, device
+from simplace.devices.device_set import Device, DeviceSet, make_device
 from simplace.graph import dtypes
-from simplace.graph.graph import Graph, freeze
+from simplace.graph.graph import Graph, freeze_graph
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef
-from simplace.graph.text import build, parse_lines
-from simplace.graph.verify import verify
+from simplace.graph.text import build_graph, parse_lines
+from simplace.graph.verify import verify_graph
 from simplace.kernels.extra import parse_extra
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
 from simplace.lowering.op_signatures import Signatures
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.placement import Placement
-from simplace.placement.placer import place
+from simplace.placement.placer import place_graph
 from simplace.program.program import Program
 
 _OP = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\)(?: -> (?P<outputs>.*?))?(?: \| (?P<attrs>.*?))?(?: on (?P<on>.*))?")
@@ -73,10 +73,10 @@ class World:
 
     def graph(self, text: str) -> Graph:
         """Read a graph and isolate its calls as TensorFlow does before placing."""
-        builder = build(text, self.signatures)
+        builder = build_graph(text, self.signatures)
         isolate_calls(builder, self.signatures)
-        graph = freeze(builder)
-        verify(graph)
+        graph = freeze_graph(builder)
+        verify_graph(graph)
         return graph
 
     def place(
@@ -87,7 +87,7 @@ class World:
         program = Program("case", "session", GraphDef((), self.library), function, soft_placement=soft)
         chosen: Device | None = self.devices.by_name[default] if default else None
         bodies = Bodies(program, self.table)
-        return place(program, graph, self.devices, self.table, default=chosen, soft_placement=soft, bodies=bodies)
+        return place_graph(program, graph, self.devices, self.table, default=chosen, soft_placement=soft, bodies=bodies)
 
 
 def answer(placement: Placement) -> dict[str, str]:
@@ -109,7 +109,7 @@ def answers(text: str) -> dict[str, str]:
 
 def device_set(text: str, priorities: dict[str, int]) -> DeviceSet:
     """Make the devices of a text with one full name a word."""
-    return DeviceSet((device(name) for name in text.split()), priorities)
+    return DeviceSet((make_device(name) for name in text.split()), priorities)
 
 
 def _split(text: str | None, mark: str) -> list[str]:
@@ -118,4 +118,4 @@ def _split(text: str | None, mark: str) -> list[str]:
 
 def _args(text: str) -> tuple[ArgDef, ...]:
     pairs = (part.split(":") for part in _split(text, ","))
-    return tuple(ArgDef(name.strip(), dtypes.parse(kind)) for name, kind in pairs)
+    return tuple(ArgDef(name.strip(), dtypes.parse_dtype(kind)) for name, kind in pairs)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simplace.report.page import page
+from simplace.report.page import write_page
 from simplace.result import Result
 from tests.report.chromium import NoBrowserError, start
 
@@ -64,7 +64,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]
 
     def open_page(result: Result) -> Opened:
         file = tmp_path / "report.html"
-        file.write_text(page(result), encoding="utf-8", newline="\n")
+        file.write_text(write_page(result), encoding="utf-8", newline="\n")
         browser.get_log("browser")
         browser.get(file.as_uri())
         deadline = time.monotonic() + 300

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from simplace.analysis.schedule import schedule
-from simplace.explain.explanation import Explainer, explain
+from simplace.analysis.schedule import schedule_placement
+from simplace.explain.explanation import Explainer, explain_node
 from simplace.result import Result
 from tests.report import worlds
 from tests.report.conftest import Opened
@@ -59,7 +59,7 @@ def test_a_click_explains_a_node(opened: Open) -> None:
     page.find("[aria-label^='tower_1/dense_0/MatMul,']").click()
     assert page.find("#details h2").text == "tower_1/dense_0/MatMul"
     said = [line.text for line in page.all("#reasons li")]
-    assert said == list(map(str, explain(placement, "tower_1/dense_0/MatMul").sentences))
+    assert said == list(map(str, explain_node(placement, "tower_1/dense_0/MatMul").sentences))
     facts = dict(zip([t.text for t in page.all("#details dt")], [d.text for d in page.all("#details dd")], strict=True))
     assert facts["Runs on"] == "G1 GPU:1"
     assert facts["Kernels"] == "GPU, CPU"
@@ -280,7 +280,7 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
 
 def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     world = worlds.towers()
-    simulated = schedule(world.programs[0].placement)
+    simulated = schedule_placement(world.programs[0].placement)
     page = opened(world)
     page.find("#tab-schedule").click()
     spans = page.value(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.explain import reasons as why
-from simplace.explain.copy_causes import causes, root
+from simplace.explain.copy_causes import find_root_reason, group_copy_causes
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 from tests.worlds import constant, node, place
@@ -15,7 +15,7 @@ def caused(placement: Placement) -> list[tuple[str, str, list[str], int]]:
     names = placement.graph.names
     return [
         (one.reason.rule, names[one.reason.node], [copies[i].tensor for i in one.copies], one.size)
-        for one in causes(placement, copies)
+        for one in group_copy_causes(placement, copies)
     ]
 
 
@@ -63,5 +63,5 @@ def test_a_follower_leads_back_to_the_node_that_decided() -> None:
         node("v", "VarHandleOp", device="/gpu:1", extra='attr { key: "shape" value { shape { } } }'),
         node("v/read", "ReadVariableOp", "v"),
     )
-    found = root(placement, placement.graph.ids["v/read"])
+    found = find_root_reason(placement, placement.graph.ids["v/read"])
     assert (type(found), placement.graph.names[found.node]) == (why.Requested, "v")

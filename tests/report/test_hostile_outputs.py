@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from simplace.api import Diff
-from simplace.changes.what_if import read_pin, suppose
+from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.checks.verdicts import DIFFERS
-from simplace.compare.compare_placements import compare
+from simplace.compare.compare_placements import compare_placement
 from simplace.program.observation import LoggedNode
 from simplace.result import Placed, Result
 from tests.exports import every_output, readers
@@ -31,8 +31,10 @@ def outputs(names: tuple[str, ...]) -> dict[str, bytes]:
     """Make all outputs of a chain of such nodes, all of them said to be elsewhere, compared with all of them moved."""
     (one,) = worlds.hostile(names).programs
     log = [LoggedNode(node.name, node.op, GPU1) for node in one.placement.nodes]
-    result: Result = replace(worlds.hostile(names), programs=(Placed(one.placement, compare(one.placement, log)),))
-    return every_output.outputs(result, Diff(result, suppose(result, [read_pin("*=GPU:1")])))
+    result: Result = replace(
+        worlds.hostile(names), programs=(Placed(one.placement, compare_placement(one.placement, log)),)
+    )
+    return every_output.outputs(result, Diff(result, suppose_changes(result, [read_pin("*=GPU:1")])))
 
 
 @pytest.fixture(scope="module")

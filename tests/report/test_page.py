@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
 from simplace.report.graph_data import graph_data
-from simplace.report.page import page
+from simplace.report.page import write_page
 from simplace.report.schedule_data import schedule_data
 from tests.report import worlds
 from tests.views import graphs
@@ -54,7 +54,7 @@ def test_columns_hold_every_node_edge_and_copy() -> None:
 
 
 def test_spans_unfold_to_those_of_the_trace() -> None:
-    simulated = schedule(graphs.towers(2))
+    simulated = schedule_placement(graphs.towers(2))
     data = schedule_data(simulated)
     starts, at = [], 0
     for lane, count in zip(data["lanes"], data["counts"], strict=True):
@@ -69,8 +69,8 @@ def test_spans_unfold_to_those_of_the_trace() -> None:
 
 def test_nothing_of_a_program_becomes_markup() -> None:
     plain, hostile = Tags(), Tags()
-    plain.feed(page(worlds.result(graphs.chain(len(worlds.HOSTILE)))))
-    hostile.feed(page(worlds.hostile()))
+    plain.feed(write_page(worlds.result(graphs.chain(len(worlds.HOSTILE)))))
+    hostile.feed(write_page(worlds.hostile()))
     for tags in (plain, hostile):
         tags.close()
     scripts = [[attrs for tag, attrs in tags.found if tag == "script"] for tags in (plain, hostile)]
@@ -80,7 +80,7 @@ def test_nothing_of_a_program_becomes_markup() -> None:
 
 
 def test_the_policy_allows_its_own_scripts_and_no_connection() -> None:
-    text = page(worlds.towers())
+    text = write_page(worlds.towers())
     found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert found
     rules = dict(rule.strip().split(" ", 1) for rule in found[1].split(";"))
@@ -90,17 +90,17 @@ def test_the_policy_allows_its_own_scripts_and_no_connection() -> None:
 
 
 def test_the_same_result_gives_the_same_bytes() -> None:
-    assert page(worlds.towers()) == page(worlds.towers())
+    assert write_page(worlds.towers()) == write_page(worlds.towers())
 
 
 def test_a_page_without_a_schedule_says_so() -> None:
-    data = embedded(page(worlds.towers(), simulation=None), "program-0")
+    data = embedded(write_page(worlds.towers(), simulation=None), "program-0")
     assert data["schedule"] == {"missing": "The schedule was left out of this page."}
 
 
 def test_stages_are_told_as_they_begin() -> None:
     said: list[str] = []
-    page(worlds.towers(), stage=said.append)
+    write_page(worlds.towers(), stage=said.append)
     assert said == ["writing down world", "simulating a step of world", "writing the page"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simplace.compare.compare_placements import compare
+from simplace.compare.compare_placements import compare_placement
 from simplace.placement.placement import Placement
 from simplace.program.observation import LoggedNode
 from simplace.program.program import NodeNotes
@@ -45,7 +45,7 @@ def result(*placements: Placement, target: str = "model.py") -> Result:
 def agreed(placement: Placement, *, moved: str = "") -> Result:
     """Compare a placement with a log that says the same but for the node `moved`, which it has on the CPU."""
     log = [LoggedNode(n.name, n.op, CPU if n.name == moved else n.device) for n in placement.nodes]
-    placed = Placed(placement, compare(placement, log))
+    placed = Placed(placement, compare_placement(placement, log))
     return Result("model.py", "2.21.0", shipped().name, placement.devices, (placed,))
 
 

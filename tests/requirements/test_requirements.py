@@ -2,7 +2,7 @@
 
 import pytest
 
-from simplace.checks.requirements import parse, violations
+from simplace.checks.requirements import find_violations, parse_requirement
 from simplace.devices.device_set import local_devices
 from simplace.errors import RequirementError
 from simplace.result import Placed, Result
@@ -23,7 +23,7 @@ WORLD = (
 
 
 def unmet(*texts, world=WORLD, **settings):
-    found = violations(result(*world, **settings), [parse(text) for text in texts])
+    found = find_violations(result(*world, **settings), [parse_requirement(text) for text in texts])
     return [(v.requirement.text, v.node, v.device) for v in found]
 
 
@@ -47,26 +47,26 @@ def test_unmet_names_each_node():
 
 
 def test_a_violation_says_why():
-    (found,) = violations(result(*WORLD), [parse("op:AsString=gpu")])
+    (found,) = find_violations(result(*WORLD), [parse_requirement("op:AsString=gpu")])
     assert found.because == (
         "It asked for /GPU:0, but AsString has no kernel there for its data types; soft placement chose CPU:0 instead."
     )
 
 
 def test_a_glob_that_means_no_node_is_unmet():
-    (found,) = violations(result(*WORLD), [parse("MatMull=gpu")])
+    (found,) = find_violations(result(*WORLD), [parse_requirement("MatMull=gpu")])
     assert found.because == "No node name matches 'MatMull'; the closest are MatMul_1, dense/MatMul."
-    (found,) = violations(result(*WORLD), [parse("op:Matmul=gpu")])
+    (found,) = find_violations(result(*WORLD), [parse_requirement("op:Matmul=gpu")])
     assert found.because == "No op type matches 'Matmul'; the closest are MatMul."
 
 
 def test_a_device_that_is_not_there_is_named():
-    (found,) = violations(result(*WORLD), [parse("MatMul_1=gpu:7")])
+    (found,) = find_violations(result(*WORLD), [parse_requirement("MatMul_1=gpu:7")])
     assert found.because.endswith("No device here is of that name; there are CPU:0, GPU:0, GPU:1.")
 
 
 def test_a_refused_placement_meets_nothing():
-    (found,) = violations(result(*WORLD, soft=False), [parse("op:AsString=gpu")])
+    (found,) = find_violations(result(*WORLD, soft=False), [parse_requirement("op:AsString=gpu")])
     assert found.device == ""
     assert found.because.startswith("TensorFlow refuses to place this graph: Cannot assign a device")
 
@@ -74,12 +74,12 @@ def test_a_refused_placement_meets_nothing():
 @pytest.mark.parametrize("text", ["", "MatMul", "=gpu", "MatMul=", "!=gpu", "op:=gpu"])
 def test_half_a_requirement_is_refused(text):
     with pytest.raises(RequirementError, match="cannot read the requirement"):
-        parse(text)
+        parse_requirement(text)
 
 
 def test_no_device_is_refused():
     with pytest.raises(RequirementError, match="cannot read the device 'gpu0:x'"):
-        parse("a=gpu0:x")
+        parse_requirement("a=gpu0:x")
 
 
 def test_devices_are_those_of_the_world():

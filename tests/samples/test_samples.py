@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import simplace
-from simplace.changes.what_if import suppose
-from simplace.views.text.summary import agreement_line, summary
+from simplace.changes.what_if import suppose_changes
+from simplace.views.text.summary import agreement_line, write_summary
 from tests.exports import every_output, readers
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
@@ -46,7 +46,7 @@ def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request
     made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["placement"])
     check_read(result, made)
     if every_output.largest(result).placement.refusal is not None:  # and has none of the outputs of what runs
-        soft = suppose(result, soft_placement=True)
+        soft = suppose_changes(result, soft_placement=True)
         check_read(soft, every_output.outputs(soft, simplace.diff(result, soft)))
     request.getfixturevalue("shown_version")
     kept(sample.with_suffix(".txt"), shown(sample, result))
@@ -69,9 +69,7 @@ def check_read(result, made):
 
 def shown(sample, result):
     """Write the command and what it shows; a path in it is that from the repository's root."""
-    text = (
-        f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{summary(result)}\n\n{agreement_line(result)}\n"
-    )
+    text = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{write_summary(result)}\n\n{agreement_line(result)}\n"
     return text.replace(f"{sample.parent}/", "samples/")
 
 

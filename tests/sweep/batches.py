@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplace.machine.machine import Machine
-from simplace.oracle.observe import observe
+from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import Observation
 from tests.agreement.runner import outcomes
@@ -60,7 +60,7 @@ def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> t
         options = Options(calls=NEVER, timeout=_TIME_LIMIT)
         arguments = (str(progress), kind, ",".join(skipped), *names)
         with Path(os.devnull).open("w") as nowhere:
-            observed = observe(PROGRAM, arguments, machine, options, nowhere.fileno())
+            observed = observe_script(PROGRAM, arguments, machine, options, nowhere.fileno())
         words = [line.split(" ", 2) for line in progress.read_text(encoding="utf-8").splitlines()]
     begun = [number for number, each in enumerate(words) if each[0] == "begin"]
     last = [each[1] for each in words[begun[-1] :] if each[0] == "case"] if begun else []

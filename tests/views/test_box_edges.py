@@ -6,7 +6,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.partition.copies import copies
+from simplace.partition.copies import list_copies
 from simplace.views.figures.box_edges import box_edges, without_implied
 from tests.worlds import constant, node, place
 
@@ -31,7 +31,7 @@ def test_copies_are_grouped_by_the_boxes_that_read_them() -> None:
     )
     ids = placement.graph.ids
     box_of = {ids["a"]: 0, ids["b"]: 0, ids["x"]: 1, ids["y"]: 2}
-    found = box_edges(placement, copies(placement.placed), box_of, frozenset(box_of))
+    found = box_edges(placement, list_copies(placement.placed), box_of, frozenset(box_of))
     assert [(one.source, one.targets, [c.tensor for c in one.copies]) for one in found.transfers] == [
         (0, (1,), ["b:0"]), (0, (1, 2), ["a:0"]),
     ]  # fmt: skip

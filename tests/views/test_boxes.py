@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from simplace.placement.placement import Placement
-from simplace.views.figures.boxes import boxes, tidy_path
+from simplace.views.figures.boxes import group_into_boxes, tidy_path
 from tests.views import graphs
 from tests.worlds import constant, node, place
 
@@ -27,7 +27,7 @@ WORLDS: dict[str, Callable[[], Placement]] = {
 
 def labels(placement: Placement, limit: int) -> list[str]:
     short = placement.devices.by_name
-    made, _ = boxes(placement, limit)
+    made, _ = group_into_boxes(placement, limit)
     return [f"{short[box.device].short} {box.label} ({len(box.nodes)}) {box.detail}".rstrip() for box in made]
 
 
@@ -35,7 +35,7 @@ def labels(placement: Placement, limit: int) -> list[str]:
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_node_is_in_one_box_or_left_out(world: str, limit: int) -> None:
     placement = WORLDS[world]()
-    made, box_of = boxes(placement, limit)
+    made, box_of = group_into_boxes(placement, limit)
     held = [node for box in made for node in box.nodes]
     assert len(held) == len(set(held))
     left_out = set(placement.decisions) - set(box_of)
@@ -48,11 +48,11 @@ def test_every_node_is_in_one_box_or_left_out(world: str, limit: int) -> None:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_boxes_are_the_same_each_time(world: str) -> None:
-    assert boxes(WORLDS[world](), 12) == boxes(WORLDS[world](), 12)
+    assert group_into_boxes(WORLDS[world](), 12) == group_into_boxes(WORLDS[world](), 12)
 
 
 def test_alike_devices_are_opened_alike() -> None:
-    made, _ = boxes(graphs.towers(4, layers=8), 20)
+    made, _ = group_into_boxes(graphs.towers(4, layers=8), 20)
     by_device: dict[str, list[str]] = {}
     for box in made:
         if "GPU" in box.device:
@@ -80,14 +80,14 @@ def test_loose_ops_beyond_the_limit_are_put_together() -> None:
 
 
 def test_pass_through_chain_is_drawn_with_its_source() -> None:
-    made, box_of = boxes(graphs.chain(100, "Identity"), 40)
+    made, box_of = group_into_boxes(graphs.chain(100, "Identity"), 40)
     assert [box.label for box in made] == ["Const"]
     assert len(box_of) == 100
 
 
 def test_twenty_thousand_nodes_fit_in_forty_boxes() -> None:
-    assert len(boxes(graphs.chain(20_000), 40)[0]) <= 40
-    assert len(boxes(graphs.chain(5_000, "Identity"), 40)[0]) == 1
+    assert len(group_into_boxes(graphs.chain(20_000), 40)[0]) <= 40
+    assert len(group_into_boxes(graphs.chain(5_000, "Identity"), 40)[0]) == 1
 
 
 @pytest.mark.parametrize(

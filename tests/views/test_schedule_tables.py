@@ -1,7 +1,7 @@
 """What `simplace schedule` prints of a small world, whole."""
 
-from simplace.views.figures.timeline import timeline
-from simplace.views.text.schedule_tables import inter_op_table, summary
+from simplace.views.figures.timeline import draw_timeline
+from simplace.views.text.schedule_tables import inter_op_table, write_summary
 from tests.executor.worlds import Costs, run
 from viz import to_text
 
@@ -18,7 +18,7 @@ WORLD = """
 def test_summary_of_a_chain_over_two_devices() -> None:
     done = run(WORLD, Costs({"A": 3.0, "B": 2.0}, launch=0.5, copies=1.0), inter_op=1, intra_op=1)
     assert (
-        summary(done)
+        write_summary(done)
         == """\
 p: 8.5 ms on the tensorflow executor, costs by name
 
@@ -55,7 +55,7 @@ note: the unknown shape of p:0 and 5 more is taken as that of its largest input,
 
 
 def test_chart_has_a_row_a_lane_in_use() -> None:
-    chart = timeline(run(WORLD, Costs(launch=0.5), inter_op=4))
+    chart = draw_timeline(run(WORLD, Costs(launch=0.5), inter_op=4))
     assert [(lane.owner, lane.label) for lane in chart.lanes] == [
         ("threads of the process", "inter-op 2"),
         ("GPU:0", "compute"),

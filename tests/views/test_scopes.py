@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.views.figures.scopes import OTHERS, open_scopes, steps
+from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
 
 PATHS = st.lists(st.lists(st.sampled_from(["a", "a_1", "a_2", "b", "conv2d_7"]), min_size=1, max_size=4), max_size=30)
 
 
 def opened(names: list[str], limit: int, devices: list[str] | None = None) -> list[str]:
-    paths = {i: (*steps(name.split("/")), f"#{i}") for i, name in enumerate(names)}
+    paths = {i: (*insert_stems(name.split("/")), f"#{i}") for i, name in enumerate(names)}
     on = dict(enumerate(devices or ["GPU:0"] * len(names)))
     return ["/".join(step for step in path if step[-1] != "*") for path in open_scopes(paths, on, limit).values()]
 
 
 @given(PATHS, st.integers(1, 20), st.integers(1, 3))
 def test_boxes_stay_within_the_limit(names: list[list[str]], limit: int, count: int) -> None:
-    paths = {i: (*steps(parts), f"#{i}") for i, parts in enumerate(names)}
+    paths = {i: (*insert_stems(parts), f"#{i}") for i, parts in enumerate(names)}
     devices = {i: f"GPU:{i % count}" for i in paths}
     keys = open_scopes(paths, devices, limit)
     assert keys.keys() == paths.keys()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from simplace.analysis.parallelism import Width
-from simplace.analysis.schedule import schedule
+from simplace.analysis.schedule import schedule_placement
 from simplace.placement.placement import Placement
-from simplace.views.figures.parallelism_chart import KEY, width_chart
+from simplace.views.figures.parallelism_chart import KEY, parallelism_chart
 from tests.worlds import CPU, GPU0, constant, node, place
 
 MS = 1_000_000
@@ -21,7 +21,7 @@ def fan() -> Placement:
 
 
 def test_two_threads_run_two_of_three_ops_that_are_ready() -> None:
-    (width,) = [w for w in schedule(fan(), executor="textbook", costs="flat", inter_op=2).widths if w.running]
+    (width,) = [w for w in schedule_placement(fan(), executor="textbook", costs="flat", inter_op=2).widths if w.running]
     assert width == Width(
         CPU,
         running=((0, 2), (MS, 1), (3 * MS, 0)),
@@ -33,20 +33,20 @@ def test_two_threads_run_two_of_three_ops_that_are_ready() -> None:
 
 
 def test_with_a_thread_for_each_the_graph_is_as_wide_as_it_is() -> None:
-    (width,) = [w for w in schedule(fan(), executor="textbook", costs="flat", inter_op=4).widths if w.running]
+    (width,) = [w for w in schedule_placement(fan(), executor="textbook", costs="flat", inter_op=4).widths if w.running]
     assert (width.running, width.ready) == (((0, 3), (MS, 1), (2 * MS, 0)),) * 2
 
 
 def test_a_gpu_runs_one_kernel_while_others_wait_for_its_stream() -> None:
     branches = [node(f"b{i}", "Neg", "a") for i in range(3)]
     placement = place(constant("a", (4,), "/gpu:0"), *branches, gpus=1)
-    (width,) = [w for w in schedule(placement, costs="flat").widths if w.device == GPU0]
+    (width,) = [w for w in schedule_placement(placement, costs="flat").widths if w.device == GPU0]
     assert (width.widest, width.most_ready) == (1, 3)
     assert width.mean == 1.0
 
 
 def test_the_chart_has_a_panel_per_device_that_works() -> None:
-    chart = width_chart(schedule(fan(), executor="textbook", costs="flat", inter_op=2))
+    chart = parallelism_chart(schedule_placement(fan(), executor="textbook", costs="flat", inter_op=2))
     (area,) = chart.areas
     assert area.group.title == "CPU:0: 1.33 ops at once on average"
     assert area.notes == (
@@ -63,6 +63,6 @@ def test_the_chart_has_a_panel_per_device_that_works() -> None:
 
 
 def test_nothing_that_takes_time_makes_an_empty_chart() -> None:
-    chart = width_chart(schedule(place(constant("a", (4,))), costs="flat"))
+    chart = parallelism_chart(schedule_placement(place(constant("a", (4,))), costs="flat"))
     assert (chart.areas, chart.key) == ((), ())
     assert "nothing takes time" in chart.description

@@ -28,10 +28,10 @@ class _Level:
         return self._level
 
 
-def expensive(run: Callable[[], object]) -> list[str]:
+def list_expensive_nodes(run: Callable[[], object]) -> list[str]:
     """Run a step; return the names of the nodes that it took to be expensive, sorted."""
     with scratch_folder() as folder:
-        with _watching(folder, _EXPENSIVE, keeps=True):
+        with _profile_ops(folder, _EXPENSIVE, keeps=True):
             run()
         (file,) = Path(folder).rglob("*.xplane.pb")
         space = xplane_pb2.XSpace.FromString(file.read_bytes())
@@ -46,18 +46,18 @@ def expensive(run: Callable[[], object]) -> list[str]:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold_averages() -> Iterator[None]:
     """Hold all averages still.
 
     Else ops that take about as long as the limit change sides from step to step: a cheap one is looked at in 1 of 16
     runs, by the last bits of the processor's clock.
     """
-    with scratch_folder() as nothing, _watching(nothing, _ALL, keeps=False):
+    with scratch_folder() as nothing, _profile_ops(nothing, _ALL, keeps=False):
         yield
 
 
 @contextmanager
-def _watching(folder: str, level: int, *, keeps: bool) -> Iterator[None]:
+def _profile_ops(folder: str, level: int, *, keeps: bool) -> Iterator[None]:
     options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=_Level(level), python_tracer_level=0)
     tf.profiler.experimental.start(folder, options)
     try:

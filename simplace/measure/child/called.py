@@ -15,7 +15,7 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 from tensorflow.python.framework import errors_impl
 from tensorflow.python.ops import gen_dataset_ops, gen_resource_variable_ops
 
-from simplace.oracle.child.functions import shown_name, zeros
+from simplace.oracle.child.functions import make_zeros, shown_name
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
 
@@ -59,7 +59,7 @@ class _Watcher:
             name = shown_name(function.name.decode() if isinstance(function.name, bytes) else function.name)
             if self.function and name.split(" ")[0] != self.function:
                 return
-            values = tuple(_value(tensor, function.graph, i) for i, tensor in enumerate(inputs))
+            values = tuple(_take_value(tensor, function.graph, i) for i, tensor in enumerate(inputs))
             self.calls[key] = Call(name, function.graph, values)
             self._since_new.clear()
             if self.function:
@@ -69,7 +69,7 @@ class _Watcher:
             raise _Enough
 
 
-def of_script(script: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
+def find_script_call(script: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
     """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
 
     The script is ended where nothing new is to come; None where it calls no such function.
@@ -77,7 +77,7 @@ def of_script(script: str, arguments: list[str], function: str) -> tuple[Call | 
     watcher = _Watcher(function)
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
-    with _watching(watcher):
+    with _watch_calls(watcher):
         try:
             runpy.run_path(script, run_name="__main__")
         except _Enough:
@@ -88,11 +88,11 @@ def of_script(script: str, arguments: list[str], function: str) -> tuple[Call | 
     calls = list(watcher.calls.values())
     if not calls:
         return None, []
-    found = max(calls, key=_size)
+    found = max(calls, key=_count_nodes)
     return found, [f"{found.name} runs with the inputs of its first call"]
 
 
-def of_saved_model(directory: str, signature: str, batch: int) -> tuple[Call | None, list[str]]:
+def find_signature_call(directory: str, signature: str, batch: int) -> tuple[Call | None, list[str]]:
     """Load a SavedModel; return the call of a signature, the largest for "", with values of the declared shapes."""
     loaded = tf.saved_model.load(directory)
     found = {name: one for name, one in loaded.signatures.items() if signature in ("", name)}
@@ -100,15 +100,17 @@ def of_saved_model(directory: str, signature: str, batch: int) -> tuple[Call | N
         return None, []
     name, function = max(found.items(), key=lambda item: len(item[1].graph.get_operations()))
     captured = list(function.captured_inputs)
-    given = [made_up(tensor.dtype, tensor.shape, batch) for tensor in function.inputs[: -len(captured) or None]]
-    values = [*given, *(_value(tensor, function.graph, len(given) + i) for i, tensor in enumerate(captured))]
+    given = [
+        make_random_value(tensor.dtype, tensor.shape, batch) for tensor in function.inputs[: -len(captured) or None]
+    ]
+    values = [*given, *(_take_value(tensor, function.graph, len(given) + i) for i, tensor in enumerate(captured))]
     function.graph._simplace_keeps = loaded  # its variables and tables live as long as it does
     return Call(name, function.graph, tuple(values)), [
         f"{name} runs with random numbers in the shapes that it declares"
     ]
 
 
-def made_up(dtype: Any, shape: Any, batch: int) -> Any:
+def make_random_value(dtype: Any, shape: Any, batch: int) -> Any:
     """Make a value: numbers between 0 and 1, zeros for other types; unknown dimensions are `batch` if first, else 1."""
     import numpy as np
 
@@ -117,11 +119,11 @@ def made_up(dtype: Any, shape: Any, batch: int) -> Any:
     ]  # fmt: skip
     if dtype.is_floating or dtype.is_complex:
         return np.random.default_rng(0).random(dims).astype(dtype.as_numpy_dtype)
-    return zeros(dtype, tf.TensorShape(dims))
+    return make_zeros(dtype, tf.TensorShape(dims))
 
 
 @contextmanager
-def _watching(watcher: _Watcher) -> Iterator[None]:
+def _watch_calls(watcher: _Watcher) -> Iterator[None]:
     kept = concrete_function.ConcreteFunction._call_flat
 
     def call(function: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
@@ -136,12 +138,12 @@ def _watching(watcher: _Watcher) -> Iterator[None]:
         concrete_function.ConcreteFunction._call_flat = kept
 
 
-def _size(call: Call) -> int:
+def _count_nodes(call: Call) -> int:
     graph = call.graph.as_graph_def()
     return len(graph.node) + sum(len(function.node_def) for function in graph.library.function)
 
 
-def _value(tensor: Any, graph: Any, place: int) -> Any:
+def _take_value(tensor: Any, graph: Any, place: int) -> Any:
     if tensor.dtype == tf.variant:
         return None
     if tensor.dtype != tf.resource:
@@ -152,10 +154,10 @@ def _value(tensor: Any, graph: Any, place: int) -> Any:
             return None
         dtype = tf.as_dtype(described.shape_and_type[0].dtype)
         return Variable(gen_resource_variable_ops.read_variable_op(tensor, dtype).numpy())
-    return _element(tensor, graph.inputs[place])
+    return _take_element(tensor, graph.inputs[place])
 
 
-def _element(handle: Any, inner: Any) -> Element | None:
+def _take_element(handle: Any, inner: Any) -> Element | None:
     """Take one element from an iterator; None for another resource, or where it has come to its end."""
     readers = [op for op in inner.consumers() if op.type == "IteratorGetNext"]
     if not readers or len(readers) != len(inner.consumers()):

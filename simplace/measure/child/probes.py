@@ -22,57 +22,59 @@ _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 
 
-def run(warm_up: int, count: int) -> dict[str, Any]:
+def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """Run every probe `count` times after `warm_up` others.
 
-    Return by name the less disturbed half of its steps, in the layout of `steps.run`.
+    Return by name the less disturbed half of its steps, in the layout of `steps.run_steps`.
     """
     one: dict[str, Callable[[], None]] = {
-        "small": _small_ops, "alive": partial(_switches, 0), "dead": partial(_switches, 50), "wide": _wide,
+        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50), "wide": _build_fan_out,
     }  # fmt: skip
-    one |= {f"after {side}": partial(_chain, side) for side in _SIDES_AFTER}
-    two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_pairs, side) for side in _SIDES_BESIDE}
-    two["shared"] = _two_loops
+    one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
+    two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_build_pairs, side) for side in _SIDES_BESIDE}
+    two["shared"] = _build_two_loops
     kinds = ((one, 1), (two, 2))
-    return {name: _steps(build, inter_op, warm_up, count) for kind, inter_op in kinds for name, build in kind.items()}
+    return {
+        name: _trace_steps(build, inter_op, warm_up, count) for kind, inter_op in kinds for name, build in kind.items()
+    }
 
 
-def gauge() -> Runnable:
+def build_gauge() -> Runnable:
     """Make the graph that tells how fast the machine is just now."""
-    return _built(partial(_loop, _TRIPS_OF_GAUGE))
+    return _build_runnable(partial(_build_loop, _TRIPS_OF_GAUGE))
 
 
-def _steps(build: Callable[[], None], inter_op: int, warm_up: int, count: int) -> list[Any]:
-    found, _ = steps.run(_built(build), [(inter_op, 1)], 1, warm_up, count, gauge())
-    return sorted(found[0]["steps"], key=_disturbance)[: (count + 1) // 2]
+def _trace_steps(build: Callable[[], None], inter_op: int, warm_up: int, count: int) -> list[Any]:
+    found, _ = steps.run_steps(_build_runnable(build), [(inter_op, 1)], 1, warm_up, count, build_gauge())
+    return sorted(found[0]["steps"], key=_measure_disturbance)[: (count + 1) // 2]
 
 
-def _disturbance(step: dict[str, Any]) -> float:
+def _measure_disturbance(step: dict[str, Any]) -> float:
     """Add up how long threads waited for a core, and how much slower or faster the machine became, as shares."""
     before, after = step["paces"]
     span = max(event[4] for event in step["events"]) - min(event[3] for event in step["events"])
     return float(step["delay"] / span + max(before, after) / min(before, after) - 1)
 
 
-def _built(build: Callable[[], None]) -> Runnable:
+def _build_runnable(build: Callable[[], None]) -> Runnable:
     with tf.Graph().as_default() as graph:
         build()
     return Runnable(graph.as_graph_def(), {}, [])
 
 
-def _matrix(side: int) -> Any:
+def _make_matrix(side: int) -> Any:
     return tf.constant(np.full((side, side), 1 / side, np.float32))
 
 
-def _loop(trips: int) -> None:
+def _build_loop(trips: int) -> None:
     """Run an empty loop with six variables."""
     first = [tf.constant(0), *(tf.constant(float(i)) for i in range(6))]
     tf.while_loop(lambda i, *_: i < trips, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
 
 
-def _small_ops() -> None:
+def _build_small_ops() -> None:
     """Run a loop of small ops of many kinds, as cells of networks are."""
-    weights, rows, bias = _matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
+    weights, rows, bias = _make_matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
 
     def body(i: Any, x: Any, mean: Any) -> Any:
         left, right = tf.split(tf.nn.relu(tf.matmul(x, weights) + bias), 2, 1)
@@ -81,22 +83,22 @@ def _small_ops() -> None:
         scaled = tf.reshape(centred, [-1]) * tf.math.rsqrt(1.0 + tf.reduce_sum(tf.square(centred)))
         return i + 1, tf.minimum(tf.reshape(scaled, [-1, _SMALL]), rows[i]), 0.5 * (mean + tf.reduce_mean(right))
 
-    first = (tf.constant(0), _matrix(_SMALL)[:16], tf.constant(0.0))
+    first = (tf.constant(0), _make_matrix(_SMALL)[:16], tf.constant(0.0))
     tf.while_loop(lambda i, *_: i < _TRIPS, body, first)
 
 
-def _two_loops() -> None:
+def _build_two_loops() -> None:
     """Run two loops on two threads, one longer than the other."""
-    value = _matrix(_SMALL)
+    value = _make_matrix(_SMALL)
     before = tf.matmul(value, value)
     for name, trips in (("long", _TRIPS), ("short", _TRIPS // 2)):
         with tf.control_dependencies([before]):
             own = tf.matmul(value, value)
         with tf.name_scope(name), tf.control_dependencies([own]):
-            _loop(trips)
+            _build_loop(trips)
 
 
-def _switches(dead: int) -> None:
+def _build_switches(dead: int) -> None:
     """Put a chain of dead nodes on the branches that are not taken."""
     taken, value = tf.constant(True), tf.constant(1.0)
     for round_ in range(_ROUNDS):
@@ -106,25 +108,25 @@ def _switches(dead: int) -> None:
         value = tf.raw_ops.Merge(inputs=[yes, no], name=f"merge{round_}")[0]
 
 
-def _wide() -> None:
+def _build_fan_out() -> None:
     """Let one op make four expensive ones ready, again and again."""
-    value, side = _matrix(_SMALL), _matrix(_SMALL)
+    value, side = _make_matrix(_SMALL), _make_matrix(_SMALL)
     for round_ in range(_ROUNDS):
         now = [tf.matmul(value, side, name=f"wide{round_}_{i}") for i in range(4)]
         with tf.control_dependencies(now):
             value = tf.matmul(now[0], side, name=f"join{round_}")
 
 
-def _chain(side: int) -> None:
+def _build_chain(side: int) -> None:
     """Let products of one size follow each other."""
-    value, other = _matrix(side), _matrix(side)
+    value, other = _make_matrix(side), _make_matrix(side)
     for i in range(2 * _ROUNDS):
         value = tf.matmul(value, other, name=f"product{i}")
 
 
-def _pairs(side: int) -> None:
+def _build_pairs(side: int) -> None:
     """Let a small product be handed to a second thread that was idle while the first one ran a larger one."""
-    small, large = _matrix(_SMALL), _matrix(side)
+    small, large = _make_matrix(_SMALL), _make_matrix(side)
     before = tf.matmul(small, small, name="join_1")
     for round_ in range(_ROUNDS):
         with tf.control_dependencies([before]):

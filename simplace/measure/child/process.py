@@ -24,9 +24,9 @@ def main(request_file: str, parent: str) -> int:
     os.environ["TF_OVERRIDE_GLOBAL_THREADPOOL"] = "1"
     if not request["onednn"]:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-    from simplace.measure.child.answer import answer  # TensorFlow reads the environment when it is imported
+    from simplace.measure.child.answer import answer_request  # TensorFlow reads the environment when it is imported
 
-    values: dict[str, Any] = answer(request)
+    values: dict[str, Any] = answer_request(request)
     Path(request["answer"]).write_text(json.dumps(values), encoding="utf-8")
     return 0
 

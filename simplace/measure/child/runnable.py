@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import is_placeholder
-from simplace.measure.child.called import Call, Element, Variable, made_up
+from simplace.measure.child.called import Call, Element, Variable, make_random_value
 
 _VARIABLE = "simplace/variable"
 _MOST_BYTES = 1 << 30  # a GraphDef ends at 2 GiB
@@ -31,7 +31,7 @@ class CannotRunError(Exception):
     """Say in plain words why something cannot be run alone."""
 
 
-def of_call(call: Call) -> Runnable:
+def make_call_runnable(call: Call) -> Runnable:
     """Make the graph of a function's call runnable; raise `CannotRunError` where an input cannot be handed over."""
     graph = call.graph
     wanted = [*(tensor.op.name for tensor in graph.outputs), *(op.name for op in graph.control_outputs)]
@@ -58,16 +58,16 @@ def of_call(call: Call) -> Runnable:
             iterators[node.name] = value
             remarks.append(f"one element of the iterator {node.name} stands for all")
         elif isinstance(value, Variable):
-            made.node.append(_handle(node, value, variables))
+            made.node.append(_make_handle(node, value, variables))
         else:
-            made.node.append(_constant(node, value, tensor.dtype))
+            made.node.append(_make_constant(node, value, tensor.dtype))
     if iterators:
         made = _without_iterators(made, iterators)
     _check_size(made, call.name)
     return Runnable(made, variables, remarks)
 
 
-def of_graph(definition: Any, batch: int) -> Runnable:
+def make_graph_runnable(definition: Any, batch: int) -> Runnable:
     """Make a graph from a file runnable: a value of its declared shape for each placeholder."""
     made = tf.compat.v1.GraphDef()
     made.CopyFrom(definition)
@@ -78,7 +78,7 @@ def of_graph(definition: Any, batch: int) -> Runnable:
         dtype, shape = tf.as_dtype(node.attr["dtype"].type), tf.TensorShape(node.attr["shape"].shape)
         if dtype in (tf.resource, tf.variant):
             raise CannotRunError(f"the placeholder {node.name} takes a {dtype.name}, which cannot be made up")
-        node.CopyFrom(_constant(node, made_up(dtype, shape, batch), dtype))
+        node.CopyFrom(_make_constant(node, make_random_value(dtype, shape, batch), dtype))
         fed.append(node.name)
     _check_size(made, "the graph")
     remarks = (
@@ -87,7 +87,7 @@ def of_graph(definition: Any, batch: int) -> Runnable:
     return Runnable(made, {}, remarks)
 
 
-def _constant(node: Any, value: Any, dtype: Any) -> Any:
+def _make_constant(node: Any, value: Any, dtype: Any) -> Any:
     made = tf.compat.v1.NodeDef(name=node.name, op="Const", device=node.device)
     made.attr["dtype"].type = dtype.as_datatype_enum
     made.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype))
@@ -96,7 +96,7 @@ def _constant(node: Any, value: Any, dtype: Any) -> Any:
     return made
 
 
-def _handle(node: Any, value: Variable, variables: dict[str, Any]) -> Any:
+def _make_handle(node: Any, value: Variable, variables: dict[str, Any]) -> Any:
     name = f"{_VARIABLE}/{node.name}"
     made = tf.compat.v1.NodeDef(name=node.name, op="VarHandleOp", device=node.device)
     made.attr["dtype"].type = tf.as_dtype(value.value.dtype).as_datatype_enum
@@ -116,7 +116,7 @@ def _without_iterators(definition: Any, iterators: dict[str, Element]) -> Any:
         parts = [f"{node.name}/element_{i}" for i in range(len(element.values))]
         for name, value in zip(parts, element.values, strict=True):
             stand_in = tf.compat.v1.NodeDef(name=name, device=node.device)
-            made.node.append(_constant(stand_in, value, tf.as_dtype(value.dtype)))
+            made.node.append(_make_constant(stand_in, value, tf.as_dtype(value.dtype)))
         types = tf.compat.v1.AttrValue()
         types.list.type.extend(node.attr["output_types"].list.type)
         whole = tf.compat.v1.NodeDef(name=node.name, op="IdentityN", device=node.device, input=parts)

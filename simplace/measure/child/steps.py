@@ -35,7 +35,7 @@ _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _TRIES = 10
 
 
-def run(
+def run_steps(
     runnable: Runnable,
     settings: list[tuple[int, int]],
     cpus: int,
@@ -52,50 +52,52 @@ def run(
     """
     found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
     with ExitStack() as stack:
-        sessions, targets = _sessions(stack, runnable, settings, cpus, warm_up)
-        gauges = _sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
+        sessions, targets = _open_sessions(stack, runnable, settings, cpus, warm_up)
+        gauges = _open_sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
         for _ in range(steps):
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
-                expensive = averages.expensive(partial(_plain, session, targets, inter_op)) if held else []
-                before = _gauged(gauges)
-                step, metadata = _step(session, targets, inter_op)
-                paces = [_pace(_events(one)) for one in (*before, *_gauged(gauges))]
-                own["steps"].append({**step, "events": _events(metadata), "paces": paces, "expensive": expensive})
+                expensive = (
+                    averages.list_expensive_nodes(partial(_run_untraced, session, targets, inter_op)) if held else []
+                )
+                before = _trace_gauge(gauges)
+                step, metadata = _trace_step(session, targets, inter_op)
+                paces = [_measure_pace(_list_events(one)) for one in (*before, *_trace_gauge(gauges))]
+                own["steps"].append({**step, "events": _list_events(metadata), "paces": paces, "expensive": expensive})
         for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
-            own["held"] = _held(session, targets, inter_op, held)
+            own["held"] = _trace_held_steps(session, targets, inter_op, held)
     return found, [op.name for op in targets]
 
 
-def _held(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
+def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
     """Trace steps while the averages hold still.
 
     An op may become expensive in a step that is asked, after it was asked: one asked before tells too little then, and
     one asked after the held steps too much. Where both say the same, it was so.
     """
-    ask = partial(averages.expensive, partial(_plain, session, targets, inter_op))
+    ask = partial(averages.list_expensive_nodes, partial(_run_untraced, session, targets, inter_op))
     for _ in range(_TRIES):
         before = ask()
-        with averages.held():
-            seen = [_traced(session, targets, inter_op) for _ in range(steps)]
+        with averages.hold_averages():
+            seen = [_run_traced(session, targets, inter_op) for _ in range(steps)]
         if ask() == before:
             break
-    return [{"events": _events(metadata), "expensive": before} for metadata in seen]
+    return [{"events": _list_events(metadata), "expensive": before} for metadata in seen]
 
 
-def _sessions(
+def _open_sessions(
     stack: ExitStack, runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int
 ) -> tuple[list[Any], list[Any]]:
     """Open a session a setting, and run it warm; return them with the ops to run."""
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(runnable.definition, name="")
-        assigned = list(_assignments(runnable.variables))
+        assigned = list(_make_assignments(runnable.variables))
     targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
     sessions = []
     for one in settings:
         before = _own_threads()
-        sessions.append(stack.enter_context(v1.Session(graph=graph, config=_config(one, cpus))))
+        sessions.append(stack.enter_context(v1.Session(graph=graph, config=_make_config(one, cpus))))
         _keep_apart(_own_threads() - before)
     for session in sessions:
         for assign, place, value in assigned:
@@ -110,7 +112,7 @@ def _own_threads() -> set[int]:
     return {int(thread) for thread in os.listdir(_THREADS)} if _THREADS.is_dir() else set()
 
 
-def _said(thread: int, file: str) -> str:
+def _read_thread_file(thread: int, file: str) -> str:
     """Read what the system says of a thread; "" where it has ended, or the system keeps no such file."""
     try:
         return (_THREADS / str(thread) / file).read_text()
@@ -125,25 +127,25 @@ def _keep_apart(threads: set[int]) -> None:
     last as long as it decides.
     """
     cores = sorted(os.sched_getaffinity(0)) if threads else []
-    pool = sorted(one for one in threads if _said(one, "comm").strip() == _POOL)
+    pool = sorted(one for one in threads if _read_thread_file(one, "comm").strip() == _POOL)
     if len(pool) <= len(cores):
         for thread, core in zip(pool, cores, strict=False):
             os.sched_setaffinity(thread, {core})
 
 
-def _gauged(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
+def _trace_gauge(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
     """Trace a step of the gauge."""
     if gauges is None:
         return []
     (session,), targets = gauges
-    return [_traced(session, targets, 1)]
+    return [_run_traced(session, targets, 1)]
 
 
-def _pace(events: list[list[Any]]) -> float:
+def _measure_pace(events: list[list[Any]]) -> float:
     return float(median(after[3] - before[4] for before, after in pairwise(events)))
 
 
-def _config(setting: tuple[int, int], cpus: int) -> Any:
+def _make_config(setting: tuple[int, int], cpus: int) -> Any:
     inter_op, intra_op = setting
     config = v1.ConfigProto(
         inter_op_parallelism_threads=max(0, inter_op),
@@ -158,7 +160,7 @@ def _config(setting: tuple[int, int], cpus: int) -> Any:
     return config
 
 
-def _assignments(variables: dict[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
+def _make_assignments(variables: dict[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
     for name, value in variables.items():
         dtype, shape = tf.as_dtype(value.dtype), tf.TensorShape(value.shape)
         place = v1.placeholder(dtype, shape)
@@ -172,44 +174,44 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
     return not is_used and op not in own and not is_placeholder(op.type)
 
 
-def _step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
+def _trace_step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
     """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
-    _, plain, _ = _timed(partial(_plain, session, targets, inter_op))
-    metadata, _, delay = _timed(partial(_traced, session, targets, inter_op))
+    _, plain, _ = _time_work(partial(_run_untraced, session, targets, inter_op))
+    metadata, _, delay = _time_work(partial(_run_traced, session, targets, inter_op))
     return {"delay": delay, "untraced": plain}, metadata
 
 
-def _plain(session: Any, targets: list[Any], inter_op: int) -> None:
-    session.run(targets, options=_options(inter_op))
+def _run_untraced(session: Any, targets: list[Any], inter_op: int) -> None:
+    session.run(targets, options=_make_run_options(inter_op))
 
 
-def _traced(session: Any, targets: list[Any], inter_op: int) -> Any:
+def _run_traced(session: Any, targets: list[Any], inter_op: int) -> Any:
     metadata = v1.RunMetadata()
-    options = _options(inter_op, trace_level=v1.RunOptions.SOFTWARE_TRACE)
+    options = _make_run_options(inter_op, trace_level=v1.RunOptions.SOFTWARE_TRACE)
     session.run(targets, options=options, run_metadata=metadata)
     return metadata
 
 
-def _options(inter_op: int, **others: Any) -> Any:
+def _make_run_options(inter_op: int, **others: Any) -> Any:
     caller = {"inter_op_thread_pool": -1} if inter_op == -1 else {}
     return v1.RunOptions(**caller, **others)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, int, int]:
+def _time_work(work: Callable[[], Any]) -> tuple[Any, int, int]:
     """Return what some work returns, its wall time, and how long threads of this process waited for a core then."""
-    before = _waited()
+    before = _sum_core_waits()
     start = time.perf_counter_ns()
     result = work()
-    return result, time.perf_counter_ns() - start, _waited() - before
+    return result, time.perf_counter_ns() - start, _sum_core_waits() - before
 
 
-def _waited() -> int:
+def _sum_core_waits() -> int:
     """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
-    said = (_said(thread, "schedstat").split() for thread in _own_threads())
+    said = (_read_thread_file(thread, "schedstat").split() for thread in _own_threads())
     return sum(int(words[1]) for words in said if len(words) > 1)
 
 
-def _events(metadata: Any) -> list[list[Any]]:
+def _list_events(metadata: Any) -> list[list[Any]]:
     """List [node, kernel start, kernel end, start, end, when scheduled] in nanoseconds, by start."""
     events = []
     for device in metadata.step_stats.dev_stats:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 
 
 def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
@@ -30,10 +30,10 @@ class _Finder:
         if name != self._name:
             return None
         sys.meta_path.remove(self)
-        spec = theirs(importlib.util.find_spec)(name)
+        spec = wrap_foreign(importlib.util.find_spec)(name)
         if spec is None or spec.loader is None:
             return None
-        execute = theirs(spec.loader.exec_module)
+        execute = wrap_foreign(spec.loader.exec_module)
 
         def execute_and_act(module: ModuleType) -> None:
             execute(module)

@@ -1,6 +1,6 @@
 """The line between simplace's own code and what it stands in the way of: whose an exception is.
 
-Each wrapper around TensorFlow calls what it wraps through `theirs`. An exception that leaves simplace's code on any
+Each wrapper around TensorFlow calls what it wraps through `wrap_foreign`. An exception that leaves simplace's code on any
 other way than that came of what simplace did of its own accord, and is not the program's.
 """
 
@@ -17,7 +17,7 @@ _OWN = str(Path(__file__).parents[2]) + os.sep
 _OF_THE_PROGRAM = (RecursionError, MemoryError)  # what the program used up, wherever it shows
 
 
-def theirs(call: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_foreign(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return `call` such that what it raises is TensorFlow's or the program's."""
 
     @functools.wraps(call, assigned=())

@@ -18,7 +18,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.training import server_lib
 
 from simplace.machine.machine import Task
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.call_limit import Stopped
 from simplace.oracle.child.devices import session_config
 from simplace.oracle.child.recorder import Recorder
@@ -54,7 +54,7 @@ class Clusters:
     def watch(self) -> None:
         """Take all servers and connections from now on; tell the program of its cluster as an environment would."""
         if self._machine.tasks:
-            os.environ.setdefault("TF_CONFIG", json.dumps(_environment(self._machine.tasks)))
+            os.environ.setdefault("TF_CONFIG", json.dumps(_make_tf_config(self._machine.tasks)))
         # Each op on another task is then over, and logged, when the call of it returns.
         os.environ["TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE"] = "False"
         self._watch_servers()
@@ -74,7 +74,7 @@ class Clusters:
             return text
         address = self._ports.get(text.removeprefix(_SCHEME), text.removeprefix(_SCHEME))
         for cluster in reversed(self._known):
-            if any(address == each for _, _, each in _tasks(cluster)):
+            if any(address == each for _, _, each in _list_tasks(cluster)):
                 self._start(cluster)
                 return _SCHEME + address
         if self._machine.tasks:
@@ -92,10 +92,10 @@ class Clusters:
         filters = self._filters(home)
         names = [str(name) for name in context.context()._context_devices]
         own = [name for name in names if task_of(name) == home]
-        return own + [name for name in names if task_of(name) != home and _passes(name, filters)]
+        return own + [name for name in names if task_of(name) != home and _passes_filter(name, filters)]
 
     def _watch_servers(self) -> None:
-        make = theirs(server_lib._make_server_def)
+        make = wrap_foreign(server_lib._make_server_def)
 
         def make_local(*args: Any, **kwargs: Any) -> Any:
             return self._adopted(make(*args, **kwargs))
@@ -113,11 +113,11 @@ class Clusters:
 
     def _watch_connections(self) -> None:
         for name in ("set_server_def", "update_server_def"):
-            setattr(context.Context, name, self._joining(theirs(getattr(context.Context, name))))
-        context.Context.enable_collective_ops = self._among_workers(theirs(context.Context.enable_collective_ops))
+            setattr(context.Context, name, self._joining(wrap_foreign(getattr(context.Context, name))))
+        context.Context.enable_collective_ops = self._among_workers(wrap_foreign(context.Context.enable_collective_ops))
         if not self._begins_joined:
             return
-        initialize = theirs(context.Context.ensure_initialized)
+        initialize = wrap_foreign(context.Context.ensure_initialized)
 
         def initialize_joined(ctx: Any) -> None:
             if not ctx._initialized and ctx._server_def is None:
@@ -136,7 +136,7 @@ class Clusters:
         """Keep a worker of MultiWorkerMirroredStrategy on this machine, alone: its server would wait for the others."""
 
         def enabled(ctx: Any, server_def: Any) -> Any:
-            others = sum(1 for _ in _tasks(server_def.cluster)) - 1
+            others = sum(1 for _ in _list_tasks(server_def.cluster)) - 1
             if others > 0:
                 raise NoSuchCluster(
                     f"/job:{server_def.job_name}/task:{server_def.task_index} waits for {others} more of its cluster, "
@@ -174,7 +174,7 @@ class Clusters:
             )
         config, _ = session_config(server_def.default_session_config, machine, self._plugin)
         server_def.default_session_config.CopyFrom(config)
-        for each_job, each_index, address in _tasks(server_def.cluster):
+        for each_job, each_index, address in _list_tasks(server_def.cluster):
             if (each_job, each_index) == (job, index):
                 self._servers.setdefault(address, None)
         self._known.append(server_def.cluster)
@@ -198,7 +198,7 @@ class Clusters:
 
     def _start(self, cluster: Any, but: str = "") -> None:
         """Start the tasks of a cluster that nobody has started, except the one at the address `but`."""
-        missing = [task for task in _tasks(cluster) if task[2] not in self._servers and task[2] != but]
+        missing = [task for task in _list_tasks(cluster) if task[2] not in self._servers and task[2] != but]
         for job, index, address in missing:
             definition = tf.train.ServerDef(cluster=cluster, job_name=job, task_index=index, protocol="grpc")
             self._servers[address] = server_lib.Server(definition)
@@ -218,7 +218,9 @@ class Clusters:
         self._localize(definition.cluster)
         self._start(definition.cluster)
         first = self._machine.tasks[0]
-        address = next(a for job, index, a in _tasks(definition.cluster) if (job, index) == (first.job, first.index))
+        address = next(
+            a for job, index, a in _list_tasks(definition.cluster) if (job, index) == (first.job, first.index)
+        )
         return _SCHEME + address
 
     def _own_definition(self, config: Any, port: int = _PORT) -> Any:
@@ -226,7 +228,7 @@ class Clusters:
         first = self._machine.tasks[0]
         spec: dict[str, dict[int, str]] = {}
         for task in self._machine.tasks:
-            spec.setdefault(task.job, {})[task.index] = _made_up(task, port)
+            spec.setdefault(task.job, {})[task.index] = _make_address(task, port)
         return tf.train.ServerDef(
             cluster=tf.train.ClusterSpec(spec).as_cluster_def(),
             job_name=first.job,
@@ -243,19 +245,19 @@ class Clusters:
         return []
 
 
-def _environment(tasks: tuple[Task, ...]) -> dict[str, Any]:
+def _make_tf_config(tasks: tuple[Task, ...]) -> dict[str, Any]:
     """Say in TF_CONFIG's words which tasks there are and that the program is the first of them."""
     jobs: dict[str, list[str]] = {}
     for task in tasks:
-        jobs.setdefault(task.job, []).append(_made_up(task))
+        jobs.setdefault(task.job, []).append(_make_address(task))
     return {"cluster": jobs, "task": {"type": tasks[0].job, "index": tasks[0].index}}
 
 
-def _made_up(task: Task, port: int = _PORT) -> str:
+def _make_address(task: Task, port: int = _PORT) -> str:
     return f"{task.job}{task.index}:{port}"
 
 
-def _tasks(cluster: Any) -> Iterator[Address]:
+def _list_tasks(cluster: Any) -> Iterator[Address]:
     for job in cluster.job:
         for index in sorted(job.tasks):
             yield job.name, index, job.tasks[index]
@@ -267,7 +269,7 @@ def _free_address() -> str:
         return f"localhost:{chosen.getsockname()[1]}"
 
 
-def _passes(name: str, filters: list[str]) -> bool:
+def _passes_filter(name: str, filters: list[str]) -> bool:
     """Say whether a filter, a partial device name, lets a device through; no filter lets all through."""
     parts = name.split("/")
     return not filters or any(all(part in parts for part in each.split("/") if part) for each in filters)

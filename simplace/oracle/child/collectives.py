@@ -23,14 +23,14 @@ def replace_collectives(definition: function_pb2.FunctionDef) -> None:
     nodes = {node.name: node for node in definition.node_def}
     renamed: dict[str, str] = {}
     for members in _list_collectives(nodes):
-        made = _gathered(members) if members[0].op in _GATHER else _reduced(members)
+        made = _make_concat(members) if members[0].op in _GATHER else _make_reduction(members)
         definition.node_def.extend(made)
-        result = f"{made[-1].name}:{_output(made[-1].op)}:0"
+        result = f"{made[-1].name}:{_name_output(made[-1].op)}:0"
         for member in members:
             renamed[f"{member.name}:data:0"] = result
             _turn_into_no_op(member)
     if renamed:
-        _redirect(definition, renamed)
+        _redirect_inputs(definition, renamed)
 
 
 def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
@@ -43,7 +43,13 @@ def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
     count: Counter[Any] = Counter()
     for node in nodes.values():
         if node.op in _REDUCE or node.op in _GATHER:
-            key = (node.op, node.attr["T"].type, node.attr["merge_op"].s, node.attr["final_op"].s, *_key(node, nodes))
+            key = (
+                node.op,
+                node.attr["T"].type,
+                node.attr["merge_op"].s,
+                node.attr["final_op"].s,
+                *_find_key(node, nodes),
+            )
             place = (node.device, count[key, node.device])
             count[key, node.device] += 1
             groups.setdefault(key, {}).setdefault(place, []).append(node)
@@ -54,16 +60,16 @@ def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
     return list(found.values())
 
 
-def _key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
+def _find_key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what all members of a node's collective have in common, and most others have not."""
     if node.op == "NcclAllReduce":
         return (node.attr["shared_name"].s,)
     if node.op in ("CollectiveReduce", "CollectiveGather"):
         return node.attr["group_key"].i, node.attr["instance_key"].i
-    return (_source(node.input[2], nodes),)
+    return (_trace_source(node.input[2], nodes),)
 
 
-def _source(name: str, nodes: Mapping[str, Any]) -> Any:
+def _trace_source(name: str, nodes: Mapping[str, Any]) -> Any:
     """Follow a key to where it comes from: a constant's value, or the name of an output."""
     node = nodes.get(name.partition(":")[0])
     while node is not None and node.op == "Identity":
@@ -72,55 +78,55 @@ def _source(name: str, nodes: Mapping[str, Any]) -> Any:
     return node.attr["value"].tensor.SerializeToString() if node is not None and node.op == "Const" else name
 
 
-def _reduced(members: Sequence[Any]) -> list[Any]:
+def _make_reduction(members: Sequence[Any]) -> list[Any]:
     first = members[0]
     merge = (first.attr["merge_op"].s or first.attr["reduction"].s).decode()
     inputs = [member.input[0] for member in members]
-    made = [_sum(first, inputs)] if merge in ("Add", "sum") else _pairwise(first, inputs, _PAIRWISE[merge])
+    made = [_make_sum(first, inputs)] if merge in ("Add", "sum") else _make_pairwise(first, inputs, _PAIRWISE[merge])
     if first.attr["final_op"].s == b"Div":
-        made += _divided(first, f"{made[-1].name}:{_output(made[-1].op)}:0", len(members))
+        made += _make_division(first, f"{made[-1].name}:{_name_output(made[-1].op)}:0", len(members))
     return made
 
 
-def _sum(first: Any, inputs: Sequence[str]) -> Any:
-    return _node(f"{first.name}_sum", "AddN", inputs, T=first.attr["T"], N=attr_value_pb2.AttrValue(i=len(inputs)))
+def _make_sum(first: Any, inputs: Sequence[str]) -> Any:
+    return _make_node(f"{first.name}_sum", "AddN", inputs, T=first.attr["T"], N=attr_value_pb2.AttrValue(i=len(inputs)))
 
 
-def _pairwise(first: Any, inputs: Sequence[str], op: str) -> list[Any]:
+def _make_pairwise(first: Any, inputs: Sequence[str], op: str) -> list[Any]:
     made: list[Any] = []
     so_far = inputs[0]
     for i, other in enumerate(inputs[1:]):
-        made.append(_node(f"{first.name}_{op}_{i}", op, (so_far, other), T=first.attr["T"]))
+        made.append(_make_node(f"{first.name}_{op}_{i}", op, (so_far, other), T=first.attr["T"]))
         so_far = f"{made[-1].name}:z:0"
-    return made or [_sum(first, inputs)]
+    return made or [_make_sum(first, inputs)]
 
 
-def _divided(first: Any, total: str, count: int) -> list[Any]:
+def _make_division(first: Any, total: str, count: int) -> list[Any]:
     dtype = first.attr["T"]
-    const = _node(f"{first.name}_count", "Const", (), dtype=dtype, value=_scalar(count, dtype.type))
-    return [const, _node(f"{first.name}_mean", "RealDiv", (total, f"{const.name}:output:0"), T=dtype)]
+    const = _make_node(f"{first.name}_count", "Const", (), dtype=dtype, value=_make_scalar(count, dtype.type))
+    return [const, _make_node(f"{first.name}_mean", "RealDiv", (total, f"{const.name}:output:0"), T=dtype)]
 
 
-def _gathered(members: Sequence[Any]) -> list[Any]:
+def _make_concat(members: Sequence[Any]) -> list[Any]:
     first, int32 = members[0], attr_value_pb2.AttrValue(type=dtypes.int32.as_datatype_enum)
-    axis = _node(f"{first.name}_axis", "Const", (), dtype=int32, value=_scalar(0, int32.type))
+    axis = _make_node(f"{first.name}_axis", "Const", (), dtype=int32, value=_make_scalar(0, int32.type))
     inputs = [*(member.input[0] for member in members), f"{axis.name}:output:0"]
     count = attr_value_pb2.AttrValue(i=len(members))
-    return [axis, _node(f"{first.name}_concat", "ConcatV2", inputs, T=first.attr["T"], N=count, Tidx=int32)]
+    return [axis, _make_node(f"{first.name}_concat", "ConcatV2", inputs, T=first.attr["T"], N=count, Tidx=int32)]
 
 
-def _scalar(value: int, dtype: int) -> Any:
+def _make_scalar(value: int, dtype: int) -> Any:
     return attr_value_pb2.AttrValue(tensor=tensor_util.make_tensor_proto(value, dtypes.as_dtype(dtype), ()))
 
 
-def _node(name: str, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
+def _make_node(name: str, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
     made = node_def_pb2.NodeDef(name=name, op=op, input=inputs)
     for key, value in attrs.items():
         made.attr[key].CopyFrom(value)
     return made
 
 
-def _output(op: str) -> str:
+def _name_output(op: str) -> str:
     return {"AddN": "sum", "ConcatV2": "output"}.get(op, "z")
 
 
@@ -136,7 +142,7 @@ def _turn_into_no_op(node: Any) -> None:
     node.attr.clear()
 
 
-def _redirect(definition: function_pb2.FunctionDef, renamed: Mapping[str, str]) -> None:
+def _redirect_inputs(definition: function_pb2.FunctionDef, renamed: Mapping[str, str]) -> None:
     for node in definition.node_def:
         for i, name in enumerate(node.input):
             node.input[i] = renamed.get(name, name)

@@ -30,15 +30,15 @@ def confine_writing(folders: Iterable[Path]) -> bool:
     rules = system.syscall(_CREATE, struct.pack("Q", rights), 8, 0)
     try:
         for folder in folders:
-            _allow(system, rules, folder, rights)
-        _allow(system, rules, Path("/dev"), rights & (_WRITE_FILE | _TRUNCATE))
+            _allow_folder(system, rules, folder, rights)
+        _allow_folder(system, rules, Path("/dev"), rights & (_WRITE_FILE | _TRUNCATE))
         refused = system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or system.syscall(_RESTRICT, rules, 0)
     finally:
         os.close(rules)
     return not refused
 
 
-def _allow(system: ctypes.CDLL, rules: int, folder: Path, rights: int) -> None:
+def _allow_folder(system: ctypes.CDLL, rules: int, folder: Path, rights: int) -> None:
     number = os.open(folder, os.O_PATH)
     try:
         system.syscall(_ADD, rules, _BENEATH, struct.pack("=Qi", rights, number), 0)

@@ -16,15 +16,15 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import cancellation, context, core, record
 from tensorflow.python.framework import errors_impl
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
-from simplace.oracle.child.tensors import host, to_device
+from simplace.oracle.child.tensors import find_host, to_device
 
-_EXECUTE = theirs(pywrap_tfe.TFE_Py_Execute)  # before they are watched
-_EXECUTE_CANCELABLE = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
+_EXECUTE = wrap_foreign(pywrap_tfe.TFE_Py_Execute)  # before they are watched
+_EXECUTE_CANCELABLE = wrap_foreign(pywrap_tfe.TFE_Py_ExecuteCancelable)
 _PREFIX = "simplace_cpu_"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
@@ -49,9 +49,9 @@ class CpuFunctions:
         results = len(self._functions.definition(name).signature.output_arg)
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(inputs) as lent, record.stop_recording():
-            given = [to_device(tensor, host()) for tensor in lent]
+            given = [to_device(tensor, find_host()) for tensor in lent]
             try:
-                return list(_execute(handle, host(), _PREFIX + name, given, attrs, results))
+                return list(_execute_function(handle, find_host(), _PREFIX + name, given, attrs, results))
             except core._NotOkStatusException as error:  # what older versions raise
                 error.message = error.message.replace(_PREFIX, "")
                 raise
@@ -66,7 +66,7 @@ class CpuFunctions:
         self._known.update(names)
 
 
-def _execute(handle: Any, device: str, function: str, inputs: list[Any], attrs: Any, results: int) -> Any:
+def _execute_function(handle: Any, device: str, function: str, inputs: list[Any], attrs: Any, results: int) -> Any:
     """Call a function, so that the program can cancel it as it could cancel its own."""
     manager = cancellation.context()
     if manager is None:

@@ -13,7 +13,7 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.client import pywrap_tf_session as tf_session
 from tensorflow.python.client import session as session_module
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 
 _INPUTS = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
 
@@ -23,10 +23,12 @@ class CpuSessions:
 
     def __init__(self) -> None:
         base = session_module.BaseSession
-        self._create, self._extend, self._close = map(theirs, (base.__init__, base._extend_graph, base.close))
-        self._run = theirs(base._call_tf_sessionrun)
-        self._make_callable, self._call = map(theirs, (base._Callable.__init__, base._Callable.__call__))
-        self._set_up, self._run_part = map(theirs, (tf_session.TF_SessionPRunSetup_wrapper, base._call_tf_sessionprun))
+        self._create, self._extend, self._close = map(wrap_foreign, (base.__init__, base._extend_graph, base.close))
+        self._run = wrap_foreign(base._call_tf_sessionrun)
+        self._make_callable, self._call = map(wrap_foreign, (base._Callable.__init__, base._Callable.__call__))
+        self._set_up, self._run_part = map(
+            wrap_foreign, (tf_session.TF_SessionPRunSetup_wrapper, base._call_tf_sessionprun)
+        )
 
     def run(self, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
         """Run what `BaseSession._call_tf_sessionrun` is asked to."""
@@ -78,7 +80,7 @@ def prepare_run(session: Any, run: Mapping[str, Any]) -> None:
     options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
     buffer = tf_session.TF_NewBufferFromString(options.SerializeToString())
     try:
-        handle = theirs(tf_session.TF_SessionMakeCallable)(session._session, buffer)
+        handle = wrap_foreign(tf_session.TF_SessionMakeCallable)(session._session, buffer)
         tf_session.TF_SessionReleaseCallable(session._session, handle)
     finally:
         tf_session.TF_DeleteBuffer(buffer)

@@ -17,7 +17,7 @@ from tensorflow.python.framework import load_library
 
 from simplace.kernels.table_file import version_key
 from simplace.machine.machine import GIB, Machine
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 
 _REFUSAL = "an emulated GPU computes nothing"  # as plugin.c has it
 HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
@@ -34,7 +34,7 @@ def computes_nothing(error: Any) -> bool:
     return error is not None and _REFUSAL in str(error)
 
 
-def prepare(machine: Machine, plugin: str) -> None:
+def prepare_devices(machine: Machine, plugin: str) -> None:
     """Load the plugin and configure devices and logging, before TensorFlow's context exists."""
     os.environ[_COUNT] = str(machine.gpus)
     os.environ[_MEMORY] = str(machine.gpu_memory)
@@ -58,7 +58,7 @@ def fix_soft_placement(wanted: bool | None) -> None:
 def for_each_context(act: Callable[[Any], None]) -> None:
     """Call `act` with TensorFlow's context now, and with each one that a program makes to take its place."""
     act(context.context())
-    make = theirs(context.Context.__init__)
+    make = wrap_foreign(context.Context.__init__)
 
     def make_and_act(made: Any, *args: Any, **kwargs: Any) -> None:
         make(made, *args, **kwargs)
@@ -77,39 +77,39 @@ def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, lis
     if not plugin:
         return copy, []
     options = copy.gpu_options
-    chosen = _numbers(options.visible_device_list)
+    chosen = _parse_numbers(options.visible_device_list)
     physical = _visible_gpus(machine) if chosen is None else chosen
     splits = [[mebibytes << 20 for mebibytes in each.memory_limit_mb] for each in options.experimental.virtual_devices]
     memory = _logical_memory(splits or [list(machine.split_of(gpu)) for gpu in physical], len(physical), machine)
     if "GPU" in copy.device_count:
         memory = memory[: copy.device_count["GPU"]]
-    _show(len(memory))
+    _show_gpus(len(memory))
     copy.device_count["GPU"] = len(memory)
     _list_gpus(getattr(copy, _OPTIONS_FIELD), memory)
     return copy, memory
 
 
-def of_context(machine: Machine) -> list[dict[str, str]]:
+def describe_context(machine: Machine) -> list[dict[str, str]]:
     """Describe the devices of TensorFlow's context, which is made if need be."""
-    theirs(context.ensure_initialized)()
+    wrap_foreign(context.ensure_initialized)()
     names = list(context.context().devices())
     own = names[0].partition("/device:")[0] + "/"
     memory = _context_memory(context.context(), machine)
-    return [*described([name for name in names if name.startswith(own)], memory),
-            *remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
+    return [*describe_devices([name for name in names if name.startswith(own)], memory),
+            *describe_remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
 
 
-def remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
+def describe_remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
     """Describe devices of other tasks, whose GPUs are whole."""
-    return described(names, [machine.gpu_memory] * len(names))
+    return describe_devices(names, [machine.gpu_memory] * len(names))
 
 
-def described(names: list[str], memory: list[int]) -> list[dict[str, str]]:
+def describe_devices(names: list[str], memory: list[int]) -> list[dict[str, str]]:
     """Describe devices by full name, type and the hardware that is behind them; `memory` is that of GPU:0, GPU:1 ..."""
-    return [_described(name, memory) for name in names]
+    return [_describe_device(name, memory) for name in names]
 
 
-def _described(name: str, memory: list[int]) -> dict[str, str]:
+def _describe_device(name: str, memory: list[int]) -> dict[str, str]:
     kind, number = name.rsplit(":", 2)[-2:]
     hardware = f"emulated, {memory[int(number)] / GIB:g} GiB" if kind == "GPU" else ""
     return {"name": name, "type": kind, "description": hardware}
@@ -120,21 +120,21 @@ def _configure_when_listed(machine: Machine) -> None:
 
     That is what setting CUDA_VISIBLE_DEVICES does, from the top of a script.
     """
-    initialize = theirs(context.Context._initialize_physical_devices)
+    initialize = wrap_foreign(context.Context._initialize_physical_devices)
 
     def initialize_configured(self: Any, reinitialize: bool = False) -> Any:
         if hasattr(self, "_simplace_listed") and not reinitialize:
             return
         self._simplace_listed = True
         visible = _visible_gpus(machine)
-        _show(len(visible))
+        _show_gpus(len(visible))
         initialize(self, True)  # loading the plugin has listed them once
-        _configure(self, machine, visible)
+        _configure_devices(self, machine, visible)
 
     context.Context._initialize_physical_devices = initialize_configured
 
 
-def _configure(self: Any, machine: Machine, visible: list[int]) -> None:
+def _configure_devices(self: Any, machine: Machine, visible: list[int]) -> None:
     if machine.cpus > 1:
         cpu = self.list_physical_devices("CPU")[0]
         self.set_logical_device_configuration(cpu, [context.LogicalDeviceConfiguration()] * machine.cpus)
@@ -157,12 +157,12 @@ def _keep_logging() -> None:
 
 def _split_gpus_by_count(machine: Machine) -> None:
     """Turn the context's visible and logical GPUs into as many whole GPUs of the plugin."""
-    compute = theirs(getattr(context.Context, _COMPUTE_OPTIONS))
+    compute = wrap_foreign(getattr(context.Context, _COMPUTE_OPTIONS))
 
     def compute_counted(self: Any) -> Any:
         options = compute(self)
         memory = _context_memory(self, machine)
-        _show(len(memory))
+        _show_gpus(len(memory))
         _list_gpus(options, memory)
         return options
 
@@ -187,7 +187,7 @@ def _list_gpus(options: Any, memory: list[int]) -> None:
     del options.experimental.virtual_devices[:]
 
 
-def _show(gpus: int) -> None:
+def _show_gpus(gpus: int) -> None:
     os.environ[_COUNT] = str(gpus)
 
 
@@ -203,5 +203,5 @@ def _visible_gpus(machine: Machine) -> list[int]:
     return chosen
 
 
-def _numbers(text: str) -> list[int] | None:
+def _parse_numbers(text: str) -> list[int] | None:
     return [int(part) for part in text.split(",")] if text else None

@@ -14,9 +14,9 @@ from tensorflow.python.framework import device_spec
 EVERY_TYPE = frozenset({"CPU", "GPU"})  # the types a function call can run on
 
 
-def choose(types: frozenset[str], scope: str) -> str:
+def choose_device(types: frozenset[str], scope: str) -> str:
     """Name the device for a call with kernels for `types` under a device scope, "" where TensorFlow would refuse."""
-    return _choose(types, scope, soft_placement(), tuple(context.context().devices()))
+    return _find_device(types, scope, soft_placement(), tuple(context.context().devices()))
 
 
 def soft_placement() -> bool:
@@ -25,18 +25,18 @@ def soft_placement() -> bool:
 
 
 @cache
-def _choose(types: frozenset[str], scope: str, soft: bool, names: Sequence[str]) -> str:
-    found = _first(types, scope, names)
-    return _first(types, scope.split("/device:")[0], names) if soft and not found else found
+def _find_device(types: frozenset[str], scope: str, soft: bool, names: Sequence[str]) -> str:
+    found = _find_first(types, scope, names)
+    return _find_first(types, scope.split("/device:")[0], names) if soft and not found else found
 
 
-def _first(types: frozenset[str], scope: str, names: Sequence[str]) -> str:
+def _find_first(types: frozenset[str], scope: str, names: Sequence[str]) -> str:
     wanted = device_spec.DeviceSpecV2.from_string(scope)
-    fitting = [name for name in sorted(names) if _fits(wanted, device_spec.DeviceSpecV2.from_string(name))]
+    fitting = [name for name in sorted(names) if _fits_spec(wanted, device_spec.DeviceSpecV2.from_string(name))]
     of_type = (name for kind in ("GPU", "CPU") if kind in types for name in fitting if f"/device:{kind}:" in name)
     return next(of_type, "")
 
 
-def _fits(wanted: device_spec.DeviceSpecV2, device: device_spec.DeviceSpecV2) -> bool:
+def _fits_spec(wanted: device_spec.DeviceSpecV2, device: device_spec.DeviceSpecV2) -> bool:
     fields = ("job", "replica", "task", "device_type", "device_index")
     return all(getattr(wanted, field) in (None, getattr(device, field)) for field in fields)

@@ -19,11 +19,11 @@ from tensorflow.python.framework import dtypes
 
 from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.devices import of_context
+from simplace.oracle.child.devices import describe_context
 from simplace.oracle.child.function_calls import code_name, code_of, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import host, resource_device
+from simplace.oracle.child.tensors import find_host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
@@ -117,7 +117,7 @@ class EagerLog:
     def describe_constant(self, tensor: Any) -> Inputs:
         """Return the same of a constant, which begins as a tensor on the CPU."""
         dtype = tensor._datatype_enum()
-        return ((dtype, host(), _is_small(tensor, dtype)),)
+        return ((dtype, find_host(), _is_small(tensor, dtype)),)
 
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
@@ -155,7 +155,7 @@ class EagerLog:
             return
         kind.device = attempt.device
         if not self._told:  # now, in case the program crashes later
-            self._recorder.event("devices", devices=of_context(self._machine))
+            self._recorder.event("devices", devices=describe_context(self._machine))
         with self._turn:
             kind.number = len(self._told)
             self._told.append(kind)
@@ -184,7 +184,7 @@ class EagerLog:
             if where is None:
                 where = self._handles[tensor._id] = resource_device(tensor)
             return dtype, where, False
-        return dtype, tensor.backing_device or host(), _is_small(tensor, dtype)
+        return dtype, tensor.backing_device or find_host(), _is_small(tensor, dtype)
 
 
 def _is_small(tensor: Any, dtype: int) -> bool:

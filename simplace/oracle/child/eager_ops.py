@@ -11,13 +11,13 @@ from tensorflow.python.eager import context, core
 from tensorflow.python.framework import constant_op, dtypes, ops, tensor_shape, tensor_spec, versions
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.boundary import raise_as_theirs, theirs
+from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
-from simplace.oracle.child.tensors import full_optional, host, is_gpu_variable, made_up, to_device
+from simplace.oracle.child.tensors import find_host, is_gpu_variable, make_full_optional, make_placeholder, to_device
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
 _NO_PEERS = versions.VERSION.startswith("2.17.")
@@ -44,10 +44,10 @@ class EagerExecution:
         self._calls = calls
         self._eager = eager
         self._emulate = emulate
-        self._fast = theirs(pywrap_tfe.TFE_Py_FastPathExecute)
-        self._execute = theirs(pywrap_tfe.TFE_Py_Execute)
-        self._execute_cancelable = theirs(pywrap_tfe.TFE_Py_ExecuteCancelable)
-        self._make_constant = theirs(constant_op.convert_to_eager_tensor)
+        self._fast = wrap_foreign(pywrap_tfe.TFE_Py_FastPathExecute)
+        self._execute = wrap_foreign(pywrap_tfe.TFE_Py_Execute)
+        self._execute_cancelable = wrap_foreign(pywrap_tfe.TFE_Py_ExecuteCancelable)
+        self._make_constant = wrap_foreign(constant_op.convert_to_eager_tensor)
 
     def watch(self) -> None:
         """Take all eager ops and calls from now on."""
@@ -85,7 +85,7 @@ class EagerExecution:
         op = op.decode() if isinstance(op, bytes) else op
         watched = self._eager if not is_inside() else None
         with INSIDE:
-            if op.startswith("__") or kernel_types.signature(op) is None:
+            if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 return self._calls.run(op, inputs, device or "", run)
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
@@ -119,22 +119,24 @@ class EagerExecution:
             return result
         if not computes_nothing(error):
             raise error
-        return self._compute_on_host(given, eager_device.choose(_kernel_types(given.op, given.attrs), given.scope))
+        return self._compute_on_host(
+            given, eager_device.choose_device(_kernel_types(given.op, given.attrs), given.scope)
+        )
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
         handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == dtypes.resource]
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
-                results = given.run(host(), lent)
+                results = given.run(find_host(), lent)
             return [self._put(given.op, result, home) for result in results]
         if kernel_types.handles_objects(given.op) or handles:
             attrs = dict(zip(given.attrs[::2], given.attrs[1::2], strict=True))
             if "output_types" in attrs:
                 self._calls.remark_made_up_elements()
-                return _element(given.op, attrs)
-            return given.run(host(), given.inputs)
-        return [self._put(given.op, result, home) for result in given.run(host(), given.inputs)]
+                return _make_element(given.op, attrs)
+            return given.run(find_host(), given.inputs)
+        return [self._put(given.op, result, home) for result in given.run(find_host(), given.inputs)]
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
@@ -172,16 +174,16 @@ def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
     return kernel_types.device_types(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
 
 
-def _element(op: str, attrs: dict[str, Any]) -> list[Any]:
+def _make_element(op: str, attrs: dict[str, Any]) -> list[Any]:
     types, shapes = map(dtypes.as_dtype, attrs["output_types"]), map(tensor_shape.TensorShape, attrs["output_shapes"])
     specs = [tensor_spec.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
     if op == "IteratorGetNextAsOptional":
-        return [full_optional(specs)]
-    return [made_up("", spec.dtype, spec.shape) for spec in specs]
+        return [make_full_optional(specs)]
+    return [make_placeholder("", spec.dtype, spec.shape) for spec in specs]
 
 
 def _through_host(tensor: Any) -> Any:
-    return to_device(tensor, host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
+    return to_device(tensor, find_host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
 
 
 def _result(call: Call) -> tuple[Any, Any]:

@@ -10,8 +10,8 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.python.saved_model import loader_impl
 
-from simplace.oracle.child.boundary import raise_as_theirs, theirs
-from simplace.oracle.child.functions import zeros
+from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
+from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.unexecuted import silence_debug_ops
 from simplace.oracle.protocol import Options
 
@@ -20,24 +20,24 @@ _PARSE = loader_impl.parse_saved_model
 
 def place_graph(path: str, options: Options) -> None:
     """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
-    definition = _read(Path(path).read_bytes())
-    _silence(definition)
+    definition = _read_graph(Path(path).read_bytes())
+    _silence_graph(definition)
     graph = tf.Graph()
     with graph.as_default():
-        theirs(tf.graph_util.import_graph_def)(definition, name="")
+        wrap_foreign(tf.graph_util.import_graph_def)(definition, name="")
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
-        theirs(session._extend_graph)()
+        wrap_foreign(session._extend_graph)()
 
 
-def _read(data: bytes) -> Any:
+def _read_graph(data: bytes) -> Any:
     try:
         return tf.compat.v1.GraphDef.FromString(data)
     except DecodeError:
-        return theirs(text_format.Parse)(data, tf.compat.v1.GraphDef())
+        return wrap_foreign(text_format.Parse)(data, tf.compat.v1.GraphDef())
 
 
-def _silence(definition: Any) -> None:
+def _silence_graph(definition: Any) -> None:
     silence_debug_ops(definition.node)
     for function in definition.library.function:
         silence_debug_ops(function.node_def)
@@ -46,14 +46,14 @@ def _silence(definition: Any) -> None:
 def _parse_silenced(directory: str) -> Any:
     model = _PARSE(directory)
     for meta in model.meta_graphs:
-        _silence(meta.graph_def)
+        _silence_graph(meta.graph_def)
     return model
 
 
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
     loader_impl.parse_saved_model = _parse_silenced
-    loaded = theirs(tf.saved_model.load)(directory, tags=list(options.tags) or None)
+    loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)
     if options.signature and options.signature not in names:
         listed = ", ".join(names) or "none"
@@ -61,5 +61,5 @@ def call_saved_model(directory: str, options: Options) -> None:
     for name in [options.signature] if options.signature else names:
         signature = loaded.signatures[name]
         arguments: dict[str, Any] = signature.structured_input_signature[1]
-        given = {key: tf.constant(zeros(spec.dtype, spec.shape), spec.dtype) for key, spec in arguments.items()}
-        theirs(signature)(**given)
+        given = {key: tf.constant(make_zeros(spec.dtype, spec.shape), spec.dtype) for key, spec in arguments.items()}
+        wrap_foreign(signature)(**given)

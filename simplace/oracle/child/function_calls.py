@@ -17,17 +17,17 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
-from simplace.oracle.child.devices import computes_nothing, of_context, remote
+from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Functions, Output, shown_name
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.tensors import (
-    full_optional,
-    host,
+    find_host,
     is_gpu_variable,
     is_initialized,
     is_object,
-    made_up,
+    make_full_optional,
+    make_placeholder,
     resource_device,
     task_of,
     to_device,
@@ -133,7 +133,7 @@ class FunctionCalls:
             return self._run(name, inputs, scope, call)
 
     def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
-        arg_devices = tuple(_device_of(tensor, scope or host()) for tensor in inputs)
+        arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
         is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
@@ -160,7 +160,7 @@ class FunctionCalls:
 
     def _place(self, kind: _Kind, call: Call) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU, or on another task."""
-        is_local = task_of(kind.scope or host()) == task_of(host())
+        is_local = task_of(kind.scope or find_host()) == task_of(find_host())
         if not self._emulate or not is_local or kind in self._real:
             return self._attempt(kind, call)
         with self._turn:  # nothing runs that could wait for another thread
@@ -181,8 +181,8 @@ class FunctionCalls:
     def _attempt(self, kind: _Kind, call: Call, *, is_cancelled: bool = False) -> _Attempt:
         """Make the call, or have it cancelled as soon as it is placed, and record what TensorFlow places for it."""
         start = self._log.end()
-        result, error = _result(_cancelled(call) if is_cancelled else call)
-        is_remote = task_of(kind.scope or host()) != task_of(host())
+        result, error = _attempt_call(_cancel_call(call) if is_cancelled else call)
+        is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
         lines = self._log.since(start, every_thread=is_remote)
         placed, has_begun = _until_executed(kind.function, on_its_thread(kind.function, lines) if is_remote else lines)
         attempt = _Attempt(placed, has_begun, result, error, is_cancelled and has_begun and error is not None)
@@ -241,7 +241,7 @@ class FunctionCalls:
             return
         if not self._has_told_devices:  # now, in case the program crashes later
             self._has_told_devices = True
-            self._recorder.event("devices", devices=of_context(self._machine))
+            self._recorder.event("devices", devices=describe_context(self._machine))
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
         for inner in names[1:]:
@@ -261,7 +261,7 @@ class FunctionCalls:
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(code_of(error)), error.message),
-            devices=remote(self._clusters.seen_from(kind.scope or host()), self._machine),
+            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
         )
         self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
 
@@ -279,7 +279,7 @@ class FunctionCalls:
     def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         self._remark_compiled(kind.function)
         self._seen.add(kind)
-        home = eager_device.choose(eager_device.EVERY_TYPE, kind.scope)
+        home = eager_device.choose_device(eager_device.EVERY_TYPE, kind.scope)
         if "/device:GPU:" not in home:
             self._real.add(kind)
             return call()
@@ -305,8 +305,8 @@ class FunctionCalls:
             self._recorder.remark(message + ".")
             raise_as_theirs(errors_impl.UnimplementedError(None, None, message))
         if output.optional is not None:
-            return full_optional(output.optional)
-        return made_up(device, output.dtype, output.shape)
+            return make_full_optional(output.optional)
+        return make_placeholder(device, output.dtype, output.shape)
 
 
 def _type_of(tensor: Any) -> Any:
@@ -314,7 +314,7 @@ def _type_of(tensor: Any) -> Any:
     return None if shape is None or shape.rank is None else (tensor.dtype, tuple(shape.as_list()))
 
 
-def _result(call: Call) -> tuple[Any, Any]:
+def _attempt_call(call: Call) -> tuple[Any, Any]:
     try:
         return call(), None
     except FAILURES as error:
@@ -330,7 +330,7 @@ def code_name(code: int) -> str:
     return str(_CODES.get(code, code))
 
 
-def _cancelled(call: Call) -> Call:
+def _cancel_call(call: Call) -> Call:
     """Make the call one that is cancelled before it begins: the function is placed, and nothing of it runs."""
     manager = cancellation.CancellationManager()
     manager.start_cancel()
@@ -355,9 +355,9 @@ def _device_of(tensor: Any, target: str) -> str:
     What the program's own task hands to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
     """
     is_resource = getattr(tensor, "dtype", None) == dtypes.resource
-    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or host()
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
     home = task_of(target)
-    if task_of(where) != home and task_of(where) != task_of(host()):
+    if task_of(where) != home and task_of(where) != task_of(find_host()):
         return where
     is_copied = task_of(where) != home and not is_resource
     if is_copied or getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):

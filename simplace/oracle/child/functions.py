@@ -15,7 +15,7 @@ from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import versions
 
 from simplace.graph.op_kinds import WHILES, is_while
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -52,7 +52,7 @@ class Functions:
 
     def watch(self) -> None:
         """Note the graph of each function that is made from now on."""
-        make = theirs(atomic_function.from_func_graph)
+        make = wrap_foreign(atomic_function.from_func_graph)
 
         def make_noted(name: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
             made = make(name, graph, *args, **kwargs)
@@ -93,7 +93,7 @@ class Functions:
         seen = {name: None}
         names = [name]
         for reached in names:  # grows while it is walked
-            called = dict.fromkeys(_called(self.definition(reached).node_def))
+            called = dict.fromkeys(_list_called(self.definition(reached).node_def))
             names.extend(new for new in called if new not in seen)
             seen.update(called)
         return names
@@ -126,16 +126,16 @@ class Functions:
             self._remember_outputs(name)
             graph = self._graphs.pop(name, None)
             if graph is not None and self._recorder.wants_notes(name):
-                self._recorder.notes(name, {**notes_of(graph, self._lines), **self._ends(name, graph)})
+                self._recorder.notes(name, {**note_graph(graph, self._lines), **self._ends(name, graph)})
 
     def _remember_outputs(self, name: str) -> None:
         graph = self._graphs.get(name)
         if graph is None or name in self._outputs:
             return
         places = {tensor.name: place for place, tensor in enumerate(graph.inputs)}
-        optionals = _optionals(graph)
+        optionals = _find_optionals(graph)
         self._outputs[name] = tuple(
-            Output(out.dtype, out.shape, places.get(_origin(out).name), optionals.get(out.name))
+            Output(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
             for out in graph.outputs
         )
 
@@ -145,15 +145,15 @@ class Functions:
         notes = {}
         variables = _captured_variables(graph)
         for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
-            notes[arg.name] = [*_note(tensor.op, self._lines), variables.get(tensor.name, "")]
+            notes[arg.name] = [*_note_op(tensor.op, self._lines), variables.get(tensor.name, "")]
         for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
-            notes[f"{arg.name}_RetVal"] = _note(tensor.op, self._lines)
+            notes[f"{arg.name}_RetVal"] = _note_op(tensor.op, self._lines)
         return notes
 
 
-def notes_of(graph: Any, lines: SourceLines) -> dict[str, Any]:
+def note_graph(graph: Any, lines: SourceLines) -> dict[str, Any]:
     """Note the user's line, the line of the device scope and the output shapes of each op of a graph."""
-    return {op.name: _note(op, lines) for op in graph.get_operations()}
+    return {op.name: _note_op(op, lines) for op in graph.get_operations()}
 
 
 def shown_name(name: str) -> str:
@@ -168,7 +168,7 @@ def shown_name(name: str) -> str:
     return f"{name} ({part})" if part in ("forward", "backward") else name
 
 
-def zeros(dtype: Any, shape: Any) -> Any:
+def make_zeros(dtype: Any, shape: Any) -> Any:
     """Make a value of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
     dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
     if dtype.name == "string":
@@ -176,14 +176,14 @@ def zeros(dtype: Any, shape: Any) -> Any:
     return np.zeros(dims, dtype.as_numpy_dtype)
 
 
-def _origin(tensor: Any) -> Any:
+def _find_origin(tensor: Any) -> Any:
     """Follow a tensor back through the ops that hand it on unchanged."""
     while tensor.op.type in _HANDS_ON:
         tensor = tensor.op.inputs[tensor.value_index if is_while(tensor.op.type) else 0]
     return tensor
 
 
-def _optionals(graph: Any) -> dict[str, Any]:
+def _find_optionals(graph: Any) -> dict[str, Any]:
     """Find the structured outputs that are Optionals: the name of each one's variant, and its element's structure."""
     outputs = tf.nest.flatten(getattr(graph, "structured_outputs", None))
     found = [output for output in outputs if isinstance(output, tf.experimental.Optional)]
@@ -198,16 +198,16 @@ def _captured_variables(graph: Any) -> dict[str, str]:
     return {inner.name: names[id(outer)] for outer, inner in graph.captures if id(outer) in names}
 
 
-def _note(op: Any, lines: SourceLines) -> list[Any]:
-    return [lines.of_op(op), lines.of_device(op), [_sizes(out.shape) for out in op.outputs]]
+def _note_op(op: Any, lines: SourceLines) -> list[Any]:
+    return [lines.of_op(op), lines.of_device(op), [_list_sizes(out.shape) for out in op.outputs]]
 
 
-def _sizes(shape: Any) -> list[int] | None:
+def _list_sizes(shape: Any) -> list[int] | None:
     """List the sizes of a shape, -1 for an unknown one; iterated, TensorFlow 1's rules would give `Dimension`s."""
     return None if shape.rank is None else [-1 if size is None else size for size in shape.as_list()]
 
 
-def _called(nodes: Iterable[Any]) -> Iterator[str]:
+def _list_called(nodes: Iterable[Any]) -> Iterator[str]:
     exists = context.context().has_function
     for node in nodes:
         if exists(node.op):

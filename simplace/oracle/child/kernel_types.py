@@ -22,7 +22,7 @@ _HOST_TYPES = {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT}
 
 
 @cache
-def signature(op: str) -> Any:
+def find_op_def(op: str) -> Any:
     """Give the OpDef of `op`, None if it is not an op."""
     return op_def_registry.get(op)
 
@@ -38,7 +38,7 @@ def handles_objects(op: str) -> bool:
 
     Datasets, iterators and tables are of this kind: their kernels run on the host whatever their device.
     """
-    definition = signature(op)
+    definition = find_op_def(op)
     if definition is None:
         return False
     if op.startswith("TensorList"):  # a variant, but a list of tensors: its kernels compute
@@ -51,7 +51,7 @@ def handles_objects(op: str) -> bool:
 @cache
 def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
     """List the attributes of an op, with their kinds, that decide the types of its arguments, or which kernel runs."""
-    definition = signature(op)
+    definition = find_op_def(op)
     if definition is None:
         return ()
     counts = {arg.number_attr for arg in (*definition.input_arg, *definition.output_arg)}
@@ -72,7 +72,7 @@ def keeps_ints_on_host(op: str, device_type: str) -> bool:
 
     So does GetOrCreateKernelAndDevice of common_runtime/eager/execute.cc.
     """
-    outputs = {arg.name for arg in signature(op).output_arg}
+    outputs = {arg.name for arg in find_op_def(op).output_arg}
     found = kernels.get_registered_kernels_for_op(op).kernel
     of_type = [kernel for kernel in found if kernel.device_type in (device_type, "DEFAULT")]
     return any(not outputs.isdisjoint(kernel.host_memory_arg) for kernel in of_type)
@@ -80,7 +80,7 @@ def keeps_ints_on_host(op: str, device_type: str) -> bool:
 
 def device_types(op: str, attrs: Mapping[str, Any]) -> frozenset[str]:
     """List the device types, of CPU and GPU, with a kernel for `op` under type attributes given by their numbers."""
-    return _device_types(op, tuple(sorted((name, _types(value)) for name, value in attrs.items())))
+    return _device_types(op, tuple(sorted((name, _list_types(value)) for name, value in attrs.items())))
 
 
 @cache
@@ -88,18 +88,18 @@ def _device_types(op: str, attrs: tuple[tuple[str, tuple[int, ...]], ...]) -> fr
     given = dict(attrs)
     found: set[str] = set()
     for kernel in kernels.get_registered_kernels_for_op(op).kernel:
-        if kernel.label or not all(_allows(constraint, given) for constraint in kernel.constraint):
+        if kernel.label or not all(_allows_types(constraint, given) for constraint in kernel.constraint):
             continue
         found |= {"CPU", "GPU"} if kernel.device_type == "DEFAULT" else {kernel.device_type}
     return frozenset(found & {"CPU", "GPU"})
 
 
-def _allows(constraint: Any, given: Mapping[str, tuple[int, ...]]) -> bool:
+def _allows_types(constraint: Any, given: Mapping[str, tuple[int, ...]]) -> bool:
     allowed = constraint.allowed_values.list.type
     return not allowed or all(number in allowed for number in given.get(constraint.name, ()))
 
 
-def _types(value: Any) -> tuple[int, ...]:
+def _list_types(value: Any) -> tuple[int, ...]:
     values = value if isinstance(value, (list, tuple)) else (value,)
     numbers = (getattr(each, "_type_enum", each) for each in values)
     return tuple(number for number in numbers if type(number) is int)

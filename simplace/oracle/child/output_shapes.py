@@ -18,15 +18,15 @@ def infer_output_shapes(
     """
     graph, names = function_def_to_graph.function_def_to_graph_def(definition)
     graph.library.function.extend(library)
-    rows = [_describe(node, tensor) for node, tensor in zip(graph.node, inputs, strict=False)]
+    rows = [_describe_input(node, tensor) for node, tensor in zip(graph.node, inputs, strict=False)]
     ends = [names[definition.ret[arg.name]] for arg in definition.signature.output_arg]
     with tf.Graph().as_default():
         made = tf.graph_util.import_graph_def(graph, name="", return_elements=ends)
     batch = next((each for each in rows if each is not None), None)
-    return [_with_rows(_merged(before, tensor.shape), batch) for before, tensor in zip(traced, made, strict=True)]
+    return [_with_rows(_merge_shapes(before, tensor.shape), batch) for before, tensor in zip(traced, made, strict=True)]
 
 
-def _describe(node: Any, tensor: Any) -> int | None:
+def _describe_input(node: Any, tensor: Any) -> int | None:
     """Give a placeholder the shape of a call's input; return the rows of one that the function takes any number of."""
     if tensor.dtype == dtypes.resource:
         _describe_resource(node, getattr(tensor, "_handle_data", None))
@@ -47,7 +47,7 @@ def _describe_resource(node: Any, data: Any) -> None:
     node.attr["shape"].shape.CopyFrom(data.shape_and_type[0].shape)
 
 
-def _merged(traced: Any, inferred: Any) -> Any:
+def _merge_shapes(traced: Any, inferred: Any) -> Any:
     return traced.merge_with(inferred) if traced.is_compatible_with(inferred) else traced
 
 

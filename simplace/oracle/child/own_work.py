@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorflow.python.ops import script_ops
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 
 _here = threading.local()
 
@@ -32,7 +32,7 @@ INSIDE = _Inside()
 
 def watch_py_functions() -> None:
     """Count as inside what a `tf.py_function` or a generator of a dataset runs: the function around it is placed."""
-    call = theirs(script_ops.FuncRegistry.__call__)
+    call = wrap_foreign(script_ops.FuncRegistry.__call__)
 
     def call_inside(self: Any, *args: Any) -> Any:
         with INSIDE:

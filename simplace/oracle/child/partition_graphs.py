@@ -15,7 +15,7 @@ from typing import Any
 
 from tensorflow.python.eager import context
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.recorder import LogFile, Recorder, logged_thread
 
@@ -40,7 +40,7 @@ class PartitionGraphs:
         """Turn Grappler off for functions, whatever the program says, if subgraphs are wanted at all."""
         if not self._wanted:
             return
-        set_options = theirs(context.Context.set_optimizer_experimental_options)
+        set_options = wrap_foreign(context.Context.set_optimizer_experimental_options)
 
         def set_without_grappler(self_: Any, options: dict[str, Any]) -> None:
             set_options(self_, {**options, _WITHOUT_GRAPPLER: True})

@@ -19,21 +19,21 @@ def main(request_file: str, parent: int | None = None) -> None:
     """Answer the request in `request_file` of a parent, by default of the present one."""
     end_with_parent(parent)
     request = protocol.request_from_json(Path(request_file).read_text(encoding="utf-8"))
-    _redirect(Path(request.directory))
+    _redirect_output(Path(request.directory))
     if request.mode != "script":
         os.environ["TMPDIR"] = request.directory
         confine_writing([Path(request.directory)])  # before TensorFlow starts threads
     try:
         from simplace.oracle.child import run_target  # TensorFlow prints while it is imported: after the redirection
 
-        status = run_target.run(request)
+        status = run_target.run_request(request)
     except BaseException as error:
-        _tell(error, Path(request.directory))
+        _record_failure(error, Path(request.directory))
         status = 1
     _leave_at_once(status)
 
 
-def _tell(error: BaseException, directory: Path) -> None:
+def _record_failure(error: BaseException, directory: Path) -> None:
     """Add to the answer what no part of the run expected: it is no failure of the program."""
     whole = traceback.format_exception(error)
     failure = {"kind": "failure", "how": "internal", "text": "".join(whole), "line": whole[-1].strip()}
@@ -49,7 +49,7 @@ def _leave_at_once(status: int) -> None:
     os._exit(status & 0xFF)
 
 
-def _redirect(directory: Path) -> None:
+def _redirect_output(directory: Path) -> None:
     """Send what TensorFlow prints to a file, and what the program prints to where it would have gone."""
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)

@@ -20,7 +20,7 @@ from tensorflow.python.framework import device_spec, ops
 
 from simplace.oracle.child import eager_device
 from simplace.oracle.child.after_import import after_import
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
 
@@ -66,7 +66,7 @@ class PythonFacts:
             setter(self_, enable)
 
         context.Context.log_device_placement = setting.setter(set_noted)
-        create = theirs(session.BaseSession.__init__)
+        create = wrap_foreign(session.BaseSession.__init__)
 
         def create_noted(self_: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             if config is not None and config.log_device_placement:
@@ -89,7 +89,7 @@ class PythonFacts:
 
     def _watch_eager_scopes(self) -> None:
         """Note a `tf.device` around eager code that names no device of this run."""
-        enter = theirs(context._EagerDeviceContext.__enter__)
+        enter = wrap_foreign(context._EagerDeviceContext.__enter__)
 
         def enter_noted(scope: Any) -> None:
             enter(scope)
@@ -102,19 +102,19 @@ class PythonFacts:
     def _judge_scope(self, name: str) -> None:
         wanted = device_spec.DeviceSpecV2.from_string(name)
         devices = context.context().devices()
-        if any(eager_device._fits(wanted, device_spec.DeviceSpecV2.from_string(each)) for each in devices):
+        if any(eager_device._fits_spec(wanted, device_spec.DeviceSpecV2.from_string(each)) for each in devices):
             self._existing.add(name)
         elif at := self._lines.here():
             self._tell("scope without device", at, requested=name)
 
     def _watch_colocation(self) -> None:
         """Note ops whose `tf.device` gave way to the device of the op that they are colocated with."""
-        colocate, create = theirs(ops.Graph.colocate_with), theirs(ops.Graph._create_op_helper)
+        colocate, create = wrap_foreign(ops.Graph.colocate_with), wrap_foreign(ops.Graph._create_op_helper)
 
         @contextmanager
         def colocate_noted(graph: Any, op: Any, ignore_existing: bool = False) -> Iterator[None]:
             outside = getattr(graph, "_simplace_scope_outside", "")
-            graph._simplace_scope_outside = _merged(outside, _scope_of(graph))
+            graph._simplace_scope_outside = _merge_scopes(outside, _scope_of(graph))
             try:
                 with colocate(graph, op, ignore_existing):
                     yield
@@ -130,8 +130,8 @@ class PythonFacts:
         ops.Graph._create_op_helper = create_noted
 
     def _judge_op(self, graph: Any, op: Any) -> None:
-        wanted = _merged(getattr(graph, "_simplace_scope_outside", ""), _scope_of(graph))
-        if not wanted or not op.device or not _contradict(wanted, op.device):
+        wanted = _merge_scopes(getattr(graph, "_simplace_scope_outside", ""), _scope_of(graph))
+        if not wanted or not op.device or not _scopes_conflict(wanted, op.device):
             return
         leader = next(iter(graph._colocation_stack.peek_objs()))
         if at := self._lines.of_op(op):
@@ -140,7 +140,7 @@ class PythonFacts:
 
     def _watch_dataset_functions(self) -> None:
         """Note functions given to a dataset under a scope that asks for a GPU: they don't see that scope."""
-        create = theirs(structured_function.StructuredFunctionWrapper.__init__)
+        create = wrap_foreign(structured_function.StructuredFunctionWrapper.__init__)
 
         def create_noted(wrapper: Any, func: Any, transformation_name: str, *args: Any, **kwargs: Any) -> None:
             create(wrapper, func, transformation_name, *args, **kwargs)
@@ -159,7 +159,7 @@ class PythonFacts:
     def _watch_layers(self, module: ModuleType) -> None:
         """Note Keras layers that got their variables under one device scope and are called under another."""
         layer_class = module.Layer
-        add, call = theirs(layer_class.add_weight), theirs(layer_class.__call__)
+        add, call = wrap_foreign(layer_class.add_weight), wrap_foreign(layer_class.__call__)
 
         def add_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
             if (scope := _current_scope()) and not distribute_lib.has_strategy():  # that makes a variable a replica
@@ -179,7 +179,7 @@ class PythonFacts:
         built, at, name = self._layers[id(layer)]
         symbolic = any(type(each).__name__ == "KerasTensor" for each in inputs)
         scope = _current_scope()
-        if symbolic or name != layer.name or (scope and not _contradict(scope, built)):
+        if symbolic or name != layer.name or (scope and not _scopes_conflict(scope, built)):
             return
         self._tell("layer scope", at, requested=built, called=scope, called_at=self._lines.here(), layer=name)
 
@@ -197,18 +197,20 @@ def _knows_tensorflow() -> bool:
 def _current_scope() -> str:
     """Spell the device scope around the op that would be made now, "" for none; device functions count for nothing."""
     eager = context.context().device_name or "" if context.context()._context_handle is not None else ""
-    return eager if context.executing_eagerly() else _merged(eager, _scope_of(ops.get_default_graph()))
+    return eager if context.executing_eagerly() else _merge_scopes(eager, _scope_of(ops.get_default_graph()))
 
 
 def _scope_of(graph: Any) -> str:
     scope = ""
     for each in reversed(list(graph._device_function_stack.peek_objs())):
         device = each._device_name_or_function
-        scope = "" if device is None else _merged(scope, _text(device))  # tf.device(None) forgets the scopes around it
+        scope = (
+            "" if device is None else _merge_scopes(scope, _format_device(device))
+        )  # tf.device(None) forgets the scopes around it
     return scope
 
 
-def _text(device: Any) -> str:
+def _format_device(device: Any) -> str:
     """Spell what `tf.device` was given, "" for a function."""
     device = getattr(device, "_spec", device)
     if isinstance(device, str):
@@ -216,14 +218,14 @@ def _text(device: Any) -> str:
     return str(device.to_string()) if hasattr(device, "to_string") else ""
 
 
-def _merged(outer: str, inner: str) -> str:
+def _merge_scopes(outer: str, inner: str) -> str:
     if not inner:
         return outer
     merged = device_spec.DeviceSpecV2.from_string(outer).make_merged_spec(device_spec.DeviceSpecV2.from_string(inner))
     return str(merged.to_string())
 
 
-def _contradict(first: str, second: str) -> bool:
+def _scopes_conflict(first: str, second: str) -> bool:
     one, other = (device_spec.DeviceSpecV2.from_string(text) for text in (first, second))
     fields = ("job", "replica", "task", "device_type", "device_index")
     pairs = ((getattr(one, field), getattr(other, field)) for field in fields)

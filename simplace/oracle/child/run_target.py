@@ -30,7 +30,7 @@ from simplace.oracle.child.unexecuted import UnexecutedCalls
 from simplace.oracle.protocol import Request
 
 
-def run(request: Request) -> int:
+def run_request(request: Request) -> int:
     """Run the request's target, to the end of its last thread; return the exit status."""
     directory = Path(request.directory)
     recorder = Recorder(directory)
@@ -39,7 +39,7 @@ def run(request: Request) -> int:
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
     lines = SourceLines(request.target)
-    devices.prepare(request.machine, request.plugin)
+    devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
     log = LogFile(directory / protocol.LOG)
     limit = CallLimit(request.options.calls, recorder, lines)
@@ -69,7 +69,7 @@ def run(request: Request) -> int:
     limit.report()
     if eager_log is not None:
         eager_log.report()
-    if found := _devices(request):
+    if found := _describe_last_devices(request):
         recorder.event("devices", devices=found)
     recorder.event("ended", eager_ops=eager.ops)
     return 0 if failure is None else int(failure.get("status", 1))
@@ -85,14 +85,14 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit:
             _run_script(request, recorder)
     except BaseException as error:
         # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
-        return _failure(error, request, recorder, lines, limit)
+        return _describe_failure(error, request, recorder, lines, limit)
     return None
 
 
 def _run_script(request: Request, recorder: Recorder) -> None:
     module = script.new_main(request.target, request.arguments)
     try:
-        script.run(module)
+        script.run_script(module)
     except Stopped:
         pass
     except SystemExit as end:
@@ -101,7 +101,7 @@ def _run_script(request: Request, recorder: Recorder) -> None:
     uncalled_functions.call_all(vars(module), request.options.function, recorder)
 
 
-def _failure(
+def _describe_failure(
     error: BaseException, request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit
 ) -> dict[str, Any] | None:
     if recorder.is_refusal(error):
@@ -113,10 +113,10 @@ def _failure(
     return script.failure_of(error, lines)
 
 
-def _devices(request: Request) -> list[dict[str, str]]:
+def _describe_last_devices(request: Request) -> list[dict[str, str]]:
     """Describe the devices that the program ends with: none where what it has set keeps TensorFlow from making them."""
     try:
-        return devices.of_context(request.machine)
+        return devices.describe_context(request.machine)
     except Exception as error:
         if is_own(error):
             raise
@@ -127,5 +127,5 @@ def _write_registry(path: str) -> None:
     if not path or os.path.exists(path):
         return
     partial = f"{path}.{os.getpid()}"
-    capture.write(partial)
+    capture.write_kernel_table(partial)
     os.replace(partial, path)

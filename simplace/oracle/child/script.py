@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from simplace.oracle.child.boundary import is_own, theirs
+from simplace.oracle.child.boundary import is_own, wrap_foreign
 from simplace.oracle.child.call_limit import Stopped
 from simplace.oracle.child.clusters import NoSuchCluster
 from simplace.oracle.child.recorder import Recorder, text_of
@@ -32,11 +32,11 @@ def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
     return module
 
 
-def run(module: types.ModuleType) -> None:
+def run_script(module: types.ModuleType) -> None:
     """Execute the script of `new_main`, to its end."""
     script = str(module.__file__)
-    code = theirs(compile)(Path(script).read_bytes(), script, "exec", dont_inherit=True)
-    theirs(exec)(code, module.__dict__)
+    code = wrap_foreign(compile)(Path(script).read_bytes(), script, "exec", dont_inherit=True)
+    wrap_foreign(exec)(code, module.__dict__)
 
 
 def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
         return {"how": "exited", "text": told, "status": status} if status else None
     if is_own(error):
         return own_failure_of(error)
-    return {"how": "raised", "text": _traceback(error, lines), "line": _line(error, lines)}
+    return {"how": "raised", "text": _format_traceback(error, lines), "line": _format_line(error, lines)}
 
 
 def own_failure_of(error: BaseException) -> dict[str, Any]:
@@ -83,11 +83,11 @@ def tell_of_thread(thread: Any, lines: SourceLines, recorder: Recorder) -> None:
         recorder.event("failure", **own_failure_of(error))
         return
     name = thread.thread.name if thread.thread is not None else "<unknown>"
-    print(f"Exception in thread {name}:\n{_traceback(error, lines)}", file=sys.stderr)
-    recorder.remark(f"The thread {name} ended with {_line(error, lines)}.")
+    print(f"Exception in thread {name}:\n{_format_traceback(error, lines)}", file=sys.stderr)
+    recorder.remark(f"The thread {name} ended with {_format_line(error, lines)}.")
 
 
-def _traceback(error: BaseException, lines: SourceLines) -> str:
+def _format_traceback(error: BaseException, lines: SourceLines) -> str:
     """Write a traceback of the user's own frames alone, with what the exception came from or is a group of."""
     shown = traceback.TracebackException.from_exception(error, compact=True)
     _keep_own(shown, lines)
@@ -106,7 +106,7 @@ def _keep_own(shown: traceback.TracebackException, lines: SourceLines) -> None:
         shown.__context__ = None
 
 
-def _line(error: BaseException, lines: SourceLines) -> str:
+def _format_line(error: BaseException, lines: SourceLines) -> str:
     """Write the exception in one line, with the user's line that it comes from and what else to try."""
     name = type(error).__qualname__
     texts = "".join(traceback.format_exception_only(error)).splitlines()

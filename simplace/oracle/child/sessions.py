@@ -15,18 +15,18 @@ from tensorflow.python.client import session as session_module
 from tensorflow.python.eager import context
 from tensorflow.python.framework import dtypes, errors_impl, op_def_registry
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
-from simplace.oracle.child.devices import computes_nothing, described, remote, session_config
+from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.function_calls import code_name
-from simplace.oracle.child.functions import Functions, notes_of, zeros
+from simplace.oracle.child.functions import Functions, make_zeros, note_graph
 from simplace.oracle.child.partition_graphs import PartitionGraphs, Run
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.waiting_ops import containers
+from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 from simplace.oracle.protocol import Request
 
@@ -75,11 +75,11 @@ class SessionRuns:
     def watch(self) -> None:
         """Take all sessions from now on."""
         base = session_module.BaseSession
-        create, extend, run = map(theirs, (base.__init__, base._extend_graph, base._call_tf_sessionrun))
+        create, extend, run = map(wrap_foreign, (base.__init__, base._extend_graph, base._call_tf_sessionrun))
 
         def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             session._session = None  # what its __del__ looks for, should there be no such cluster
-            given = config if config is not None else theirs(getattr)(context.context(), "config")
+            given = config if config is not None else wrap_foreign(getattr)(context.context(), "config")
             target = self._clusters.session_target(target)
             logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
             session._simplace_remote = bool(target)
@@ -103,7 +103,7 @@ class SessionRuns:
                 self._extend(session, lambda: extend(session))
 
         def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
-            names = _endpoints(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
+            names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
             if not self._is_emulated(session):
                 return self._run(session, names, list(map(_tensor_name, fetches)), lambda: run(session, *asked))
@@ -125,7 +125,7 @@ class SessionRuns:
 
     def _watch_callables(self, base: Any) -> None:
         """Take what `_make_callable_from_options` makes: TensorFlow prepares the one run when it makes it."""
-        make, call = theirs(base.__init__), theirs(base.__call__)
+        make, call = wrap_foreign(base.__init__), wrap_foreign(base.__call__)
 
         def make_observed(made: Any, session: Any, options: Any) -> None:
             made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
@@ -140,19 +140,19 @@ class SessionRuns:
                 return self._compute(made._session, (id(made),), fetches, second)
             self._limit.count_run(_NAME)
             if made._simplace_failed:
-                return _zeros(made._session.graph, fetches)
-            return self._result(made._session, fetches, *_attempt(lambda: call(made, *args, **kwargs)))
+                return _make_fetched_zeros(made._session.graph, fetches)
+            return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
 
         base.__init__ = make_observed
         base.__call__ = call_observed
 
     def _watch_partial_runs(self, base: Any) -> None:
         """Take partial runs: TensorFlow prepares one, and begins with it, when it is set up."""
-        set_up, run = theirs(tf_session.TF_SessionPRunSetup_wrapper), theirs(base._call_tf_sessionprun)
+        set_up, run = wrap_foreign(tf_session.TF_SessionPRunSetup_wrapper), wrap_foreign(base._call_tf_sessionprun)
 
         def set_up_observed(native: Any, feeds: Any, fetches: Any, targets: Any) -> Any:
             session = next(each for each in self._all if each._session is native)
-            names = _endpoints(feeds, fetches, targets, by_rendezvous=True)
+            names = _describe_run(feeds, fetches, targets, by_rendezvous=True)
             handle, has_failed = self._prepare(session, names, lambda: set_up(native, feeds, fetches, targets))
             if self._is_emulated(session):
                 return self._cpu.set_up_partial_run(session, feeds, fetches, targets)
@@ -166,10 +166,10 @@ class SessionRuns:
             names = list(map(_tensor_name, fetches))
             self._limit.count_run(_NAME)
             if not session._simplace_failed[handle]:
-                result, error = _attempt(lambda: run(session, handle, feeds, fetches))
+                result, error = _attempt_call(lambda: run(session, handle, feeds, fetches))
                 session._simplace_failed[handle] = error is not None
                 return self._result(session, names, result, error)
-            return _zeros(session.graph, names)
+            return _make_fetched_zeros(session.graph, names)
 
         tf_session.TF_SessionPRunSetup_wrapper = set_up_observed
         base._call_tf_sessionprun = run_observed
@@ -188,7 +188,7 @@ class SessionRuns:
             if not lacks_kernel(error):
                 raise
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
-            return _zeros(session.graph, fetches)
+            return _make_fetched_zeros(session.graph, fetches)
         return self._latest[key]
 
     def _iterator_of(self, session: Any, key: tuple[Any, ...]) -> Any:
@@ -201,17 +201,17 @@ class SessionRuns:
     def _extend(self, session: Any, call: Any) -> None:
         """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes."""
         start = self._log.end()
-        _, error = _attempt(call)
+        _, error = _attempt_call(call)
         self._record_new(session, start, error)
         if error is not None:
             raise error
 
     def _run(self, session: Any, run: Run, fetches: list[str], call: Call) -> Any:
-        touched = containers(session.graph, run)
+        touched = list_containers(session.graph, run)
         if not touched.isdisjoint(session._simplace_starved):
             return self._skipped(session, run, fetches)
         start = self._log.end()
-        result, error = _attempt(call)
+        result, error = _attempt_call(call)
         if not self._record_run(session, run, start, error):
             self._limit.count_run(_NAME)
         if computes_nothing(error):
@@ -224,12 +224,12 @@ class SessionRuns:
         if not session._simplace_remote:  # a master cannot
             options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
             session._make_callable_from_options(options)
-        return _zeros(session.graph, fetches)
+        return _make_fetched_zeros(session.graph, fetches)
 
     def _prepare(self, session: Any, run: Run, call: Call) -> tuple[Any, bool]:
         """Observe what TensorFlow does before a run that comes later; say also if emulated GPUs made it fail."""
         start = self._log.end()
-        made, error = _attempt(call)
+        made, error = _attempt_call(call)
         self._record_run(session, run, start, error)
         self._result(session, [], made, error)
         return made, error is not None
@@ -256,7 +256,7 @@ class SessionRuns:
             raise error
         session._simplace_refused = True
         self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
-        return _zeros(session.graph, fetches)
+        return _make_fetched_zeros(session.graph, fetches)
 
     def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> bool:
         lines = self._log.since(start, every_thread=session._simplace_remote)  # a master has threads of its own
@@ -272,7 +272,7 @@ class SessionRuns:
         names = [function.signature.name for function in graph.library.function]
         self._placed += 1
         self._functions.write_notes(names)
-        self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes_of(session.graph, self._lines))
+        self._recorder.event("notes", function=f"graph {self._placed}", nodes=note_graph(session.graph, self._lines))
         shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"
         self._recorder.program(
             graph.SerializeToString(),
@@ -293,21 +293,25 @@ class SessionRuns:
         )
         session._simplace_program = self._recorder.programs - 1
         if error is None:
-            session._simplace_kept.update(_stateful(placed))
+            session._simplace_kept.update(_list_stateful(placed))
 
     def _devices(self, session: Any) -> list[dict[str, str]]:
         names = [device.name for device in session.list_devices()]
-        return remote(names, self._machine) if session._simplace_remote else described(names, session._simplace_memory)
+        return (
+            describe_remote(names, self._machine)
+            if session._simplace_remote
+            else describe_devices(names, session._simplace_memory)
+        )
 
 
-def _attempt(call: Call) -> tuple[Any, errors_impl.OpError | None]:
+def _attempt_call(call: Call) -> tuple[Any, errors_impl.OpError | None]:
     try:
         return call(), None
     except errors_impl.OpError as error:
         return None, error
 
 
-def _stateful(placed: list[PlacementLine]) -> dict[str, str]:
+def _list_stateful(placed: list[PlacementLine]) -> dict[str, str]:
     """Give the devices of stateful nodes, those fed or fetched included: TensorFlow keeps them for later placements."""
     return {line.node.name: line.node.device for line in placed if _is_stateful(line.node.op)}
 
@@ -322,7 +326,7 @@ def _prunes_first(session: Any) -> bool:
     return bool(session._config.graph_options.place_pruned_graph) and not session._simplace_remote
 
 
-def _endpoints(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool) -> Run:
+def _describe_run(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool) -> Run:
     """Name what a run feeds, fetches and only runs, in the order that DirectSession sorts them to."""
     return {
         "feeds": sorted(map(_tensor_name, feeds)),
@@ -364,16 +368,16 @@ def _tensor_name(output: Any) -> str:
     return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
 
 
-def _zeros(graph: Any, fetches: list[str]) -> list[Any]:
+def _make_fetched_zeros(graph: Any, fetches: list[str]) -> list[Any]:
     """Make what a session hands out: arrays, but plain numbers and strings where there is no dimension.
 
     An unknown number of strings is none at all: what they report, such as variables without a value, is not so.
     """
     tensors = [graph.get_tensor_by_name(name) for name in fetches]
-    return [_made_up(zeros(tensor.dtype.base_dtype, tensor.shape), tensor) for tensor in tensors]
+    return [_shape_as_fetched(make_zeros(tensor.dtype.base_dtype, tensor.shape), tensor) for tensor in tensors]
 
 
-def _made_up(value: Any, tensor: Any) -> Any:
+def _shape_as_fetched(value: Any, tensor: Any) -> Any:
     if not value.ndim:
         return value[()]
     is_report = tensor.dtype.base_dtype == dtypes.string and tensor.shape.as_list()[0] is None

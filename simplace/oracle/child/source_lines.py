@@ -17,7 +17,7 @@ from tensorflow.python.autograph.pyct import loader, origin_info
 from tensorflow.python.framework import ops
 from tensorflow.python.util import tf_stack
 
-from simplace.oracle.child.boundary import theirs
+from simplace.oracle.child.boundary import wrap_foreign
 
 _GENERATED = "__autograph_generated_file"
 OWN = str(Path(__file__).parents[2]) + os.sep
@@ -39,7 +39,7 @@ class SourceLines:
 
     def watch_autograph(self) -> None:
         """Keep the map of each file that AutoGraph generates: TensorFlow itself forgets it on other threads."""
-        create = theirs(origin_info.create_source_map)
+        create = wrap_foreign(origin_info.create_source_map)
 
         def create_kept(nodes: Any, code: str, filepath: str) -> Any:
             made = create(nodes, code, filepath)
@@ -55,7 +55,7 @@ class SourceLines:
 
     def watch_device_scopes(self) -> None:
         """Make each `tf.device` entered from now on remember the user's line instead of TensorFlow's."""
-        enter = theirs(ops.Graph._add_device_to_stack)
+        enter = wrap_foreign(ops.Graph._add_device_to_stack)
 
         def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
             result = enter(graph, device, offset)

@@ -10,12 +10,12 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op, dtypes, ops
 from tensorflow.python.ops import gen_list_ops, gen_optional_ops, gen_resource_variable_ops
 
-from simplace.oracle.child.functions import zeros
+from simplace.oracle.child.functions import make_zeros
 
 _RESOURCE_DEVICE = re.compile('device="([^"]+)"')
 
 
-def host() -> str:
+def find_host() -> str:
     """Give the full name of the CPU that holds what is on no other device."""
     return str(context.context()._context_devices[0]) if context.context()._context_devices else "/device:CPU:0"
 
@@ -38,7 +38,7 @@ def resource_device(handle: Any) -> str:
     That counts where a function takes it (GetDeviceForInput of eager/execute.cc), and not the handle's own device: what
     a function call returns has the device of the call. A handle of another task cannot be read from here.
     """
-    is_here = task_of(handle.device) == task_of(host()) and "/device:GPU:" not in handle.backing_device
+    is_here = task_of(handle.device) == task_of(find_host()) and "/device:GPU:" not in handle.backing_device
     found = _RESOURCE_DEVICE.search(handle._summarize_value()) if is_here else None
     return found[1] if found else str(handle.device)
 
@@ -68,24 +68,24 @@ def read_variable(handle: Any) -> Any:
 
 def zeros_on(device: str, dtype: Any, shape: Any) -> Any:
     """Make zeros on a device, "" for the host."""
-    return to_device(ops.EagerTensor(zeros(dtype, shape), host(), dtype.as_datatype_enum), device)
+    return to_device(ops.EagerTensor(make_zeros(dtype, shape), find_host(), dtype.as_datatype_enum), device)
 
 
-def made_up(device: str, dtype: Any, shape: Any) -> Any:
+def make_placeholder(device: str, dtype: Any, shape: Any) -> Any:
     """Make a value that stands for one that was not computed."""
-    return empty_list() if dtype == dtypes.variant else zeros_on(device, dtype, shape)
+    return make_empty_list() if dtype == dtypes.variant else zeros_on(device, dtype, shape)
 
 
-def full_optional(element: Any) -> Any:
+def make_full_optional(element: Any) -> Any:
     """Make the variant of an Optional that holds zeros."""
     flat = tf.nest.flatten(element, expand_composites=True)
-    with ops.device(host()):
+    with ops.device(find_host()):
         return gen_optional_ops.optional_from_value([zeros_on("", spec.dtype, spec.shape) for spec in flat])
 
 
-def empty_list() -> Any:
+def make_empty_list() -> Any:
     """Make an empty TensorList, the only other variant that can stand for any."""
-    with ops.device(host()):
+    with ops.device(find_host()):
         return gen_list_ops.empty_tensor_list(
             element_shape=constant_op.constant([], dtypes.int32), max_num_elements=-1, element_dtype=dtypes.float32
         )

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from simplace.oracle.child.boundary import is_own, theirs
-from simplace.oracle.child.functions import zeros
+from simplace.oracle.child.boundary import is_own, wrap_foreign
+from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
@@ -22,10 +22,10 @@ def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:
             continue
         if narrow and narrow not in (name, value.python_function.__name__):
             continue
-        _call(name, value, recorder)
+        _call_with_zeros(name, value, recorder)
 
 
-def _call(name: str, function: Any, recorder: Recorder) -> None:
+def _call_with_zeros(name: str, function: Any, recorder: Recorder) -> None:
     if function.input_signature is None:
         arguments = ", ".join(function.function_spec.arg_names)
         recorder.remark(
@@ -35,10 +35,10 @@ def _call(name: str, function: Any, recorder: Recorder) -> None:
         return
     recorder.remark(f"{name} was never called by the program: it was called once with zeros for its input_signature.")
     try:
-        traced = theirs(function.get_concrete_function)()
+        traced = wrap_foreign(function.get_concrete_function)()
         with INSIDE:
-            zeros_for_it = tf.nest.map_structure(_zero, function.input_signature)
-        theirs(traced)(*zeros_for_it)
+            zeros_for_it = tf.nest.map_structure(_make_zero, function.input_signature)
+        wrap_foreign(traced)(*zeros_for_it)
     except Exception as error:
         # The body is the user's and was never meant to run on zeros: what it raises is worth a line, not an end.
         if is_own(error):
@@ -46,5 +46,5 @@ def _call(name: str, function: Any, recorder: Recorder) -> None:
         recorder.remark(f"{name}, called with zeros, raised {first_line(error)}")
 
 
-def _zero(spec: Any) -> Any:
-    return tf.constant(zeros(spec.dtype, spec.shape), spec.dtype)
+def _make_zero(spec: Any) -> Any:
+    return tf.constant(make_zeros(spec.dtype, spec.shape), spec.dtype)

@@ -54,7 +54,7 @@ def silence_debug_ops(nodes: Any) -> None:
 
 def _is_harmless(op: str) -> bool:
     """Return whether an op does nothing that could be felt outside the process, as far as its own kernel goes."""
-    definition = kernel_types.signature(op)
+    definition = kernel_types.find_op_def(op)
     if op in _HARMLESS or op in _CALLS:
         return True
     if definition is None or any(attr.type in ("func", "list(func)") for attr in definition.attr):

@@ -20,15 +20,15 @@ _CONTAINER_INPUT = {
 _PATTERNS = {re.compile(pattern): place for pattern, place in _CONTAINER_INPUT.items()}
 
 
-def containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[str]:
+def list_containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Name all that a run puts something into or takes something from, and may have to wait for."""
     fed = frozenset(run["feeds"])
     ends = [graph.get_tensor_by_name(name) for name in run["fetches"] if name not in fed]
     wanted = [*(tensor.op for tensor in ends), *map(graph.get_operation_by_name, run["targets"])]
-    return frozenset(name for op in _reached(wanted, fed) for name in _container(op))
+    return frozenset(name for op in _list_reached(wanted, fed) for name in _find_containers(op))
 
 
-def _reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
+def _list_reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
     """List the ops that run for the sake of those that are wanted."""
     found = dict.fromkeys(wanted)
     ops = list(found)
@@ -40,16 +40,16 @@ def _reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
     return ops
 
 
-def _container(op: Any) -> Iterator[str]:
+def _find_containers(op: Any) -> Iterator[str]:
     places = [place for pattern, place in _PATTERNS.items() if pattern.fullmatch(op.type)]
     for place in places:
         if place is not None:
-            yield _origin(op.inputs[place]).name
+            yield _find_origin(op.inputs[place]).name
         else:
             yield f"{op.get_attr('container').decode()}/{op.get_attr('shared_name').decode() or op.name}"
 
 
-def _origin(tensor: Any) -> Any:
+def _find_origin(tensor: Any) -> Any:
     while tensor.op.type in ("Identity", "RefIdentity"):
         tensor = tensor.op.inputs[0]
     return tensor

@@ -18,7 +18,7 @@ from simplace.placement.default_device import select_device
 from simplace.placement.eager.placement_utils import is_pinned_small, pinning_resource
 from simplace.placement.kernel_support import Types, registration_text
 from simplace.program.eager_op import EagerInput, EagerOp
-from simplace.program.status import Refusal, Refused, invalid
+from simplace.program.status import Refusal, Refused, invalid_argument
 
 _CONSTANT = "_EagerConst"
 _HANDLES = frozenset({DataType.DT_STRING, DataType.DT_RESOURCE})  # always in host memory (MTypeFromDTypeIntsOnDevice)
@@ -112,7 +112,7 @@ def _kernel_types(op: EagerOp, devices: DeviceSet, table: KernelTable) -> Types:
     try:
         return supported_device_types(table, op.op, op.attrs, devices.types)
     except (AttrError, KernelSearchError) as error:
-        raise invalid(str(error)) from error
+        raise invalid_argument(str(error)) from error
 
 
 def _host_arguments(op: EagerOp, kernel: Kernel | None, table: KernelTable) -> list[bool]:

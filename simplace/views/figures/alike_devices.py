@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simplace.placement.placement import Placement
-from simplace.views.figures.boxes import Box, boxes
-from simplace.views.figures.scopes import stem
+from simplace.views.figures.boxes import Box, group_into_boxes
+from simplace.views.figures.scopes import strip_number
 
 _DRAWN = 9  # devices that a figure takes
 _BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
@@ -35,10 +35,10 @@ def figure_boxes(placement: Placement, limit: int) -> Alike:
     """Choose at most `limit` boxes, or some more where many devices that are not alike share them."""
     devices = len({decision.device for decision in placement.decisions.values()})
     if devices > _DRAWN:
-        found = fold_alike(placement, *boxes(placement, limit * devices // 2))
+        found = fold_alike(placement, *group_into_boxes(placement, limit * devices // 2))
         if len(found.boxes) <= limit:
             return found
-    return fold_alike(placement, *boxes(placement, max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))))
+    return fold_alike(placement, *group_into_boxes(placement, max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))))
 
 
 def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int]) -> Alike:
@@ -52,7 +52,7 @@ def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int])
     families: dict[tuple[object, ...], list[str]] = {}
     for device, numbers in own.items():
         kind = placement.devices.by_name[device].type if device else ""
-        families.setdefault((kind, *(_signature(made[i]) for i in numbers)), []).append(device)
+        families.setdefault((kind, *(_get_signature(made[i]) for i in numbers)), []).append(device)
     if len(own) <= _DRAWN or not all(own):
         families = {(device,): [device] for device in own}
     stands = {device: family[0] for family in families.values() for device in family}
@@ -66,9 +66,9 @@ def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int])
     )
 
 
-def _signature(box: Box) -> tuple[str, str, str, int]:
-    return _stems(box.label), _stems(box.detail), box.kind, len(box.nodes)
+def _get_signature(box: Box) -> tuple[str, str, str, int]:
+    return _strip_numbers(box.label), _strip_numbers(box.detail), box.kind, len(box.nodes)
 
 
-def _stems(text: str) -> str:
-    return "/".join(stem(part) for part in text.split("/"))
+def _strip_numbers(text: str) -> str:
+    return "/".join(strip_number(part) for part in text.split("/"))

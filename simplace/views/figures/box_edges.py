@@ -49,7 +49,7 @@ def box_edges(
 
     `stands_for` maps a device to the one that is drawn in its place, where that is another.
     """
-    transfers = _transfers(copies, box_of, stands_for or {})
+    transfers = _group_copies(copies, box_of, stands_for or {})
     carried = {(one.source, target) for one in transfers for target in one.targets}
     found = _Found()
     graph = placement.graph
@@ -79,35 +79,35 @@ def without_implied(edges: dict[Ends, int], all_edges: set[Ends]) -> dict[Ends, 
     kept = dict(edges)
     for one, other in sorted(edges, key=lambda ends: (-abs(ends[1] - ends[0]), ends)):
         after[one].discard(other)
-        if _reaches(after, one, other):
+        if _has_path(after, one, other):
             del kept[one, other]
         else:
             after[one].add(other)
     return kept
 
 
-def _transfers(copies: list[Copy], box_of: dict[int, int], stands_for: Mapping[str, str]) -> tuple[BoxCopies, ...]:
+def _group_copies(copies: list[Copy], box_of: dict[int, int], stands_for: Mapping[str, str]) -> tuple[BoxCopies, ...]:
     """Group the copies by the boxes at both ends; those that several boxes read, by the device they go to."""
     alone: dict[Ends, list[Copy]] = {}
     spread: dict[tuple[int, str], list[Copy]] = {}
     for copy in copies:
         if copy.is_control or copy.source == copy.target:
             continue
-        source, targets = box_of[copy.producer], _targets([copy], box_of)
+        source, targets = box_of[copy.producer], _list_targets([copy], box_of)
         if len(targets) == 1:
             alone.setdefault((source, targets[0]), []).append(copy)
         else:
             spread.setdefault((source, stands_for.get(copy.target, copy.target)), []).append(copy)
     made = [BoxCopies(source, (target,), tuple(group)) for (source, target), group in alone.items()]
-    made += [BoxCopies(source, _targets(group, box_of), tuple(group)) for (source, _), group in spread.items()]
+    made += [BoxCopies(source, _list_targets(group, box_of), tuple(group)) for (source, _), group in spread.items()]
     return tuple(sorted(made, key=lambda one: (one.source, one.targets)))
 
 
-def _targets(copies: list[Copy], box_of: dict[int, int]) -> tuple[int, ...]:
+def _list_targets(copies: list[Copy], box_of: dict[int, int]) -> tuple[int, ...]:
     return tuple(sorted({box_of[node] for copy in copies for node in copy.consumers}))
 
 
-def _reaches(after: dict[int, set[int]], start: int, goal: int) -> bool:
+def _has_path(after: dict[int, set[int]], start: int, goal: int) -> bool:
     seen, waiting = {start}, [start]
     while waiting:
         for box in after.get(waiting.pop(), ()):

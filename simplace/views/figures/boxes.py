@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from simplace.explain.conflict import conflict
+from simplace.explain.conflict import find_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
-from simplace.views.figures.folding import LEFT_OUT, fold
-from simplace.views.figures.scopes import OTHERS, Path, open_scopes, stem, steps
+from simplace.views.figures.folding import LEFT_OUT, fold_nodes
+from simplace.views.figures.scopes import OTHERS, Path, insert_stems, open_scopes, strip_number
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable"]
 _FOLD_FROM = 10  # nodes: a smaller graph is drawn as it is
@@ -38,22 +38,22 @@ class Box:
     nodes: tuple[int, ...]
 
 
-def boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
+def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
     """Return the boxes by first node, and the box number of every drawn node (folded ones included).
 
     Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
-    drawn = _drawn(placement)
-    home = fold(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
+    drawn = _list_drawn(placement)
+    home = fold_nodes(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
     keepers = [node for node in drawn if home[node] == node]
     parts = {node: tidy_path(placement.graph.names[node]) for node in keepers}
-    shared = _shared(list(parts.values()))
-    keys = _keys(placement, keepers, parts, home, limit)
+    shared = _count_shared_scopes(list(parts.values()))
+    keys = _choose_keys(placement, keepers, parts, home, limit)
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
-    made = [_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
+    made = [_make_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
     number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
 
@@ -67,22 +67,22 @@ def tidy_path(name: str) -> Path:
     *scopes, last = name.split("/")
     kept: list[str] = []
     for part in scopes:
-        again = bool(kept) and kept[-1] in _BODIES and stem(part) in map(stem, kept[:-1])
+        again = bool(kept) and kept[-1] in _BODIES and strip_number(part) in map(strip_number, kept[:-1])
         if part and not again and not _MADE_SCOPE.match(part):
             kept.append(part)
     return tuple(kept) if kept and _MADE_SCOPE.match(last) else (*kept, last)
 
 
-def _drawn(placement: Placement) -> list[int]:
+def _list_drawn(placement: Placement) -> list[int]:
     """List the decided nodes, with those over which a refused placement failed."""
     refusal = placement.refusal
-    found = conflict(placement)
+    found = find_conflict(placement)
     ties = () if found is None else [node for join in found.path for node in (join.first, join.second)]
     clash = () if refusal is None else (refusal.node, *refusal.ends, *ties)
     return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
 
 
-def _shared(paths: list[Path]) -> int:
+def _count_shared_scopes(paths: list[Path]) -> int:
     """Count the outer scopes that all nodes but lone ones have in common."""
     scoped = [path for path in paths if len(path) > 1]
     if len(scoped) < 2:
@@ -91,34 +91,34 @@ def _shared(paths: list[Path]) -> int:
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
 
 
-def _keys(
+def _choose_keys(
     placement: Placement, keepers: list[int], parts: dict[int, Path], home: dict[int, int], limit: int
 ) -> dict[int, Path]:
     if len(keepers) <= limit:
         return {node: (f"#{node}",) for node in keepers}
     devices = {node: placement.device(node) for node in keepers}
-    paths = {node: _steps(placement, node, parts, home) for node in keepers}
+    paths = {node: _build_path(placement, node, parts, home) for node in keepers}
     return open_scopes(paths, devices, limit)
 
 
-def _steps(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int]) -> Path:
+def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int]) -> Path:
     """Return the path by which a node is found: arguments and results lie in scopes of their own."""
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]
     if is_arg(op) and _is_resource(placement, node):
-        return ("#variables", f"#{_reader(placement, node, parts, home)}", f"#{name}")
+        return ("#variables", f"#{_name_reader(placement, node, parts, home)}", f"#{name}")
     if is_arg(op):
         return ("#arguments", f"#{name}")
     if is_retval(op):
         return ("#results", f"#{name}")
-    return (*steps(parts[node][:_DEEPEST]), f"#{node}")
+    return (*insert_stems(parts[node][:_DEEPEST]), f"#{node}")
 
 
 def _is_resource(placement: Placement, node: int) -> bool:
     return bool(placement.graph.out_types[node][0] == DataType.DT_RESOURCE)
 
 
-def _reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
+def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
     """Name the outermost scope that reads a variable first, "" where none does."""
     graph = placement.graph
     readers = [graph.edge_dst[e] for e in graph.out_edges[variable]]
@@ -130,10 +130,10 @@ def _reader(placement: Placement, variable: int, parts: dict[int, Path], home: d
     return found[0] if len(found) > 1 else ""
 
 
-def _box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
+def _make_box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
     device, members = placement.device(nodes[0]), tuple(nodes)
     if len(nodes) == 1:
-        return _single(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
+        return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
     if path[0] in _GROUPS:
         reader = path[1][1:] if len(path) > 1 else ""
         return Box(f"{len(nodes)} {path[0][1:]}", f"of {reader}" if reader else "", _GROUPS[path[0]], device, members)
@@ -149,11 +149,13 @@ def _box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Pa
     label = variants.pop() if len(variants) == 1 else f"{path[-1][:-1]} ×{len(variants)}"
     if same_names and len(ops) == 1:
         op = next(iter(ops))
-        return Box(f"{op} ×{len(nodes)}", _under(outer, stem(parts[nodes[0]][-1]), op), "op", device, members)
+        return Box(
+            f"{op} ×{len(nodes)}", _format_location(outer, strip_number(parts[nodes[0]][-1]), op), "op", device, members
+        )
     return Box(label, outer or main, "scope", device, members)
 
 
-def _single(placement: Placement, node: int, parts: Path) -> Box:
+def _make_single_box(placement: Placement, node: int, parts: Path) -> Box:
     graph, device = placement.graph, placement.device(node)
     op, name = graph.ops[node], _MADE_ENDING.sub("", graph.names[node])
     if is_arg(op):
@@ -162,10 +164,10 @@ def _single(placement: Placement, node: int, parts: Path) -> Box:
     if is_retval(op):
         return Box(name, "result", "result", device, (node,))
     kind = "variable" if op == VARIABLE_HANDLE or is_variable(op) else "op"
-    return Box(op, _under("/".join(parts[:-1]), parts[-1], op), kind, device, (node,))
+    return Box(op, _format_location("/".join(parts[:-1]), parts[-1], op), kind, device, (node,))
 
 
-def _under(outer: str, name: str, op: str) -> str:
+def _format_location(outer: str, name: str, op: str) -> str:
     """Spell where an op is: its scope, and its name where that is not the op's own."""
     own = "" if name == op else name
     return "/".join(filter(None, (outer, own)))

@@ -6,36 +6,38 @@ from collections import Counter
 
 from simplace.placement.placement import Placement
 from simplace.result import Placed
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 
 _KINDS = {"function": "tf.function", "session": "session graph", "graph": "graph"}
 _NAMED = 4  # devices that are listed by name
 
 
-def facts(placed: Placed, what: str = "Placement") -> str:
+def describe_placement(placed: Placed, what: str = "Placement") -> str:
     """Say whose figure it is: program, devices, nodes, TensorFlow's version, and whether TensorFlow agrees."""
     placement = placed.placement
-    nodes = plural(len(placement.decisions), "node")
+    nodes = format_count(len(placement.decisions), "node")
     kind = _KINDS[placement.program.kind]
     version = placement.groups.support.table.version
     rules = f"the rules of TensorFlow {version}" if version else "TensorFlow's rules"
     soft = "on" if placement.soft_placement else "off"
-    start = f"{what} of the {kind} {placed.name} on {devices(placement)}"
-    return f"{start}: {nodes} by {rules}, soft placement {soft}. {_agreement(placed)}"
+    start = f"{what} of the {kind} {placed.name} on {format_devices(placement)}"
+    return f"{start}: {nodes} by {rules}, soft placement {soft}. {_describe_agreement(placed)}"
 
 
-def devices(placement: Placement) -> str:
+def format_devices(placement: Placement) -> str:
     """Spell the devices of a placement.
 
     They are named where they are few, otherwise counted by type.
     """
     names = [device.short for device in placement.devices]
     if len(names) > _NAMED:
-        names = [plural(count, kind) for kind, count in Counter(device.type for device in placement.devices).items()]
+        names = [
+            format_count(count, kind) for kind, count in Counter(device.type for device in placement.devices).items()
+        ]
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def _agreement(placed: Placed) -> str:
+def _describe_agreement(placed: Placed) -> str:
     agreement = placed.agreement
     if placed.placement.program.pins:
         return "A what-if, not checked against TensorFlow."

@@ -9,10 +9,10 @@ from dataclasses import replace
 from simplace.changes.placement_changes import ProgramChanges
 from simplace.partition.transfers import between_devices
 from simplace.views.figures.alike_devices import figure_boxes
-from simplace.views.figures.captions import facts
+from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.text import quantities
-from simplace.views.text.tables import short
+from simplace.views.text.tables import shorten_device
 from viz import Edge, Figure, Group, Node
 
 
@@ -24,17 +24,18 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
     members: list[list[int]] = [[] for _ in alike.boxes]
     for node, number in alike.box_of.items():
         members[number].append(node)
-    origins = {move.after: short(change.before.placement, move.source) for move in change.moves}
+    origins = {move.after: shorten_device(change.before.placement, move.source) for move in change.moves}
     new = {placement.graph.ids[name] for name in change.only_after}
     marks = {
-        str(number): _mark(members[number], alike.boxes[number].nodes, origins, new) for number in range(len(members))
+        str(number): _describe_change(members[number], alike.boxes[number].nodes, origins, new)
+        for number in range(len(members))
     }
     return replace(
         figure,
         title=f"{change.name}: what changed",
-        caption=f"{_counts(change)} · {figure.caption}",
-        nodes=tuple(_marked(node, marks.get(node.id, "")) for node in figure.nodes),
-        description=f"{facts(change.after, 'The second placement')} {_counts(change)}.",
+        caption=f"{_count_changes(change)} · {figure.caption}",
+        nodes=tuple(_mark_node(node, marks.get(node.id, "")) for node in figure.nodes),
+        description=f"{describe_placement(change.after, 'The second placement')} {_count_changes(change)}.",
     )
 
 
@@ -44,16 +45,16 @@ def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
     after = change_figure(change, max(limit // 2, 1))
     return Figure(
         title=f"{change.name}: before and after",
-        caption=_counts(change),
-        groups=(*_groups("before", before), *_groups("after", after)),
-        nodes=(*_nodes("before", before), *_nodes("after", after)),
-        edges=(*_edges("before", before), *_edges("after", after)),
+        caption=_count_changes(change),
+        groups=(*_relabel_groups("before", before), *_relabel_groups("after", after)),
+        nodes=(*_relabel_nodes("before", before), *_relabel_nodes("after", after)),
+        edges=(*_relabel_edges("before", before), *_relabel_edges("after", after)),
         direction="down",
-        description=f"{facts(change.before, 'The first placement')} {after.description}",
+        description=f"{describe_placement(change.before, 'The first placement')} {after.description}",
     )
 
 
-def _groups(when: str, figure: Figure) -> list[Group]:
+def _relabel_groups(when: str, figure: Figure) -> list[Group]:
     return [
         replace(
             group,
@@ -65,19 +66,19 @@ def _groups(when: str, figure: Figure) -> list[Group]:
     ]
 
 
-def _nodes(when: str, figure: Figure) -> list[Node]:
+def _relabel_nodes(when: str, figure: Figure) -> list[Node]:
     return [replace(node, id=f"{when} {node.id}", group=node.group and f"{when} {node.group}") for node in figure.nodes]
 
 
-def _edges(when: str, figure: Figure) -> list[Edge]:
+def _relabel_edges(when: str, figure: Figure) -> list[Edge]:
     return [replace(edge, source=f"{when} {edge.source}", target=f"{when} {edge.target}") for edge in figure.edges]
 
 
-def _marked(node: Node, mark: str) -> Node:
+def _mark_node(node: Node, mark: str) -> Node:
     return replace(node, changed=mark) if mark else node
 
 
-def _mark(members: list[int], own: Sequence[int], origins: dict[int, str], new: set[int]) -> str:
+def _describe_change(members: list[int], own: Sequence[int], origins: dict[int, str], new: set[int]) -> str:
     """Say where the nodes of a box come from, with numbers where not all of them do.
 
     For a box of one node that node alone counts, whatever is drawn with it.
@@ -90,15 +91,15 @@ def _mark(members: list[int], own: Sequence[int], origins: dict[int, str], new: 
     )
 
 
-def _counts(change: ProgramChanges) -> str:
-    parts = [f"{len(change.moves):,} of {quantities.plural(change.compared, 'node')} moved"]
+def _count_changes(change: ProgramChanges) -> str:
+    parts = [f"{len(change.moves):,} of {quantities.format_count(change.compared, 'node')} moved"]
     for names, word in ((change.only_after, "new"), (change.only_before, "gone")):
         parts += [f"{len(names):,} {word}"] if names else []
     lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
     for copies, word in ((gained, "gained"), (lost, "lost")):
         if copies:
-            size = quantities.total([copy.size for copy in copies])
-            parts.append(f"{quantities.plural(len(copies), 'copy')} {word} ({size})")
+            size = quantities.format_total_bytes([copy.size for copy in copies])
+            parts.append(f"{quantities.format_count(len(copies), 'copy')} {word} ({size})")
     return ", ".join(parts)
 
 

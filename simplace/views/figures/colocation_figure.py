@@ -10,10 +10,10 @@ from simplace.explain.sentences import DECIDED_BY
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
 from simplace.placement.placement import Placement
 from simplace.result import Placed
-from simplace.views.figures.captions import facts
-from simplace.views.figures.placement_figure import numbered
+from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.placement_figure import number_devices
 from simplace.views.text import quantities
-from simplace.views.text.tables import short
+from simplace.views.text.tables import shorten_device
 from viz import Edge, Figure, Group, Node
 from viz.figure import NodeKind
 
@@ -32,24 +32,24 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
     Members of one op are drawn as one box where they are several, groups of the same ops on the same device as one.
     """
     placement = placed.placement
-    families = _families(placement)
-    shown = _largest(families, limit)
+    families = _merge_like_groups(placement)
+    shown = _choose_largest(families, limit)
     groups, nodes, edges = [], [], []
     for number, family in enumerate(shown):
-        groups.append(_group(placement, family, number))
-        nodes += [_node(placement, part, str(number)) for part in family.parts]
-        edges += _edges(placement, family)
+        groups.append(_draw_group(placement, family, number))
+        nodes += [_draw_node(placement, part, str(number)) for part in family.parts]
+        edges += _draw_edges(placement, family)
     return Figure(
         title=f"{placed.name}: colocation groups",
-        caption=_caption(families, shown),
+        caption=_write_caption(families, shown),
         groups=tuple(groups),
         nodes=tuple(nodes),
         edges=tuple(edges),
-        description=facts(placed, "Colocation groups"),
+        description=describe_placement(placed, "Colocation groups"),
     )
 
 
-def _families(placement: Placement) -> list[_Family]:
+def _merge_like_groups(placement: Placement) -> list[_Family]:
     """Put groups together that look the same, the largest groups first."""
     found: dict[tuple[object, ...], list[int]] = {}
     for root, members in placement.members.items():
@@ -59,19 +59,19 @@ def _families(placement: Placement) -> list[_Family]:
         requests = Counter(placement.graph.requested[node] for node in members)
         key = (placement.device(root), tuple(sorted(ops.items())), tuple(sorted(requests.items())))
         found.setdefault(key, []).append(root)
-    families = [_Family(tuple(roots), _parts(placement, roots[0])) for roots in found.values()]
+    families = [_Family(tuple(roots), _split_members(placement, roots[0])) for roots in found.values()]
     sizes = {family.roots: len(placement.members[family.roots[0]]) for family in families}
     return sorted(families, key=lambda family: (-sizes[family.roots] * len(family.roots), family.roots))
 
 
-def _parts(placement: Placement, root: int) -> tuple[tuple[int, ...], ...]:
+def _split_members(placement: Placement, root: int) -> tuple[tuple[int, ...], ...]:
     parts: dict[tuple[str, str], list[int]] = {}
     for node in placement.members[root]:
         parts.setdefault((placement.graph.ops[node], placement.graph.requested[node]), []).append(node)
     return tuple(tuple(nodes) for nodes in parts.values())
 
 
-def _largest(families: list[_Family], limit: int) -> list[_Family]:
+def _choose_largest(families: list[_Family], limit: int) -> list[_Family]:
     shown: list[_Family] = []
     boxes = 0
     for family in families:
@@ -82,22 +82,24 @@ def _largest(families: list[_Family], limit: int) -> list[_Family]:
     return shown
 
 
-def _caption(families: list[_Family], shown: list[_Family]) -> str:
+def _write_caption(families: list[_Family], shown: list[_Family]) -> str:
     total = sum(len(family.roots) for family in families)
     if not total:
         return "no node has to share a device with another"
-    parts = [f"{quantities.plural(total, 'group')} of two nodes or more"]
+    parts = [f"{quantities.format_count(total, 'group')} of two nodes or more"]
     drawn = sum(len(family.roots) for family in shown)
     return " · ".join(parts + ([f"{total - drawn:,} smaller ones are not drawn"] if drawn < total else []))
 
 
-def _group(placement: Placement, family: _Family, number: int) -> Group:
+def _draw_group(placement: Placement, family: _Family, number: int) -> Group:
     root = family.roots[0]
     device, members = placement.device(root), placement.members[root]
-    index = {name: i for i, name in numbered(placement)}.get(device, 0)
+    index = {name: i for i, name in number_devices(placement)}.get(device, 0)
     kind = placement.devices.by_name[device].type if device else ""
     times = f"{len(family.roots)} groups of " if len(family.roots) > 1 else ""
-    title = f"{short(placement, device) or 'not placed'}: {times}{quantities.plural(len(members), 'node')}"
+    title = (
+        f"{shorten_device(placement, device) or 'not placed'}: {times}{quantities.format_count(len(members), 'node')}"
+    )
     return Group(str(number), title, _decided_by(placement, members), kind, index)
 
 
@@ -106,30 +108,30 @@ def _decided_by(placement: Placement, members: list[int]) -> str:
     for node in members:
         if node not in placement.decisions:
             continue
-        reason = why.reason(placement, node)
+        reason = why.find_reason(placement, node)
         if isinstance(reason, why.Colocated):
-            return f"decided by {_name(placement, reason.leader)}: {DECIDED_BY[reason.how]}"
+            return f"decided by {_name_node(placement, reason.leader)}: {DECIDED_BY[reason.how]}"
         if isinstance(reason, why.Requested) and placement.graph.requested[node]:
-            return f"decided by {_name(placement, node)}: {DECIDED_BY['request']}"
+            return f"decided by {_name_node(placement, node)}: {DECIDED_BY['request']}"
     return ""
 
 
-def _name(placement: Placement, node: int) -> str:
+def _name_node(placement: Placement, node: int) -> str:
     return placement.notes(node).variable or placement.graph.names[node]
 
 
-def _node(placement: Placement, part: tuple[int, ...], group: str) -> Node:
+def _draw_node(placement: Placement, part: tuple[int, ...], group: str) -> Node:
     graph, first = placement.graph, part[0]
     op, asked = graph.ops[first], graph.requested[first].rpartition("/device:")[2]
     is_handle = is_arg(op) or op == VARIABLE_HANDLE
     kind: NodeKind = "variable" if is_handle else "op"
-    label = f"{op} ×{len(part)}" if len(part) > 1 else _name(placement, first) if is_handle else op
+    label = f"{op} ×{len(part)}" if len(part) > 1 else _name_node(placement, first) if is_handle else op
     detail = "" if len(part) > 1 else (op if is_handle else graph.names[first])
     requests = f"requests {asked}" if asked else ""
     return Node(str(first), label, detail or requests, group, kind, tooltip=requests)
 
 
-def _edges(placement: Placement, family: _Family) -> list[Edge]:
+def _draw_edges(placement: Placement, family: _Family) -> list[Edge]:
     """List what ties the members: one edge for all ties of a kind between two boxes."""
     box_of = {node: str(part[0]) for part in family.parts for node in part}
     found: dict[tuple[str, str, str], None] = {}

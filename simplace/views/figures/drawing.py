@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simplace.errors import DrawingError, choices
+from simplace.errors import DrawingError, join_choices
 from simplace.views.marks import write_file
 from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
 from viz.area import AreaChart
@@ -18,7 +18,7 @@ from viz.svg import described
 KINDS = ("svg", "png", "pdf", "dot")
 
 
-def drawn(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") -> bytes:
+def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") -> bytes:
     """Draw for the file `name`; raise `DrawingError` for an unknown ending or style, or where Graphviz fails."""
     kind = Path(name).suffix.lower()[1:]
     if kind not in KINDS:
@@ -44,22 +44,22 @@ class Picture:
     style: str = "screen"
 
     def save(self, file: str | Path) -> None:
-        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `drawn` does, or if it cannot write."""
-        data = drawn(self.what, str(file), self.style)
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture` does, or if it cannot write."""
+        data = draw_picture(self.what, str(file), self.style)
         write_file(file, data)
 
     def __repr__(self) -> str:
         return f"<picture of {visible(self.what.title)}>"
 
     def _repr_svg_(self) -> str:
-        return drawn(self.what, "notebook.svg", self.style).decode()
+        return draw_picture(self.what, "notebook.svg", self.style).decode()
 
 
-def chosen(figure: str, known: Iterable[str]) -> str:
+def choose_figure(figure: str, known: Iterable[str]) -> str:
     """Return the name of a figure; raise `DrawingError` with the choices for an unknown one."""
     names = list(known)
     if figure not in names:
-        raise DrawingError(f"{figure!r} is not a figure of this; there are: {choices(names)}")
+        raise DrawingError(f"{figure!r} is not a figure of this; there are: {join_choices(names)}")
     return figure
 
 
@@ -68,4 +68,4 @@ def style_of(name: str) -> Style:
     try:
         return style_called(name)
     except FigureError:
-        raise DrawingError(f"{name!r} is not a style of figures; there are: {choices(STYLES)}") from None
+        raise DrawingError(f"{name!r} is not a style of figures; there are: {join_choices(STYLES)}") from None

@@ -85,7 +85,7 @@ def _node(key: str, box: _Box) -> Node:
     times = sum(each.times for each in box.ops)
     is_variable = all(each.op.op == VARIABLE_HANDLE for each in box.ops)
     if len(box.lines) > 1:
-        label, device = quantities.plural(len(box.lines), "other line"), box.device or None
+        label, device = quantities.format_count(len(box.lines), "other line"), box.device or None
         return Node(key, label, ops_text(box.ops), device, "scope", count=times, asked=_asked(box))
     return Node(
         key,
@@ -132,10 +132,10 @@ def _ways(eager: PlacedEager, number: dict[str, str]) -> list[_Way]:
 
 
 def _copied(found: list[tuple[PlacedOp, EagerCopies]]) -> str:
-    kinds = sorted({dtypes.name(each.op.inputs[copy.input].dtype) for each, copy in found})
+    kinds = sorted({dtypes.format_dtype(each.op.inputs[copy.input].dtype) for each, copy in found})
     count = _tensors(found)
-    what = f"{count:,} × {kinds[0]}" if len(kinds) == 1 else quantities.plural(count, "tensor")
-    return f"{what} · {quantities.total([copy.bytes for _, copy in found])}"
+    what = f"{count:,} × {kinds[0]}" if len(kinds) == 1 else quantities.format_count(count, "tensor")
+    return f"{what} · {quantities.format_total_bytes([copy.bytes for _, copy in found])}"
 
 
 def _tensors(found: list[tuple[PlacedOp, EagerCopies]]) -> int:
@@ -148,14 +148,14 @@ def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
     for device in eager.devices:
         if device.name in used:
             times = sum(each.times for each in eager.ops if each.placement.device == device.name)
-            ops = quantities.plural(times, "op")
+            ops = quantities.format_count(times, "op")
             groups.append(Group(device.name, device.short, ops, device.type, seen[device.type]))
         seen[device.type] += 1
     return groups
 
 
 def _caption(eager: PlacedEager, agreement: Agreement | None, used: set[str]) -> str:
-    parts = [f"{quantities.plural(len(eager.ops), 'eager op')}, run {eager.times:,} times"]
+    parts = [f"{quantities.format_count(len(eager.ops), 'eager op')}, run {eager.times:,} times"]
     idle = [device.short for device in eager.devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")
@@ -169,7 +169,7 @@ def _description(result: Result, eager: PlacedEager) -> str:
     devices = _devices(result.devices)
     return (
         f"Placement of what {result.target} runs outside of functions on {devices}: "
-        f"{quantities.plural(len(eager.ops), 'eager op')} by the rules of TensorFlow {result.tensorflow}."
+        f"{quantities.format_count(len(eager.ops), 'eager op')} by the rules of TensorFlow {result.tensorflow}."
     )
 
 

@@ -8,12 +8,12 @@ from simplace.placement.placement import Placement
 LEFT_OUT = -1
 
 
-def fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
+def fold_nodes(placement: Placement, drawn: list[int]) -> dict[int, int]:
     """Map each drawn node to the node of its device it is drawn with, itself where it stands alone.
 
     `LEFT_OUT` stands for nodes that no tensor enters or leaves: NoOps, and constants that nothing reads.
     """
-    step = {node: _neighbour(placement, node) for node in drawn}
+    step = {node: _find_neighbour(placement, node) for node in drawn}
     step = {node: goal if goal in step or goal == LEFT_OUT else node for node, goal in step.items()}
     home: dict[int, int] = {}
     for node in drawn:
@@ -32,7 +32,7 @@ def fold(placement: Placement, drawn: list[int]) -> dict[int, int]:
     return home
 
 
-def _neighbour(placement: Placement, node: int) -> int:
+def _find_neighbour(placement: Placement, node: int) -> int:
     graph, device = placement.graph, placement.device(node)
     op = graph.ops[node]
     if op == "NoOp":

@@ -9,8 +9,8 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import without_implied
-from simplace.views.figures.captions import facts
-from simplace.views.figures.placement_figure import box_node, device_group, numbered, what_is_copied
+from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.placement_figure import box_node, device_group, number_devices, what_is_copied
 from simplace.views.text import quantities
 from viz import Edge, Figure, Node
 
@@ -35,7 +35,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     placement = placed.placement
     alike = figure_boxes(placement, limit)
     made, box_of = alike.boxes, alike.box_of
-    pairs = _pairs(placed.copies, box_of, alike.stands_for)
+    pairs = _pair_transfers(placed.copies, box_of, alike.stands_for)
     memory = MemoryTypes(placement.placed)
     members: list[list[int]] = [[] for _ in made]
     for node, number in box_of.items():
@@ -45,31 +45,33 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
         for i, pair in enumerate(pairs, 1)
     ]
     return Figure(
-        title=f"{placed.name}, cut into {quantities.plural(len(alike.stands_for), 'subgraph')}",
-        caption=_caption(placed.copies, sum(len(pair.copies) for pair in pairs)),
+        title=f"{placed.name}, cut into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
+        caption=_write_caption(placed.copies, sum(len(pair.copies) for pair in pairs)),
         groups=tuple(
-            device_group(placed, alike.devices[name], i) for i, name in numbered(placement) if name in alike.devices
+            device_group(placed, alike.devices[name], i)
+            for i, name in number_devices(placement)
+            if name in alike.devices
         ),
         nodes=(
             *(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)),
             *(node for nodes, _ in cut for node in nodes),
         ),
         edges=(*(edge for _, edges in cut for edge in edges), *_local_edges(placement, alike, pairs)),
-        description=facts(placed, "Partition"),
+        description=describe_placement(placed, "Partition"),
     )
 
 
-def _caption(copies: list[Copy], drawn: int) -> str:
+def _write_caption(copies: list[Copy], drawn: int) -> str:
     tensors = [copy for copy in copies if not copy.is_control]
     orders = len(copies) - len(tensors)
-    size = quantities.total([copy.size for copy in tensors])
-    parts = [f"{quantities.plural(len(copies), 'send')} and as many receives", f"{size} of tensors"]
+    size = quantities.format_total_bytes([copy.size for copy in tensors])
+    parts = [f"{quantities.format_count(len(copies), 'send')} and as many receives", f"{size} of tensors"]
     parts += [f"{orders} send only an order"] if orders else []
     parts += [f"{len(copies) - drawn} between nodes that share a box"] if drawn < len(copies) else []
     return " · ".join(parts)
 
 
-def _pairs(copies: list[Copy], box_of: dict[int, int], stands_for: dict[str, str]) -> list[_Pair]:
+def _pair_transfers(copies: list[Copy], box_of: dict[int, int], stands_for: dict[str, str]) -> list[_Pair]:
     groups: dict[tuple[object, ...], list[Copy]] = {}
     for i, copy in enumerate(copies):
         if copy.producer not in box_of or not any(node in box_of for node in copy.consumers):
@@ -78,11 +80,11 @@ def _pairs(copies: list[Copy], box_of: dict[int, int], stands_for: dict[str, str
         end = stands_for.get(copy.target, copy.target)
         key = (i,) if one_by_one else (box_of[copy.producer], end, copy.is_control, copy.target_memory)
         groups.setdefault(key, []).append(copy)
-    pairs = [_pair(group, box_of) for group in groups.values()]
+    pairs = [_make_pair(group, box_of) for group in groups.values()]
     return [pair for pair in pairs if pair.targets != (pair.source,)]  # between nodes that are drawn as one
 
 
-def _pair(copies: list[Copy], box_of: dict[int, int]) -> _Pair:
+def _make_pair(copies: list[Copy], box_of: dict[int, int]) -> _Pair:
     targets = sorted({box_of[node] for copy in copies for node in copy.consumers if node in box_of})
     return _Pair(box_of[copies[0].producer], tuple(targets), tuple(copies))
 
@@ -91,11 +93,11 @@ def _drawn_pair(placement: Placement, pair: _Pair, number: int, home: str, goal:
     first, count = pair.copies[0], len(pair.copies)
     send, receive = f"send {number}", f"receive {number}"
     tensors = {copy.tensor for copy in pair.copies}
-    what = first.tensor if len(tensors) == 1 else quantities.plural(len(tensors), "tensor")
+    what = first.tensor if len(tensors) == 1 else quantities.format_count(len(tensors), "tensor")
     times = f" ×{count}" if count > 1 else ""
     nodes = [
-        Node(send, _op(placement, first, "Send") + times, what, home, "send"),
-        Node(receive, _op(placement, first, "Recv") + times, what, goal, "receive"),
+        Node(send, _name_op(placement, first, "Send") + times, what, home, "send"),
+        Node(receive, _name_op(placement, first, "Recv") + times, what, goal, "receive"),
     ]
     kind, size = ("order only", "") if first.is_control else what_is_copied(pair.copies)
     label = f"{kind} · {size}" if size else kind
@@ -108,7 +110,7 @@ def _drawn_pair(placement: Placement, pair: _Pair, number: int, home: str, goal:
     return nodes, edges
 
 
-def _op(placement: Placement, copy: Copy, what: str) -> str:
+def _name_op(placement: Placement, copy: Copy, what: str) -> str:
     """Name the op as TensorFlow does: one on a GPU whose tensor is in host memory is a _HostSend or _HostRecv."""
     device, memory = (copy.source, copy.source_memory) if what == "Send" else (copy.target, copy.target_memory)
     on_host = memory == "host" and placement.devices.by_name[device].type != "CPU"

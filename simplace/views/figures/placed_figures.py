@@ -8,10 +8,10 @@ from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.colocation_figure import colocation_figure
 from simplace.views.figures.memory_chart import memory_chart
-from simplace.views.figures.parallelism_chart import width_chart
+from simplace.views.figures.parallelism_chart import parallelism_chart
 from simplace.views.figures.partition_figure import partition_figure
 from simplace.views.figures.placement_figure import placement_figure
-from simplace.views.figures.timeline import timeline
+from simplace.views.figures.timeline import draw_timeline
 from viz import Figure
 from viz.area import AreaChart
 from viz.gantt import Gantt
@@ -23,7 +23,7 @@ FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
 }
 
 CHARTS: Mapping[str, Callable[[Schedule], Gantt | AreaChart]] = {
-    "timeline": timeline,
-    "width": width_chart,
+    "timeline": draw_timeline,
+    "width": parallelism_chart,
     "memory": memory_chart,
 }

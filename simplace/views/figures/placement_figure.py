@@ -7,12 +7,12 @@ from collections import Counter
 from simplace.devices.device_name import DeviceName
 from simplace.graph import dtypes
 from simplace.partition.transfers import Copy, MemoryTypes
-from simplace.placement.placement import Placement, granted
+from simplace.placement.placement import Placement, is_request_granted
 from simplace.result import Placed
 from simplace.views.figures.alike_devices import figure_boxes
 from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_implied
 from simplace.views.figures.boxes import Box
-from simplace.views.figures.captions import facts
+from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
 from viz import Edge, Figure, Group, Node
 
@@ -33,9 +33,9 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     drawn = alike.drawn
     found = box_edges(placement, placed.copies, box_of, drawn, alike.stands_for)
     collapsed = len(drawn) > len(made)
-    data = _legible(found) if collapsed else found.data
+    data = _drop_implied_edges(found) if collapsed else found.data
     control = _legible_control(found, data)
-    copy_nodes, copy_edges = _copies(found, made)
+    copy_nodes, copy_edges = _draw_copies(found, made)
     memory = MemoryTypes(placement.placed)
     members: list[list[int]] = [[] for _ in made]
     for node, number in box_of.items():
@@ -43,10 +43,12 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     used = {device for family in alike.devices.values() for device in family}
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
-        title=_title(placed),
-        caption=_caption(placed, len(made), hidden, used),
+        title=_write_title(placed),
+        caption=_write_caption(placed, len(made), hidden, used),
         groups=tuple(
-            device_group(placed, alike.devices[name], i) for i, name in numbered(placement) if name in alike.devices
+            device_group(placed, alike.devices[name], i)
+            for i, name in number_devices(placement)
+            if name in alike.devices
         ),
         nodes=(*(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
         edges=(
@@ -54,28 +56,28 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
             *(Edge(str(one), str(other), "control", "", count) for (one, other), count in control.items()),
         ),
-        description=facts(placed),
+        description=describe_placement(placed),
     )
 
 
-def _legible(found: BoxEdges) -> dict[Ends, int]:
+def _drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
     """Leave out what longer paths imply: between collapsed scopes there is an edge for almost any pair."""
-    return without_implied(found.data, _carried(found) | found.data.keys())
+    return without_implied(found.data, _list_copied_ends(found) | found.data.keys())
 
 
 def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
     """Leave out control edges where they are many even without those that longer paths imply."""
     if len(found.control) <= _CONTROL_LIMIT:
         return found.control
-    needed = without_implied(found.control, _carried(found) | data.keys() | found.control.keys())
+    needed = without_implied(found.control, _list_copied_ends(found) | data.keys() | found.control.keys())
     return needed if len(needed) <= _CONTROL_LIMIT else {}
 
 
-def _carried(found: BoxEdges) -> set[Ends]:
+def _list_copied_ends(found: BoxEdges) -> set[Ends]:
     return {(one.source, target) for one in found.transfers for target in one.targets}
 
 
-def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
+def _draw_copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
     nodes: list[Node] = []
     edges: list[Edge] = []
     for transfer in found.transfers:
@@ -93,15 +95,15 @@ def _copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
 
 def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
     """Spell what is copied, and its size."""
-    total = quantities.total([copy.size for copy in copies])
-    kinds = Counter(f"{copy.dtype} {quantities.shape(copy.shape)}" for copy in copies)
+    total = quantities.format_total_bytes([copy.size for copy in copies])
+    kinds = Counter(f"{copy.dtype} {quantities.format_shape(copy.shape)}" for copy in copies)
     if len(kinds) > 1:
-        return quantities.plural(len(copies), "tensor"), total
+        return quantities.format_count(len(copies), "tensor"), total
     kind = next(iter(kinds))
     return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
 
 
-def numbered(placement: Placement) -> list[tuple[int, str]]:
+def number_devices(placement: Placement) -> list[tuple[int, str]]:
     """Number the devices within their type."""
     seen: Counter[str] = Counter()
     numbered = []
@@ -111,22 +113,27 @@ def numbered(placement: Placement) -> list[tuple[int, str]]:
     return numbered
 
 
-def _title(placed: Placed) -> str:
+def _write_title(placed: Placed) -> str:
     default = placed.placement.default
     return f"{placed.name} called on {default.short}" if default else placed.name
 
 
-def _caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
+def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
     placement = placed.placement
     count = len(placement.decisions)
     if placement.refusal is not None:
         said = f"TensorFlow refuses this graph ({placement.refusal.code})"
-        return f"{said} · {quantities.plural(count, 'node')} placed before that" if count else said
-    parts = [quantities.plural(count, "node") + (f" in {quantities.plural(drawn, 'box')}" if drawn < count else "")]
+        return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
+    parts = [
+        quantities.format_count(count, "node")
+        + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else "")
+    ]
     idle = [device.short for device in placement.devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")
-    left_out = [quantities.plural(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count]
+    left_out = [
+        quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
+    ]
     if left_out:
         parts.append(f"not drawn: {' and '.join(left_out)}")
     if placed.agreement is not None and placed.agreement.holds:
@@ -141,7 +148,7 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
     count = sum(1 for decision in placement.decisions.values() if decision.device in names)
-    frame, ops = _task(placement, names), quantities.plural(count, "op")
+    frame, ops = _name_task(placement, names), quantities.format_count(count, "op")
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
     title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
@@ -149,7 +156,7 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     return Group(names[0], title, ops, device.type, index, frame)
 
 
-def _task(placement: Placement, names: tuple[str, ...]) -> str:
+def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
     """Name the task that has the devices, "" where they are of several, or where there is only one task."""
     of = {device.name: (device.spec.job, device.spec.task) for device in placement.devices}
     own = {of[name] for name in names}
@@ -170,37 +177,37 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.device or None,
         box.kind,
         count=len(box.nodes),
-        asked=_asked(placement, box, members) if box.device else _wanted(placement, box.nodes[0]),
+        asked=_format_ungranted(placement, box, members) if box.device else _format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
     )
 
 
-def _asked(placement: Placement, box: Box, members: list[int]) -> str:
+def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
     """Spell what was requested in vain, with the number of ops unless all that the box shows requested it."""
-    asked = {node: _request(placement, node) for node in members if not _was_granted(placement, node)}
+    asked = {node: _format_request(placement, node) for node in members if not _was_granted(placement, node)}
     if not asked:
         return ""
     what = min(asked.values()) + (", …" if len(set(asked.values())) > 1 else "")
-    return what if asked.keys() >= set(box.nodes) else f"{what} ({quantities.plural(len(asked), 'op')})"
+    return what if asked.keys() >= set(box.nodes) else f"{what} ({quantities.format_count(len(asked), 'op')})"
 
 
-def _wanted(placement: Placement, node: int) -> str:
+def _format_required(placement: Placement, node: int) -> str:
     """Spell what a node that could not be placed insists on."""
     assert placement.refusal is not None, "only a refused placement leaves nodes without a device"
-    return _request(placement, node)
+    return _format_request(placement, node)
 
 
 def _was_granted(placement: Placement, node: int) -> bool:
     written = not placement.graph.origins[node].made_by and not placement.graph.assigned[node]
-    return not written or granted(placement, node)
+    return not written or is_request_granted(placement, node)
 
 
-def _request(placement: Placement, node: int) -> str:
-    return _short(placement, placement.graph.requested[node])
+def _format_request(placement: Placement, node: int) -> str:
+    return _shorten_request(placement, placement.graph.requested[node])
 
 
-def _short(placement: Placement, text: str) -> str:
+def _shorten_request(placement: Placement, text: str) -> str:
     """Spell a request as short as the devices allow: the job is told only where there is more than one task."""
     spec = DeviceName.parse(text)
     tasks = {(device.spec.job, device.spec.replica, device.spec.task) for device in placement.devices}
@@ -212,5 +219,7 @@ def _short(placement: Placement, text: str) -> str:
 def _stays_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
     """Say whether all tensors that a node puts out are in host memory."""
     types = placement.graph.out_types[node]
-    sized = [host for dtype, host in zip(types, memory.of(node)[1], strict=False) if dtypes.size(dtype) is not None]
+    sized = [
+        host for dtype, host in zip(types, memory.of(node)[1], strict=False) if dtypes.data_type_size(dtype) is not None
+    ]
     return bool(sized) and all(sized)

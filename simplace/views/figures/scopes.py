@@ -36,22 +36,24 @@ class _Scope:
         return max(self.sizes.values())
 
 
-def stem(name: str) -> str:
+def strip_number(name: str) -> str:
     """Return a name without the numbers that make it unique.
 
-    >>> stem("dense_12_1"), stem("conv2d"), stem("_7")
+    >>> strip_number("dense_12_1"), strip_number("conv2d"), strip_number("_7")
     ('dense', 'conv2d', '_7')
     """
     return _NUMBER.sub("", name) or name
 
 
-def steps(parts: Iterable[str]) -> Path:
+def insert_stems(parts: Iterable[str]) -> Path:
     """Spell a path with the step before each part that its siblings of a kind share; "#" marks a step as it is.
 
-    >>> steps(["#results", "dense_1"])
+    >>> insert_stems(["#results", "dense_1"])
     ('#results', 'dense*', 'dense_1')
     """
-    return tuple(step for part in parts for step in ((part,) if part.startswith("#") else (f"{stem(part)}*", part)))
+    return tuple(
+        step for part in parts for step in ((part,) if part.startswith("#") else (f"{strip_number(part)}*", part))
+    )
 
 
 def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: int) -> dict[int, Path]:
@@ -60,12 +62,12 @@ def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: in
     The largest scopes are opened first, as long as all boxes number at most `limit`; where the outermost scopes alone
     exceed it, the smallest of them are put together under `OTHERS`.
     """
-    root = _tree(paths, devices)
-    closed = _open(root, limit)
+    root = _build_tree(paths, devices)
+    closed = _close_scopes(root, limit)
     return {node: _closed_at(path, closed) for node, path in paths.items()}
 
 
-def _tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope:
+def _build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope:
     root = _Scope(())
     for node, path in paths.items():
         at = root
@@ -78,13 +80,13 @@ def _tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope:
     return root
 
 
-def _open(root: _Scope, limit: int) -> set[Path]:
+def _close_scopes(root: _Scope, limit: int) -> set[Path]:
     """Return the paths at which boxes are closed; the empty path stands for the others."""
     outermost = sorted(root.parts.values(), key=lambda scope: (-scope.size, scope.path))
     waiting: list[tuple[int, Path, _Scope]] = []
     closed: set[Path] = set()
     boxes = 0
-    room = limit if _boxes(outermost) <= limit else limit - len(root.sizes)
+    room = limit if _count_boxes(outermost) <= limit else limit - len(root.sizes)
     for scope in outermost:
         if boxes + len(scope.sizes) > room:
             closed.add(())
@@ -94,7 +96,7 @@ def _open(root: _Scope, limit: int) -> set[Path]:
     boxes += len(root.sizes) if closed else 0
     while waiting:
         _, path, scope = heapq.heappop(waiting)
-        more = _boxes(scope.parts.values()) - len(scope.sizes)
+        more = _count_boxes(scope.parts.values()) - len(scope.sizes)
         if not scope.parts or (more > 0 and (boxes + more > limit or not _worth_opening(scope))):
             closed.add(path)
             continue
@@ -104,7 +106,7 @@ def _open(root: _Scope, limit: int) -> set[Path]:
     return closed
 
 
-def _boxes(scopes: Iterable[_Scope]) -> int:
+def _count_boxes(scopes: Iterable[_Scope]) -> int:
     return sum(len(scope.sizes) for scope in scopes)
 
 

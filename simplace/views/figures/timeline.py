@@ -8,8 +8,8 @@ from simplace.analysis.schedule import Schedule
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Lane, Span
 from simplace.result import Placed
-from simplace.views.figures.captions import facts
-from simplace.views.text.schedule_tables import duration
+from simplace.views.figures.captions import describe_placement
+from simplace.views.text.schedule_tables import format_duration
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
 from viz.gantt import Lane as Row
@@ -19,25 +19,27 @@ _KINDS: dict[str, BarKind] = {
 }  # fmt: skip
 
 
-def timeline(schedule: Schedule) -> Gantt:
+def draw_timeline(schedule: Schedule) -> Gantt:
     """Describe the chart of a schedule; lanes that did nothing are left out."""
     trace = schedule.trace
     used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
     rows = {lane: row for row, lane in enumerate(used)}
     critical = set(schedule.critical_path)
     bars = tuple(
-        _bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
+        _draw_bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
     )
-    lanes = tuple(Row(_label(schedule, trace.lanes[i]), lane_owner(schedule, trace.lanes[i])) for i in used)
-    title = f"{schedule.placement.program.name}: {duration(trace.makespan)}"
+    lanes = tuple(
+        Row(_shorten_track_name(schedule, trace.lanes[i]), get_track_heading(schedule, trace.lanes[i])) for i in used
+    )
+    title = f"{schedule.placement.program.name}: {format_duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
-    caption = settings(schedule)
-    said = f"{facts(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
-    return Gantt(title, caption, lanes, bars, _groups(schedule), trace.makespan / 1e9, said)
+    caption = describe_settings(schedule)
+    said = f"{describe_placement(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
+    return Gantt(title, caption, lanes, bars, _list_groups(schedule), trace.makespan / 1e9, said)
 
 
-def settings(schedule: Schedule) -> str:
+def describe_settings(schedule: Schedule) -> str:
     """Say on what a schedule was simulated: executor, threads, cores, costs."""
     threads = schedule.threads
     inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
@@ -49,7 +51,7 @@ def settings(schedule: Schedule) -> str:
     )
 
 
-def lane_owner(schedule: Schedule, lane: Lane) -> str:
+def get_track_heading(schedule: Schedule, lane: Lane) -> str:
     """Return the heading of a lane: the device of a stream, the process of a thread, or "links"."""
     if lane.kind == "link":
         return "links"
@@ -59,7 +61,7 @@ def lane_owner(schedule: Schedule, lane: Lane) -> str:
     return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
 
 
-def _groups(schedule: Schedule) -> tuple[Group, ...]:
+def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
     counts: Counter[str] = Counter()
     groups = []
     for device in schedule.placement.devices:
@@ -68,13 +70,13 @@ def _groups(schedule: Schedule) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _label(schedule: Schedule, lane: Lane) -> str:
+def _shorten_track_name(schedule: Schedule, lane: Lane) -> str:
     """Drop from a lane's name what its owner's heading says already."""
-    owner = lane_owner(schedule, lane)
+    owner = get_track_heading(schedule, lane)
     return lane.name.removeprefix(owner).strip() if owner and lane.name != owner else lane.name
 
 
-def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
+def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
     graph = schedule.priced.graph
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
@@ -86,15 +88,17 @@ def _bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
         label += " (part)"
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
-        is_critical, _tooltip(schedule, span, name),
+        is_critical, _write_tooltip(schedule, span, name),
     )  # fmt: skip
 
 
-def _tooltip(schedule: Schedule, span: Span, name: str) -> str:
+def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:
     graph = schedule.priced.graph
-    parts = [f"{name} ({graph.nodes[span.node].op}), {duration(span.duration)} from {duration(span.start)}"]
+    parts = [
+        f"{name} ({graph.nodes[span.node].op}), {format_duration(span.duration)} from {format_duration(span.start)}"
+    ]
     if span.start > span.ready:
-        parts.append(f"waited {duration(span.start - span.ready)} for a {span.why}")
+        parts.append(f"waited {format_duration(span.start - span.ready)} for a {span.why}")
     if span.iteration:
         parts.append(f"iteration {span.iteration}")
     line = graph.source_line(span.node)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from simplace.analysis.step_times import StepTimes
 from simplace.changes.placement_changes import Changes, Given, Move, MoveCause, ProgramChanges
 from simplace.explain import reasons as why
-from simplace.explain.sentences import tell_reason
+from simplace.explain.sentences import state_reason
 from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
-from simplace.views.text.schedule_tables import duration
-from simplace.views.text.tables import short
+from simplace.views.text.schedule_tables import format_duration
+from simplace.views.text.tables import shorten_device
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -29,22 +29,24 @@ def change_summary(
 
     Lists are cut after a few lines unless `in_full`.
     """
-    blocks = ["\n".join(_wrapped(line, width) for line in _heads(changes))]
+    blocks = ["\n".join(_wrap_line(line, width) for line in _list_heads(changes))]
     same = [change for change in changes.programs if not change.differs]
     known: Sequence[StepTimes | None] = times or [None] * len(changes.programs)
     pairs = zip(changes.programs, known, strict=True)
-    blocks += [_program(change, one, width, in_full) for change, one in pairs if change.differs]
+    blocks += [_write_program(change, one, width, in_full) for change, one in pairs if change.differs]
     if same:
-        blocks.append(_wrapped(_unchanged(same), width))
+        blocks.append(_wrap_line(_list_unchanged(same), width))
     for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
         if programs:
-            names = _listed([placed.name for placed in programs], _NAMES)
-            blocks.append(_wrapped(f"only {which}: {quantities.plural(len(programs), 'program')}: {names}", width))
-    blocks.append("\n".join(_wrapped(line, width) for line in checked(changes)))
+            names = _join_names([placed.name for placed in programs], _NAMES)
+            blocks.append(
+                _wrap_line(f"only {which}: {quantities.format_count(len(programs), 'program')}: {names}", width)
+            )
+    blocks.append("\n".join(_wrap_line(line, width) for line in list_verdicts(changes)))
     return "\n\n".join(blocks)
 
 
-def checked(changes: Changes) -> list[str]:
+def list_verdicts(changes: Changes) -> list[str]:
     """Say of each side whether TensorFlow agrees with it."""
     lines = (summary.agreement_line(changes.before), summary.agreement_line(changes.after))
     return [f"before: {lines[0]}", f"after:  {lines[1]}"]
@@ -60,7 +62,7 @@ def step_text(times: StepTimes) -> str:
         return f"no step times: {times.without}"
     change = times.after / times.before - 1 if times.before else 0.0
     share = f"{change:+.{0 if abs(change) >= 0.1 else 1}%}" if times.after != times.before else "the same"
-    spans = f"{duration(times.before)} before, {duration(times.after)} after ({share})"
+    spans = f"{format_duration(times.before)} before, {format_duration(times.after)} after ({share})"
     return f"a simulated step takes {spans}, costs {times.costs}"
 
 
@@ -75,51 +77,53 @@ def given_text(given: Given, root: Move, old: Placement, new: Placement) -> str:
     return _GIVENS[given](root, old, new) if given else ""
 
 
-def _heads(changes: Changes) -> list[str]:
-    return [f"before: {_head(changes.before)}", f"after:  {_head(changes.after)}"]
+def _list_heads(changes: Changes) -> list[str]:
+    return [f"before: {_describe_target(changes.before)}", f"after:  {_describe_target(changes.after)}"]
 
 
-def _head(result: Result) -> str:
+def _describe_target(result: Result) -> str:
     note = f" ({result.devices_note})" if result.devices_note else ""
     pins = dict.fromkeys(pin for placed in result for pin in placed.placement.program.pins)
     supposed = "; ".join(f"{pin.pattern} requests {pin.device}" for pin in pins)
     return f"{result.target} on {result.devices}{note}" + (f", supposing that {supposed}" if supposed else "")
 
 
-def _unchanged(same: list[ProgramChanges]) -> str:
+def _list_unchanged(same: list[ProgramChanges]) -> str:
     compared = sum(change.compared for change in same)
     if len(same) == 1:
-        return f"{same[0].name}: none of {quantities.plural(compared, 'node')} moved"
-    names = _listed([change.name for change in same], _NAMES)
+        return f"{same[0].name}: none of {quantities.format_count(compared, 'node')} moved"
+    names = _join_names([change.name for change in same], _NAMES)
     return f"{len(same)} programs without a change ({compared:,} nodes): {names}"
 
 
-def _program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
-    parts = [_wrapped(f"{change.name}: {_counts(change)}", width), *_refusals(change)]
+def _write_program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
+    parts = [_wrap_line(f"{change.name}: {_count_moves(change)}", width), *_list_refusals(change)]
     if change.moves:
         parts.append(to_text(_move_table(change), width))
-    shown = _largest(change.causes, None if in_full else _CAUSES)
-    parts += ["\n".join(_wrapped(line, width) for line in _cause(change, i, one)) for i, one in enumerate(shown, 1)]
+    shown = _choose_largest(change.causes, None if in_full else _CAUSES)
+    parts += [
+        "\n".join(_wrap_line(line, width) for line in _write_cause(change, i, one)) for i, one in enumerate(shown, 1)
+    ]
     rest = len(change.causes) - len(shown)
     if rest:
-        parts.append(f"and {quantities.plural(rest, 'smaller cause')}; --table lists them all")
+        parts.append(f"and {quantities.format_count(rest, 'smaller cause')}; --table lists them all")
     parts += _one_sided(change, width, in_full)
     copies = _copy_table(change, None if in_full else _COPIES)
-    parts.append(_wrapped(_copy_counts(change), width))
+    parts.append(_wrap_line(_copy_counts(change), width))
     if copies.rows:
         parts.append(to_text(copies, width))
     if times is not None:
-        parts.append(_wrapped(step_text(times), width))
+        parts.append(_wrap_line(step_text(times), width))
     return "\n\n".join(parts)
 
 
-def _counts(change: ProgramChanges) -> str:
+def _count_moves(change: ProgramChanges) -> str:
     if any(change.refusals):
-        return f"{quantities.plural(change.compared, 'node')} placed by both, {len(change.moves):,} of them elsewhere"
-    return f"{len(change.moves):,} of {quantities.plural(change.compared, 'node')} moved"
+        return f"{quantities.format_count(change.compared, 'node')} placed by both, {len(change.moves):,} of them elsewhere"
+    return f"{len(change.moves):,} of {quantities.format_count(change.compared, 'node')} moved"
 
 
-def _refusals(change: ProgramChanges) -> list[str]:
+def _list_refusals(change: ProgramChanges) -> list[str]:
     lines = []
     for when, placed in (("before", change.before), ("after", change.after)):
         refusal = placed.placement.refusal
@@ -136,38 +140,38 @@ def _move_table(change: ProgramChanges) -> Table:
     for move in change.moves:
         ways.setdefault((move.source, move.target), []).append(move)
     rows = tuple(
-        (f"{short(old, source)} → {short(new, target)}", f"{len(moves):,}", _ops(moves))
+        (f"{shorten_device(old, source)} → {shorten_device(new, target)}", f"{len(moves):,}", _count_ops(moves))
         for (source, target), moves in sorted(ways.items(), key=lambda item: -len(item[1]))
     )
     return Table((Column("moved", flexible=False), Column("nodes", "right", flexible=False), Column("ops")), rows)
 
 
-def _ops(moves: Iterable[Move]) -> str:
+def _count_ops(moves: Iterable[Move]) -> str:
     ops = Counter(move.op for move in moves)
     shown = [f"{count} {op}" if count > 1 else op for op, count in ops.most_common(4)]
     return ", ".join(shown) + (", …" if len(ops) > 4 else "")
 
 
-def _largest(causes: tuple[MoveCause, ...], limit: int | None) -> list[MoveCause]:
+def _choose_largest(causes: tuple[MoveCause, ...], limit: int | None) -> list[MoveCause]:
     """Pick the causes of most moves, and leave them in the order of their first decision."""
     kept = sorted(range(len(causes)), key=lambda i: (-causes[i].moves, i))[:limit]
     return [causes[i] for i in sorted(kept)]
 
 
-def _cause(change: ProgramChanges, number: int, cause: MoveCause) -> list[str]:
+def _write_cause(change: ProgramChanges, number: int, cause: MoveCause) -> list[str]:
     old, new = change.before.placement, change.after.placement
     root = cause.roots[0]
     more = f" and {len(cause.roots) - 1:,} more" if len(cause.roots) > 1 else ""
     given = given_text(cause.given, root, old, new)
-    way = f"{short(old, root.source)} → {short(new, root.target)}"
+    way = f"{shorten_device(old, root.source)} → {shorten_device(new, root.target)}"
     lines = [f"{number}. {move_title(root, new)}{more}: {way}" + (f", because {given}" if given else "")]
-    lines.append(f"   before: {tell_reason(old, why.reason(old, root.before))}")
-    lines.append(f"   after:  {tell_reason(new, why.reason(new, root.after))}")
+    lines.append(f"   before: {state_reason(old, why.find_reason(old, root.before))}")
+    lines.append(f"   after:  {state_reason(new, why.find_reason(new, root.after))}")
     for moves, how in ((cause.colocated, "by colocation"), (cause.propagated, "along edges")):
         if moves:
-            names = _listed([move.name for move in moves], _NAMES)
+            names = _join_names([move.name for move in moves], _NAMES)
             verb = "follows" if len(moves) == 1 else "follow"
-            lines.append(f"   {quantities.plural(len(moves), 'node')} {verb} {how}: {names}")
+            lines.append(f"   {quantities.format_count(len(moves), 'node')} {verb} {how}: {names}")
     return lines
 
 
@@ -175,8 +179,8 @@ def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list
     lines = []
     for which, names in (("before", change.only_before), ("after", change.only_after)):
         if names:
-            shown = _listed(list(names), None if in_full else _NAMES)
-            lines.append(_wrapped(f"only {which}: {quantities.plural(len(names), 'node')}: {shown}", width))
+            shown = _join_names(list(names), None if in_full else _NAMES)
+            lines.append(_wrap_line(f"only {which}: {quantities.format_count(len(names), 'node')}: {shown}", width))
     return ["\n".join(lines)] if lines else []
 
 
@@ -184,15 +188,15 @@ def _copy_counts(change: ProgramChanges) -> str:
     old, new = change.before.crossing, change.after.crossing
     lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
     if not lost and not gained:
-        return f"the same {quantities.plural(len(old), 'copy')} between devices ({_bytes(old)})"
+        return f"the same {quantities.format_count(len(old), 'copy')} between devices ({_format_bytes(old)})"
     return (
-        f"copies between devices: {len(old):,} ({_bytes(old)}) before, {len(new):,} ({_bytes(new)}) after; "
-        f"{len(lost):,} lost ({_bytes(lost)}), {len(gained):,} gained ({_bytes(gained)})"
+        f"copies between devices: {len(old):,} ({_format_bytes(old)}) before, {len(new):,} ({_format_bytes(new)}) after; "
+        f"{len(lost):,} lost ({_format_bytes(lost)}), {len(gained):,} gained ({_format_bytes(gained)})"
     )
 
 
-def _bytes(copies: Iterable[Copy]) -> str:
-    return quantities.total([copy.size for copy in copies])
+def _format_bytes(copies: Iterable[Copy]) -> str:
+    return quantities.format_total_bytes([copy.size for copy in copies])
 
 
 def _copy_table(change: ProgramChanges, limit: int | None) -> Table:
@@ -216,21 +220,21 @@ def _copy_row(sign: str, placed: Placed, copy: Copy) -> tuple[str, ...]:
     placement = placed.placement
     return (
         sign,
-        f"{short(placement, copy.source)} → {short(placement, copy.target)}",
+        f"{shorten_device(placement, copy.source)} → {shorten_device(placement, copy.target)}",
         copy.tensor,
-        f"{copy.dtype} {quantities.shape(copy.shape)}",
-        quantities.size(copy.size),
-        _listed([placement.graph.names[i] for i in copy.consumers], _NAMES),
+        f"{copy.dtype} {quantities.format_shape(copy.shape)}",
+        quantities.format_bytes(copy.size),
+        _join_names([placement.graph.names[i] for i in copy.consumers], _NAMES),
     )
 
 
-def _listed(names: list[str], limit: int | None) -> str:
+def _join_names(names: list[str], limit: int | None) -> str:
     shown = names[:limit]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def _wrap_line(text: str, width: int | None) -> str:
     """Write one line, whatever names it holds, over as many as the width makes of it."""
     text = visible(text)
     if width is None:
@@ -239,75 +243,81 @@ def _wrapped(text: str, width: int | None) -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _request(root: Move, old: Placement, new: Placement) -> str:
+def _state_request(root: Move, old: Placement, new: Placement) -> str:
     before, after = old.graph.requested[root.before], new.graph.requested[root.after]
-    instead = f" instead of {_spec(before)}" if before else " and before that nothing"
-    return f"it requests {_spec(after)}{instead}" if after else f"it requests nothing, and before that {_spec(before)}"
+    instead = f" instead of {_shorten_device(before)}" if before else " and before that nothing"
+    return (
+        f"it requests {_shorten_device(after)}{instead}"
+        if after
+        else f"it requests nothing, and before that {_shorten_device(before)}"
+    )
 
 
-def _op(root: Move, old: Placement, new: Placement) -> str:
+def _state_op(root: Move, old: Placement, new: Placement) -> str:
     return f"the op is {new.graph.ops[root.after]} instead of {old.graph.ops[root.before]}"
 
 
-def _argument(root: Move, old: Placement, new: Placement) -> str:
-    return f"the caller's tensor is on {short(new, root.target)} instead of {short(old, root.source)}"
+def _state_argument(root: Move, old: Placement, new: Placement) -> str:
+    return f"the caller's tensor is on {shorten_device(new, root.target)} instead of {shorten_device(old, root.source)}"
 
 
-def _call(root: Move, old: Placement, new: Placement) -> str:
+def _state_call(root: Move, old: Placement, new: Placement) -> str:
     was, now = (one.default.short if one.default else "no device" for one in (old, new))
     return f"the function is called on {now} instead of {was}"
 
 
-def _gone(root: Move, old: Placement, new: Placement) -> str:
-    return f"{short(old, root.source)} is not there any more"
+def _state_missing_device(root: Move, old: Placement, new: Placement) -> str:
+    return f"{shorten_device(old, root.source)} is not there any more"
 
 
-def _new_device(root: Move, old: Placement, new: Placement) -> str:
-    return f"{short(new, root.target)} is new"
+def _state_new_device(root: Move, old: Placement, new: Placement) -> str:
+    return f"{shorten_device(new, root.target)} is new"
 
 
-def _kernels(root: Move, old: Placement, new: Placement) -> str:
-    was, now = _kinds(old, root.before), _kinds(new, root.after)
+def _state_kernels(root: Move, old: Placement, new: Placement) -> str:
+    was, now = _list_kernel_types(old, root.before), _list_kernel_types(new, root.after)
     return f"it has a kernel for {now} instead of for {was}"
 
 
-def _kinds(placement: Placement, node: int) -> str:
+def _list_kernel_types(placement: Placement, node: int) -> str:
     return " and ".join(kind for kind, _ in placement.groups.own_types[node]) or "no device type"
 
 
-def _group(root: Move, old: Placement, new: Placement) -> str:
-    was = {old.graph.names[i] for i in why.group_of(old, root.before)}
-    now = {new.graph.names[i] for i in why.group_of(new, root.after)}
+def _state_group(root: Move, old: Placement, new: Placement) -> str:
+    was = {old.graph.names[i] for i in why.list_group_members(old, root.before)}
+    now = {new.graph.names[i] for i in why.list_group_members(new, root.after)}
     parts = [
-        f"{word} {_listed(sorted(names), 3)}" for word, names in (("gained", now - was), ("lost", was - now)) if names
+        f"{word} {_join_names(sorted(names), 3)}"
+        for word, names in (("gained", now - was), ("lost", was - now))
+        if names
     ]
     return f"its colocation group {' and '.join(parts)}"
 
 
-def _soft(root: Move, old: Placement, new: Placement) -> str:
+def _state_soft_placement(root: Move, old: Placement, new: Placement) -> str:
     return (
         f"soft placement is {'on' if new.soft_placement else 'off'}, no longer {'on' if old.soft_placement else 'off'}"
     )
 
 
-def _rules(root: Move, old: Placement, new: Placement) -> str:
+def _state_rules(root: Move, old: Placement, new: Placement) -> str:
     was, now = (one.groups.support.table.version for one in (old, new))
     return f"the rules are those of TensorFlow {now} instead of {was}"
 
 
-def _spec(text: str) -> str:
+def _shorten_device(text: str) -> str:
     return text.removeprefix("/job:localhost/replica:0/task:0")
 
 
 _GIVENS: dict[Given, Callable[[Move, Placement, Placement], str]] = {
-    "request": _request,
-    "op": _op,
-    "argument": _argument,
-    "call": _call,
-    "device gone": _gone,
-    "device new": _new_device,
-    "kernels": _kernels,
-    "group": _group,
-    "soft placement": _soft,
-    "rules": _rules,
+    "request": _state_request,
+    "op": _state_op,
+    "argument": _state_argument,
+    "call": _state_call,
+    "device gone": _state_missing_device,
+    "device new": _state_new_device,
+    "kernels": _state_kernels,
+    "group": _state_group,
+    "soft placement": _state_soft_placement,
+    "rules": _state_rules,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from simplace.doctor.advice import advice
+from simplace.doctor.advice import advise_on_finding
 from simplace.explain.findings import Finding
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 from viz.names import visible
 
 _LEVELS = ("error", "warning", "note")
@@ -15,23 +15,23 @@ _LEVELS = ("error", "warning", "note")
 
 def doctor_report(findings: Sequence[Finding], head: str, width: int | None = None) -> str:
     """Write the findings, at most `width` cells wide."""
-    count = plural(len(findings), "finding") if findings else "nothing found"
+    count = format_count(len(findings), "finding") if findings else "nothing found"
     ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
-    return "\n\n".join([visible(f"{head}: {count}"), *(_block(finding, width) for finding in ordered)])
+    return "\n\n".join([visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)])
 
 
-def _block(finding: Finding, width: int | None) -> str:
-    said = advice(finding)
+def _write_finding(finding: Finding, width: int | None) -> str:
+    said = advise_on_finding(finding)
     at = f" at {finding.source}" if finding.source else ""
     program = f" in {finding.program}" if finding.program else ""
     lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
     lines += [
-        _wrapped(text, label, width) for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
+        _wrap_line(text, label, width) for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
     ]
     return "\n".join(lines)
 
 
-def _wrapped(text: str, label: str, width: int | None) -> str:
+def _wrap_line(text: str, label: str, width: int | None) -> str:
     line = f"  {label}{visible(text)}"
     if width is None:
         return line

@@ -51,7 +51,9 @@ def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
     more = len(of_row) - len(rows)
     columns = (Column("line", flexible=False), Column("device", flexible=False), Column("ops"), Column("inputs copied"))
     return Table(
-        columns, rows, footer=f"and {quantities.plural(more, 'more line')}; --table lists every op" if more else ""
+        columns,
+        rows,
+        footer=f"and {quantities.format_count(more, 'more line')}; --table lists every op" if more else "",
     )
 
 
@@ -116,7 +118,7 @@ def _bytes(ops: Iterable[PlacedOp]) -> int:
 def _copied(copies: Sequence[EagerCopies]) -> str:
     if not copies:
         return ""
-    sizes = quantities.total([copy.bytes for copy in copies])
+    sizes = quantities.format_total_bytes([copy.bytes for copy in copies])
     if any(copy.tensors is None for copy in copies):
         return sizes
-    return f"{quantities.plural(sum(copy.tensors or 0 for copy in copies), 'copy')}, {sizes}"
+    return f"{quantities.format_count(sum(copy.tensors or 0 for copy in copies), 'copy')}, {sizes}"

@@ -27,8 +27,8 @@ def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[s
     by_types: dict[Types, dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: len(row.types)):
         by_types.setdefault(row.types, dict(by_types.get((), {})))[row.device_type] = _kernel_cell(row)
-    answers = {types: tuple(_answer(found, kind) for kind in devices) for types, found in by_types.items()}
-    joined = _joined(answers)
+    answers = {types: tuple(_choose_cell(found, kind) for kind in devices) for types, found in by_types.items()}
+    joined = _merge_rows(answers)
     others = "all others" if len(joined) > 1 else "all"
     table_rows = [(_types_text(choices) or others, *cells) for choices, cells in joined]
     table_rows.sort(key=lambda cells: cells[0] == others)
@@ -37,11 +37,11 @@ def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[s
     return Table((Column("data types"), *heads), tuple(table_rows), f"kernels of {op}", footer)
 
 
-def _answer(found: dict[str, str], kind: str) -> str:
+def _choose_cell(found: dict[str, str], kind: str) -> str:
     return found.get(kind) or found.get(DEFAULT, "-").replace("yes", "default")
 
 
-def _joined(answers: dict[Types, tuple[str, ...]]) -> list[tuple[Choices, tuple[str, ...]]]:
+def _merge_rows(answers: dict[Types, tuple[str, ...]]) -> list[tuple[Choices, tuple[str, ...]]]:
     """Join rows that differ in the values of one attribute only, the last attribute first."""
     rows: list[tuple[Choices, tuple[str, ...]]] = [
         (tuple((attr, (value,)) for attr, value in types), cells) for types, cells in answers.items()
@@ -68,8 +68,8 @@ def lacking_notes(table: KernelTable, op: str, dtype: DataType) -> tuple[str, ..
     for kind in ("CPU", "GPU"):
         nearest = nearest_dtype(table, op, kind, {**op_def.defaults, **attrs})
         if nearest is not None:
-            instead = dtypes.name(nearest.instead)
-            notes.append(f"no {kind} kernel with {nearest.attr}={dtypes.name(dtype)}; the nearest is {instead}")
+            instead = dtypes.format_dtype(nearest.instead)
+            notes.append(f"no {kind} kernel with {nearest.attr}={dtypes.format_dtype(dtype)}; the nearest is {instead}")
     return tuple(notes)
 
 
@@ -94,10 +94,10 @@ def _kernel_cell(row: KernelRow) -> str:
 
 
 def _types_text(choices: Choices) -> str:
-    return " ".join(f"{attr}={', '.join(_name(value) for value in values)}" for attr, values in choices)
+    return " ".join(f"{attr}={', '.join(_name_value(value) for value in values)}" for attr, values in choices)
 
 
-def _name(value: AttrValue) -> str:
+def _name_value(value: AttrValue) -> str:
     if isinstance(value, bytes):
         return value.decode()
-    return dtypes.name(value) if isinstance(value, DataType) else str(value)
+    return dtypes.format_dtype(value) if isinstance(value, DataType) else str(value)

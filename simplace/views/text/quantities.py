@@ -5,10 +5,10 @@ from __future__ import annotations
 from simplace.graph.node_def import Shape
 
 
-def size(count: int | None) -> str:
+def format_bytes(count: int | None) -> str:
     """Spell a number of bytes; None is an unknown size.
 
-    >>> size(512), size(4096), size(3 * 2**20 + 2**19), size(None)
+    >>> format_bytes(512), format_bytes(4096), format_bytes(3 * 2**20 + 2**19), format_bytes(None)
     ('512 B', '4 KiB', '3.5 MiB', '?')
     """
     if count is None:
@@ -21,31 +21,31 @@ def size(count: int | None) -> str:
     return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
 
 
-def total(sizes: list[int | None]) -> str:
+def format_total_bytes(sizes: list[int | None]) -> str:
     """Spell a sum of sizes, with a plus where some are unknown.
 
-    >>> total([1024, 1024]), total([1024, None]), total([None]), total([])
+    >>> format_total_bytes([1024, 1024]), format_total_bytes([1024, None]), format_total_bytes([None]), format_total_bytes([])
     ('2 KiB', '1 KiB +?', '?', '0 B')
     """
     known = [one for one in sizes if one is not None]
     if len(known) == len(sizes):
-        return size(sum(known))
-    return f"{size(sum(known))} +?" if known else "?"
+        return format_bytes(sum(known))
+    return f"{format_bytes(sum(known))} +?" if known else "?"
 
 
-def shape(dims: Shape) -> str:
+def format_shape(dims: Shape) -> str:
     """Spell a shape; an unknown dimension is a question mark.
 
-    >>> shape((2, -1)), shape(()), shape(None)
+    >>> format_shape((2, -1)), format_shape(()), format_shape(None)
     ('[2,?]', '[]', '[?]')
     """
     return "[?]" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
 
 
-def plural(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Spell a count with its noun.
 
-    >>> plural(1, "copy"), plural(2, "copy"), plural(3, "op")
+    >>> format_count(1, "copy"), format_count(2, "copy"), format_count(3, "op")
     ('1 copy', '2 copies', '3 ops')
     """
     if count == 1:

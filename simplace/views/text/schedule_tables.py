@@ -10,7 +10,7 @@ from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
-from simplace.views.text.quantities import plural, size
+from simplace.views.text.quantities import format_bytes, format_count
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -20,10 +20,10 @@ _WAITED_FOR: dict[Why, str] = {
 }  # fmt: skip
 
 
-def duration(nanoseconds: float) -> str:
+def format_duration(nanoseconds: float) -> str:
     """Spell a time.
 
-    >>> duration(900), duration(1500), duration(2_340_000), duration(3e9), duration(0)
+    >>> format_duration(900), format_duration(1500), format_duration(2_340_000), format_duration(3e9), format_duration(0)
     ('900 ns', '1.5 us', '2.34 ms', '3 s', '0')
     """
     if nanoseconds == 0:
@@ -36,9 +36,9 @@ def duration(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
-def summary(schedule: Schedule, width: int | None = None) -> str:
+def write_summary(schedule: Schedule, width: int | None = None) -> str:
     """Write what a person wants to know of a schedule in ten seconds."""
-    parts = [headline(schedule), to_text(lane_table(schedule), width)]
+    parts = [write_headline(schedule), to_text(lane_table(schedule), width)]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
@@ -46,36 +46,36 @@ def summary(schedule: Schedule, width: int | None = None) -> str:
     if held_up.rows:
         parts.append(to_text(held_up, width))
     parts.append(to_text(memory_table(schedule), width))
-    parts += [f"! {visible(line)}" for line in warnings(schedule)]
-    parts += [f"note: {visible(line)}" for line in assumptions(schedule)]
+    parts += [f"! {visible(line)}" for line in list_warnings(schedule)]
+    parts += [f"note: {visible(line)}" for line in list_assumptions(schedule)]
     return "\n\n".join(parts)
 
 
-def headline(schedule: Schedule) -> str:
+def write_headline(schedule: Schedule) -> str:
     """Say the makespan, and how near it is to what the dependencies allow."""
     trace = schedule.trace
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
     line = (
-        f"{schedule.placement.program.name}: {duration(trace.makespan)}{steps} on the {schedule.executor} executor, "
+        f"{schedule.placement.program.name}: {format_duration(trace.makespan)}{steps} on the {schedule.executor} executor, "
         f"costs {schedule.priced.model.name}"
     )
     line = visible(line)
     chain = schedule.longest_chain
     if chain is not None:
-        line += f"\nits longest chain of dependencies takes {duration(chain)}, with any number of threads"
+        line += f"\nits longest chain of dependencies takes {format_duration(chain)}, with any number of threads"
     return line
 
 
 def lane_table(schedule: Schedule) -> Table:
     """List how busy each thread, stream and link was."""
     rows = tuple(
-        (one.name, plural(one.spans, "span"), duration(one.busy), f"{one.share:.0%}")
+        (one.name, format_count(one.spans, "span"), format_duration(one.busy), f"{one.share:.0%}")
         for one in (schedule.busy_lanes[i] for i in schedule.trace.lane_order)
         if one.spans
     )
     idle = sum(not one.spans for one in schedule.busy_lanes)
     columns = (Column("lane"), Column("does", "right"), Column("busy", "right"), Column("of the step", "right"))
-    footer = f"{plural(idle, 'thread')} did nothing" if idle else ""
+    footer = f"{format_count(idle, 'thread')} did nothing" if idle else ""
     return Table(columns, rows, footer=footer)
 
 
@@ -89,13 +89,15 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         if i not in kept:
             continue
         span = spans[i]
-        waited = duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
+        waited = (
+            format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
+        )
         rows.append(
             (
-                duration(span.start),
+                format_duration(span.start),
                 graph.nodes[span.node].name,
                 schedule.trace.lanes[span.lane].name,
-                duration(span.duration),
+                format_duration(span.duration),
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
@@ -116,7 +118,14 @@ def waiting_table(schedule: Schedule) -> Table:
             continue
         count = sum(cause in wait.by_cause for wait in schedule.waits)
         name = schedule.priced.graph.nodes[longest.node].name
-        rows.append((words, plural(count, "op"), duration(total), f"{name} ({duration(longest.by_cause[cause])})"))
+        rows.append(
+            (
+                words,
+                format_count(count, "op"),
+                format_duration(total),
+                f"{name} ({format_duration(longest.by_cause[cause])})",
+            )
+        )
     columns = (Column("ops waited"), Column("how many", "right"), Column("together", "right"), Column("longest"))
     return Table(columns, tuple(rows))
 
@@ -126,10 +135,10 @@ def memory_table(schedule: Schedule) -> Table:
     rows = tuple(
         (
             schedule.placement.devices.by_name[use.device].short,
-            size(use.peak),
-            size(use.limit) if use.limit else "-",
-            duration(use.peak_at),
-            ", ".join(_held(schedule, held) for held in use.holders[:3]) or "-",
+            format_bytes(use.peak),
+            format_bytes(use.limit) if use.limit else "-",
+            format_duration(use.peak_at),
+            ", ".join(_format_held(schedule, held) for held in use.holders[:3]) or "-",
         )
         for use in schedule.memory
     )
@@ -148,8 +157,8 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         gain = "-" if before is None or not before else f"{1 - span / before:+.1%}"
         peak = max((use.peak for use in one.memory), default=0)
         label = "caller" if threads.inter_op == -1 else str(threads.inter_op_size)
-        waited = duration(one.waiting_by_cause["thread"])
-        rows.append((label, str(threads.intra_op_size), duration(span), gain, waited, size(peak)))
+        waited = format_duration(one.waiting_by_cause["thread"])
+        rows.append((label, str(threads.intra_op_size), format_duration(span), gain, waited, format_bytes(peak)))
         before = span
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "largest peak of memory")
     return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
@@ -161,8 +170,8 @@ def agreement_table(rows: Sequence[StepAgreement]) -> Table:
         (
             "caller" if one.inter_op == -1 else str(one.inter_op),
             str(one.intra_op),
-            duration(one.measured),
-            duration(one.simulated),
+            format_duration(one.measured),
+            format_duration(one.simulated),
             f"{one.ratio:.3f}",
             f"{one.low:.3f} to {one.high:.3f}",
             f"{one.same_order}/{one.held}",
@@ -186,7 +195,7 @@ def agreement_table(rows: Sequence[StepAgreement]) -> Table:
 def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequence[StepAgreement]) -> list[str]:
     """Say what ran, with which inputs, and what the columns of `agreement_table` are."""
     lines = [
-        f"{name} ran {plural(nodes, 'node')} as a session's graph, "
+        f"{name} ran {format_count(nodes, 'node')} as a session's graph, "
         f"traced, without TensorFlow's rewrites (Grappler, constant folding) and without oneDNN",
         *remarks,
         "medians of traced steps, each simulated with its own node times; "
@@ -200,7 +209,7 @@ def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequenc
     return lines
 
 
-def warnings(schedule: Schedule) -> list[str]:
+def list_warnings(schedule: Schedule) -> list[str]:
     """Say what goes wrong: memory that runs out, writes without order."""
     lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     names = schedule.placed.graph.names
@@ -210,44 +219,46 @@ def warnings(schedule: Schedule) -> list[str]:
         for pair in pairs[:3]
     ]
     if len(pairs) > 3:
-        lines.append(f"and {plural(len(pairs) - 3, 'more pair')} of writes without order; --json has them all")
+        lines.append(f"and {format_count(len(pairs) - 3, 'more pair')} of writes without order; --json has them all")
     return lines
 
 
-def assumptions(schedule: Schedule) -> list[str]:
+def list_assumptions(schedule: Schedule) -> list[str]:
     """Say what the simulation assumed."""
-    lines = [_loop(loop) for loop in schedule.flow.loops] + [_branch(branch) for branch in schedule.flow.branches]
-    return lines + [_assumption(one) for one in schedule.priced.assumptions]
+    lines = [_describe_loop(loop) for loop in schedule.flow.loops] + [
+        _describe_branch(branch) for branch in schedule.flow.branches
+    ]
+    return lines + [_describe_assumption(one) for one in schedule.priced.assumptions]
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
     node = schedule.priced.graph.nodes[use.runs_out]
     short = schedule.placement.devices.by_name[use.device].short
-    alive = ", ".join(_held(schedule, held) for held in use.alive_then[:3])
+    alive = ", ".join(_format_held(schedule, held) for held in use.alive_then[:3])
     line = schedule.priced.graph.source_line(use.runs_out)
     at = f" ({line})" if line else ""
-    return f"{short} would run out of its {size(use.limit)} at {node.name}{at}; alive then: {alive}"
+    return f"{short} would run out of its {format_bytes(use.limit)} at {node.name}{at}; alive then: {alive}"
 
 
-def _held(schedule: Schedule, held: Held) -> str:
+def _format_held(schedule: Schedule, held: Held) -> str:
     node = schedule.priced.graph.nodes[held.node]
     slot = f":{held.slot}" if held.slot > 0 else ""
-    return f"{node.name}{slot} {size(held.size)}"
+    return f"{node.name}{slot} {format_bytes(held.size)}"
 
 
-def _loop(loop: Loop) -> str:
+def _describe_loop(loop: Loop) -> str:
     how = {"given": "as given", "read": "read off its condition", "assumed": "assumed; --trips NAME=N sets it"}
-    return f"the loop {loop.name} runs {plural(loop.trips, 'time')} ({how[loop.how]})"
+    return f"the loop {loop.name} runs {format_count(loop.trips, 'time')} ({how[loop.how]})"
 
 
-def _branch(branch: Branch) -> str:
+def _describe_branch(branch: Branch) -> str:
     how = {"given": "as given", "read": "a constant", "assumed": "assumed; --branch NAME=N sets it"}
     return (
         f"output {branch.taken} of the condition {branch.predicate} is taken ({how[branch.how]}; for an If, 1 is then)"
     )
 
 
-def _assumption(one: Assumption) -> str:
+def _describe_assumption(one: Assumption) -> str:
     more = f" and {one.count - 1:,} more" if one.count > 1 else ""
     match one.kind:
         case "batch":

@@ -7,12 +7,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
-from simplace.explain.findings import IdleGpu, find_in_placement, line_of
+from simplace.explain.findings import IdleGpu, find_in_placement, format_finding
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import eager_tables, tables
-from simplace.views.text.quantities import plural
+from simplace.views.text.quantities import format_count
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -26,9 +26,9 @@ COPIES = 5
 _LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
 
-def summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
+def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
-    blocks = [_wrapped(_head(result), width)]
+    blocks = [_wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
@@ -37,24 +37,24 @@ def summary(result: Result, width: int | None = None, copies: int | None = COPIE
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
-        blocks.append(f"{plural(rest, 'smaller program')} not shown in full; --program NAME picks one.")
+        blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
     if result.eager is not None:
         blocks.append(eager_summary(result.eager, width, is_all=not result.programs, is_long=copies is None))
-    blocks += [_wrapped(f"note: {remark}", width) for remark in result.remarks]
+    blocks += [_wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Write the summary of one program: devices, copies, surprises."""
-    parts = [title(placed), to_text(tables.device_table(placed), width)]
+    parts = [write_title(placed), to_text(tables.device_table(placed), width)]
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
     if placed.placement.refusal is not None:
-        parts.append(_refusal(placed.placement))
+        parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrapped(f"  ! {line_of(one)}", width) for one in found[:_SURPRISES]]
+        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
         parts.append("\n".join(["surprises", *lines]))
@@ -71,7 +71,7 @@ def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool 
     parts = [eager_title(eager), *devices, to_text(lines, width)]
     found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
     if found:
-        shown = [_wrapped(f"  ! {line_of_eager(one)}", width) for one in found[:_SURPRISES]]
+        shown = [_wrap_line(f"  ! {line_of_eager(one)}", width) for one in found[:_SURPRISES]]
         more = len(found) - _SURPRISES
         shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []
         parts.append("\n".join(["surprises", *shown]))
@@ -81,16 +81,16 @@ def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool 
 def eager_title(eager: PlacedEager) -> str:
     """Count what ran outside of functions."""
     times = f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""
-    return f"outside of functions: {plural(len(eager.ops), 'eager op')}{times}"
+    return f"outside of functions: {format_count(len(eager.ops), 'eager op')}{times}"
 
 
-def title(placed: Placed) -> str:
+def write_title(placed: Placed) -> str:
     """Name a program with what its placement depends on."""
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
     soft = "on" if placement.soft_placement else "off"
-    nodes = plural(len(placement.decisions), "node")
+    nodes = format_count(len(placement.decisions), "node")
     kind = {"function": "tf.function", "session": "session", "graph": "graph", "eager": "eager op"}[program.kind]
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
@@ -105,7 +105,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
-    more = f", and refuses {plural(refused, 'program')} as predicted" if refused else ""
+    more = f", and refuses {format_count(refused, 'program')} as predicted" if refused else ""
     counts = [f"{same}/{total} nodes"] if asked else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
@@ -121,7 +121,7 @@ def copies_line(result: Result) -> str:
     count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
     if all(a.holds for a in asked):
         uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
-        rest = f"; it made none for {plural(uncut, 'program')}" if uncut else ""
+        rest = f"; it made none for {format_count(uncut, 'program')}" if uncut else ""
         return f"copies: {count} as in TensorFlow's partition graphs{rest}"
     return visible(f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}")
 
@@ -129,7 +129,7 @@ def copies_line(result: Result) -> str:
 def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
     """Say one differing copy in a line."""
     one = found.transfer
-    source, target = (tables.short(placed.placement, device) for device in (one.source, one.target))
+    source, target = (tables.shorten_device(placed.placement, device) for device in (one.source, one.target))
     return (
         f"{one.tensor} from {source} to {target}: simplace {found.ours or 'none'}, TensorFlow {found.theirs or 'none'}"
     )
@@ -145,7 +145,7 @@ def _first_copies(result: Result) -> str:
     return "; ".join(parts[:3])
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def _wrap_line(text: str, width: int | None) -> str:
     """Write one line, whatever names it holds, over as many as the width makes of it."""
     text = visible(text)
     if width is None:
@@ -161,9 +161,9 @@ def _first_difference(result: Result) -> str:
         if agreement is None or agreement.holds:
             continue
         if agreement.refusals[0] != agreement.refusals[1]:
-            parts.append(f"{placed.name}: {_refusals(agreement)}")
+            parts.append(f"{placed.name}: {_compare_refusals(agreement)}")
         for d in agreement.differences[:2]:
-            ours, theirs = (tables.short(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
+            ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     if result.eager_agreement is not None:
         for d in result.eager_agreement.differences[:2]:
@@ -172,16 +172,16 @@ def _first_difference(result: Result) -> str:
     return "; ".join(parts[:3])
 
 
-def _refusals(agreement: Agreement) -> str:
+def _compare_refusals(agreement: Agreement) -> str:
     ours, theirs = agreement.refusals
-    return f"simplace {_outcome(ours)}, TensorFlow {_outcome(theirs)}"
+    return f"simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
 
 
-def _outcome(code: str) -> str:
+def _describe_outcome(code: str) -> str:
     return f"refuses it with {code}" if code else "places it"
 
 
-def _head(result: Result) -> str:
+def _describe_target(result: Result) -> str:
     note = f" ({result.devices_note})" if result.devices_note else ""
     return f"{result.target} on {result.devices}{note}"
 
@@ -189,19 +189,19 @@ def _head(result: Result) -> str:
 def _program_table(result: Result) -> Table:
     rows = []
     for placed in result.programs:
-        ops = Counter(tables.short(placed.placement, d.device) for d in placed.placement.decisions.values())
+        ops = Counter(tables.shorten_device(placed.placement, d.device) for d in placed.placement.decisions.values())
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
         rows.append((placed.name, placed.placement.program.kind, spread, agreement))
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
 
 
-def _refusal(placement: Placement) -> str:
-    from simplace.explain.sentences import tell_conflict
+def _describe_refusal(placement: Placement) -> str:
+    from simplace.explain.sentences import state_conflict
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
     lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
-    lines += [f"  {line}" for line in tell_conflict(placement)]
+    lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)

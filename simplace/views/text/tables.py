@@ -13,7 +13,7 @@ from simplace.views.text import quantities
 from viz import Column, Table
 
 
-def short(placement: Placement, device: str) -> str:
+def shorten_device(placement: Placement, device: str) -> str:
     """Spell a full device name without what all devices share."""
     found = placement.devices.find(device)
     return found.short if found is not None else device
@@ -34,8 +34,10 @@ def device_table(placed: Placed) -> Table:
     rows = []
     for device in placement.devices:
         found = arriving[device.name]
-        copied = f"{quantities.plural(len(found), 'copy')}, {quantities.total(found)}" if found else "-"
-        rows.append((device.short, f"{ops[device.name]:,}", quantities.total(made[device.name]), copied))
+        copied = (
+            f"{quantities.format_count(len(found), 'copy')}, {quantities.format_total_bytes(found)}" if found else "-"
+        )
+        rows.append((device.short, f"{ops[device.name]:,}", quantities.format_total_bytes(made[device.name]), copied))
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
                Column("tensors they make", "right"), Column("copied in"))  # fmt: skip
     return Table(columns, tuple(rows))
@@ -46,13 +48,13 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
     placement, copies = placed.placement, placed.copy_columns
     rows = tuple(
         (
-            f"{short(placement, c.source)} → {short(placement, c.target)}",
+            f"{shorten_device(placement, c.source)} → {shorten_device(placement, c.target)}",
             c.tensor,
-            f"{c.dtype} {quantities.shape(c.shape)}",
-            quantities.size(c.size),
+            f"{c.dtype} {quantities.format_shape(c.shape)}",
+            quantities.format_bytes(c.size),
             ", ".join(placement.graph.names[i] for i in c.consumers),
         )
-        for c in _largest(copies, limit)
+        for c in _list_largest(copies, limit)
     )
     more = len(copies.between_devices()) - len(rows)
     columns = (Column("copy", flexible=False), Column("tensor"), Column("type"),
@@ -60,7 +62,7 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
-def _largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
+def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
     """Return the records of the tensors copied between devices, the largest first, then by name."""
 
     def order(i: int) -> tuple[int, str]:
@@ -74,7 +76,7 @@ def _largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
 def node_table(placed: Placed) -> Table:
     """List every node with its devices, reason and the user's line, in TensorFlow's order."""
     from simplace.explain import reasons as why
-    from simplace.explain.sentences import tell_reason
+    from simplace.explain.sentences import state_reason
 
     placement = placed.placement
     rows = tuple(
@@ -82,8 +84,8 @@ def node_table(placed: Placed) -> Table:
             node.name,
             node.op,
             node.requested or "-",
-            short(placement, node.device),
-            str(tell_reason(placement, why.reason(placement, node.id))),
+            shorten_device(placement, node.device),
+            str(state_reason(placement, why.find_reason(placement, node.id))),
             node.source or "-",
         )
         for node in placement.nodes
@@ -98,7 +100,12 @@ def difference_table(placed: Placed, limit: int | None = None) -> Table:
     placement, agreement = placed.placement, placed.agreement
     assert agreement is not None, "only a compared placement has differences"
     rows = tuple(
-        (d.node, d.op, short(placement, d.ours) or "(no such node)", short(placement, d.theirs) or "(no such node)")
+        (
+            d.node,
+            d.op,
+            shorten_device(placement, d.ours) or "(no such node)",
+            shorten_device(placement, d.theirs) or "(no such node)",
+        )
         for d in agreement.differences[:limit]
     )
     more = len(agreement.differences) - len(rows)
