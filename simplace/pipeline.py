@@ -25,7 +25,7 @@ from simplace.program.program import Program
 from simplace.program.status import Refused
 
 if TYPE_CHECKING:
-    from simplace.costs.estimate import PricedGraph
+    from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
     from simplace.executor.options import StepOptions
     from simplace.importers.target import Target
@@ -111,9 +111,9 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
 
     graph = partition_graph(placed)
     _ended("partition", graph)
-    priced = _estimate_costs(graph, options)
-    _ended("estimate costs", priced)
-    execution = execute_graph(priced, control_flow(graph, trips=options.trips, branches=options.branches), options)
+    estimated = _estimate_costs(graph, options)
+    _ended("estimate costs", estimated)
+    execution = execute_graph(estimated, control_flow(graph, trips=options.trips, branches=options.branches), options)
     _ended("execute", execution)
     return execution
 
@@ -122,7 +122,7 @@ def _default_device(program: Program, devices: DeviceSet) -> Device | None:
     return None if program.function is None else call_device(program.scope, devices, program.soft_placement)
 
 
-def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> PricedGraph:
+def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> EstimatedGraph:
     from simplace.costs.chosen_model import check_belongs, chosen_model
     from simplace.costs.estimate import estimate_costs
 

@@ -229,7 +229,7 @@ def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: Kernel
     return Placed(
         placement,
         compare_placement(placement, observed.log, observed.refused),
-        compare_partitions(placement, observed.cuts),
+        compare_partitions(placement, observed.partitionings),
     )
 
 

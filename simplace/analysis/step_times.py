@@ -35,4 +35,4 @@ def step_times(before: Placement, after: Placement, options: StepOptions) -> Ste
         first, second = (Schedule.of(one, options) for one in (before, after))
     except SimplaceError as error:
         return StepTimes(without=str(error))
-    return StepTimes(first.trace.makespan, second.trace.makespan, second.priced.model.name)
+    return StepTimes(first.trace.makespan, second.trace.makespan, second.estimated.model.name)

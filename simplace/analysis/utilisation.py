@@ -23,8 +23,8 @@ class Busy:
 def measure_tracks(trace: Trace) -> tuple[Busy, ...]:
     """List each lane's busy time, in the order of the lanes."""
     return tuple(
-        _measure_busy(lane.name, [trace.spans[i] for i in own], trace.makespan)
-        for lane, own in zip(trace.lanes, trace.by_lane, strict=True)
+        _measure_busy(track.name, [trace.spans[i] for i in own], trace.makespan)
+        for track, own in zip(trace.tracks, trace.by_track, strict=True)
     )
 
 
@@ -49,7 +49,7 @@ def count_busy_tracks(trace: Trace) -> Steps:
 def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
     """Say whether a span is a thread working for a GPU: such threads belong to a process."""
     device = graph.placed.devices.by_name[graph.nodes[span.node].device]
-    return device.type != "CPU" and trace.lanes[span.lane].owner != device.name
+    return device.type != "CPU" and trace.tracks[span.track].owner != device.name
 
 
 def _measure_busy(name: str, spans: list[Span], whole: int) -> Busy:

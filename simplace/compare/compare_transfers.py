@@ -18,7 +18,7 @@ from simplace.partition.replicate_constants_pass import REPLICA
 from simplace.partition.rewrite_graph import before_pruning
 from simplace.partition.session_subgraph import rewrite_for_run
 from simplace.placement.placement import Placement
-from simplace.program.observation import Cut
+from simplace.program.observation import Partitioning
 
 _NUMBER = re.compile(rf"(?<={re.escape(REPLICA)})\d+")
 _Ends = tuple[str, str, str]
@@ -79,20 +79,20 @@ class CopyAgreement:
         return f"{self.same}/{self.total} copies"
 
 
-def compare_partitions(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | None:
+def compare_partitions(placement: Placement, partitionings: Iterable[Partitioning]) -> CopyAgreement | None:
     """Cut a placement as each of TensorFlow's cuts was made, and compare; None where TensorFlow made none."""
     if placement.refusal is not None:
         return None
     same = total = 0
     differences: list[CopyDifference] = []
-    cuts = tuple(cuts)
-    for cut in cuts:
-        ours, theirs = Counter(_own_transfers(placement, cut)), Counter(transfers_in(cut.subgraphs))
+    partitionings = tuple(partitionings)
+    for partitioning in partitionings:
+        ours, theirs = Counter(_own_transfers(placement, partitioning)), Counter(transfers_in(partitioning.subgraphs))
         found = list(_pair_differences(ours - theirs, theirs - ours))
         both = (ours & theirs).total()
         same, total = same + both, total + both + len(found)
         differences += found
-    return CopyAgreement(same, total, tuple(differences)) if cuts else None
+    return CopyAgreement(same, total, tuple(differences)) if partitionings else None
 
 
 def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
@@ -121,14 +121,20 @@ def transfers_in(subgraphs: Iterable[GraphDef]) -> list[Transfer]:
     return list(_SubgraphReader(subgraphs).transfers())
 
 
-def _own_transfers(placement: Placement, cut: Cut) -> list[Transfer]:
+def _own_transfers(placement: Placement, partitioning: Partitioning) -> list[Transfer]:
     """List our transfers; a run that names a node which only TensorFlow has can have none."""
-    names = () if cut.run is None else (*cut.run.feeds, *cut.run.fetches, *cut.run.targets)
+    names = (
+        ()
+        if partitioning.run is None
+        else (*partitioning.run.feeds, *partitioning.run.fetches, *partitioning.run.targets)
+    )
     if any(_node_of(name) not in placement.graph.ids for name in names):
         return []
     placed = placement.placed
     return transfers_of(
-        partition_graph(placed if cut.run is None else rewrite_for_run(before_pruning(placed), cut.run).placed)
+        partition_graph(
+            placed if partitioning.run is None else rewrite_for_run(before_pruning(placed), partitioning.run).placed
+        )
     )
 
 

@@ -33,7 +33,7 @@ class Assumption:
 
 
 @dataclass(frozen=True)
-class PricedGraph:
+class EstimatedGraph:
     """Hold a partitioned graph with costs.
 
     `kernels` are by node, `outputs` the tensors each node puts out, `copy_seconds` and `copy_bytes` by copy.
@@ -53,14 +53,14 @@ class PricedGraph:
         return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
 
 
-def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> PricedGraph:
+def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> EstimatedGraph:
     """Price a graph; `batch` stands for a first dimension that is unknown, 1 for any other."""
     if batch < 1:
         raise SimplaceError(f"a batch of {batch} is not possible; it is a whole number above 0")
-    return _Pricer(graph, model, batch).priced()
+    return _Estimator(graph, model, batch).estimated()
 
 
-class _Pricer:
+class _Estimator:
     def __init__(self, graph: PartitionedGraph, model: CostModel, batch: int) -> None:
         self.graph = graph
         self.model = model
@@ -70,7 +70,7 @@ class _Pricer:
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.assumed: dict[str, list[str]] = {}
 
-    def priced(self) -> PricedGraph:
+    def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
         kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
         copy_bytes = tuple(0 if c.is_control else self._tensor(c.producer, c.slot).size for c in self.graph.copies)
@@ -79,7 +79,7 @@ class _Pricer:
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
-        return PricedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
+        return EstimatedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
         if node < 0:

@@ -17,7 +17,7 @@ from simplace.executor.trace_recorder import TraceRecorder
 class Stream:
     """Hold one queue: its lane, when all that was enqueued is done, and the last span on it."""
 
-    lane: int
+    track: int
     free_at: int = 0
     last_span: int = -1
 
@@ -57,7 +57,7 @@ class Streams:
         """Return the stream of a kind that belongs to a device, or to a pair of processes."""
         key = (owner, kind)
         if key not in self._made:
-            self._made[key] = Stream(self._recorder.lane(name, kind, owner))
+            self._made[key] = Stream(self._recorder.track(name, kind, owner))
         return self._made[key]
 
     @property

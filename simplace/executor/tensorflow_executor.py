@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from simplace.costs.cost_model import Overheads
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.devices.device_set import Device
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.cores import Cores
@@ -48,28 +48,28 @@ class _Meeting:
     is_dead: bool = False
 
 
-def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
     """Run the steps; return the trace and how many events it took."""
-    simulation = _TensorFlowSimulation(priced, flow, threads)
+    simulation = _TensorFlowSimulation(estimated, flow, threads)
     simulation.run_steps()
     return simulation.recorder.trace(simulation.step_ends), simulation.events.count
 
 
 class _TensorFlowSimulation:
-    def __init__(self, priced: PricedGraph, flow: ControlFlow, threads: Threads) -> None:
-        self.priced = priced
-        self.graph = priced.graph
+    def __init__(self, estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> None:
+        self.estimated = estimated
+        self.graph = estimated.graph
         self.flow = flow
         self.threads = threads
         self.events = Events()
         self.random = Random(threads.seed)
-        self.recorder = TraceRecorder(priced)
+        self.recorder = TraceRecorder(estimated)
         self.streams = Streams(self.recorder)
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
-        overheads = priced.model.overheads
+        overheads = estimated.model.overheads
         self.op_ns, self.first_ns, self.dead_ns = (
             _to_nanoseconds(overheads.op_s),
             _to_nanoseconds(overheads.first_s),
@@ -82,12 +82,13 @@ class _TensorFlowSimulation:
             _to_nanoseconds(overheads.step_s),
         )
         self.pool_times = _pool_times(overheads)
-        self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
-        self.device_ns = [_to_nanoseconds(cost.device_s) for cost in priced.kernels]
-        self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in priced.kernels]
+        self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in estimated.kernels]
+        self.device_ns = [_to_nanoseconds(cost.device_s) for cost in estimated.kernels]
+        self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in estimated.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
-            (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
+            (cost.host_s if cost.average_s is None else cost.average_s) * estimated.model.clock
+            for cost in estimated.kernels
         ]
         self.is_receive = [node.role == "recv" for node in self.graph.nodes]
         self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
@@ -112,11 +113,11 @@ class _TensorFlowSimulation:
             size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
             title = "caller" if threads.inter_op == -1 and size == 1 else "inter-op"
             workers = [
-                self.recorder.lane(f"{where}{title} {i}" if title != "caller" else f"{where}caller", "worker", name)
+                self.recorder.track(f"{where}{title} {i}" if title != "caller" else f"{where}caller", "worker", name)
                 for i in range(size or threads.cores)
             ]
             helpers = [
-                self.recorder.lane(f"{where}intra-op {i}", "intra", name)
+                self.recorder.track(f"{where}intra-op {i}", "intra", name)
                 for i in range(threads.intra_op_size if threads.intra_op_size > 1 else 0)
             ]
             pool = Pool(self.events, self.random, workers, self.pool_times, self.work_on)
@@ -136,10 +137,10 @@ class _TensorFlowSimulation:
                 found[gpu.name] = shared[process]
                 continue
             title = f"{gpu.short} launch" if mode == "gpu_private" else "GPU launch"
-            lanes = [
-                self.recorder.lane(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
+            tracks = [
+                self.recorder.track(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
             ]
-            found[gpu.name] = Pool(self.events, self.random, lanes, self.pool_times, self.work_on)
+            found[gpu.name] = Pool(self.events, self.random, tracks, self.pool_times, self.work_on)
             shared[process] = found[gpu.name]
         return found
 
@@ -197,7 +198,7 @@ class _TensorFlowSimulation:
         if not worker.owed:
             return False
         work, worker.owed = worker.owed, 0
-        process = self.processes[self.recorder.lanes[worker.lane].owner]
+        process = self.processes[self.recorder.tracks[worker.track].owner]
         process.cores.run(work, lambda: self.work_on(worker))
         return True
 
@@ -229,8 +230,8 @@ class _TensorFlowSimulation:
 
         cores = self.process_of[node].cores
         cores.run(work, part_done)
-        for lane in helpers:
-            self._run_shard(lane, activation, share, span, part_done)
+        for track in helpers:
+            self._run_shard(track, activation, share, span, part_done)
         return True
 
     def _bookkeeping(self, node: int) -> int:
@@ -240,20 +241,20 @@ class _TensorFlowSimulation:
 
     def _helpers(self, node: int) -> list[int]:
         """Take free threads of the intra-op pool for a kernel that can be split."""
-        shards = min(self.priced.kernels[node].shards, self.threads.intra_op_size)
+        shards = min(self.estimated.kernels[node].shards, self.threads.intra_op_size)
         if shards < 2 or self.device[node].type != "CPU":
             return []
         return self.process_of[node].helpers.take(shards - 1)
 
-    def _run_shard(self, lane: int, activation: Activation, work: int, op: int, then: object) -> None:
+    def _run_shard(self, track: int, activation: Activation, work: int, op: int, then: object) -> None:
         process, now = self.process_of[activation.node], self.events.now
         span = self.recorder.add(
-            Span(activation.node, lane, "shard", now, now, now, op, "dependency", self.step, str(activation.iteration))
+            Span(activation.node, track, "shard", now, now, now, op, "dependency", self.step, str(activation.iteration))
         )
 
         def done() -> None:
             self.recorder.ends_at(span, self.events.now)
-            process.helpers.give_back(lane)
+            process.helpers.give_back(track)
             assert callable(then), "a shard reports to its op"
             then()
 
@@ -272,7 +273,7 @@ class _TensorFlowSimulation:
             why = "thread"
             cause = worker.last_span if worker.last_time == now else cause
         return self.recorder.add(
-            Span(activation.node, worker.lane, kind, now, now, ready, cause, why, self.step, str(activation.iteration))
+            Span(activation.node, worker.track, kind, now, now, ready, cause, why, self.step, str(activation.iteration))
         )
 
     def _finish(self, worker: Worker, activation: Activation, outputs: list[object], span: int) -> None:
@@ -367,7 +368,7 @@ class _TensorFlowSimulation:
         stream.last_span = self.recorder.add(
             Span(
                 node,
-                stream.lane,
+                stream.track,
                 kind,
                 start.time,
                 end,
@@ -411,7 +412,7 @@ class _TensorFlowSimulation:
         assert receive is not None, "a transfer needs both ends"
         receive.is_dead = meeting.is_dead
         number = self.graph.nodes[send].copy
-        duration = _to_nanoseconds(self.priced.copy_seconds[number])
+        duration = _to_nanoseconds(self.estimated.copy_seconds[number])
         stream, waits_for = self._way(send, number)
         if stream is None or meeting.is_dead:
             outputs = [meeting.payload]
@@ -421,7 +422,7 @@ class _TensorFlowSimulation:
         copy = self.graph.copies[number]
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
         start = self.recorder.spans[span].start
-        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, start, span)
+        made = self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, start, span)
 
         def arrived() -> None:
             self.recorder.release(meeting.payload, self.events.now, span)

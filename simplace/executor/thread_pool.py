@@ -30,11 +30,11 @@ class Worker:
     it has had none since `idle_since`, None for a thread that had none before.
     """
 
-    __slots__ = ("idle_since", "inline", "lane", "last_span", "last_time", "owed", "pool", "queue", "spins_until")
+    __slots__ = ("idle_since", "inline", "last_span", "last_time", "owed", "pool", "queue", "spins_until", "track")
 
-    def __init__(self, pool: Pool, lane: int) -> None:
+    def __init__(self, pool: Pool, track: int) -> None:
         self.pool = pool
-        self.lane = lane
+        self.track = track
         self.queue: deque[Activation] = deque()
         self.inline: deque[Activation] = deque()
         self.last_span = -1
@@ -46,7 +46,7 @@ class Worker:
     @property
     def parked_at(self) -> int:
         """Return when this idle thread parked, below 0 where it never had work: the first of a pool parks last."""
-        return -1 - self.lane if self.idle_since is None else max(self.idle_since, self.spins_until)
+        return -1 - self.track if self.idle_since is None else max(self.idle_since, self.spins_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class Pool:
     """
 
     def __init__(
-        self, events: Events, random: Random, lanes: list[int], times: PoolTimes, go: Callable[[Worker], None]
+        self, events: Events, random: Random, tracks: list[int], times: PoolTimes, go: Callable[[Worker], None]
     ) -> None:
         self._events = events
         self._random = random
         self._times = times
         self._go = go
-        self.workers = [Worker(self, lane) for lane in lanes]
+        self.workers = [Worker(self, track) for track in tracks]
         self._idle = list(self.workers)
 
     def schedule(self, activation: Activation, by: Worker | None) -> None:
@@ -144,15 +144,15 @@ _parked_at = attrgetter("parked_at")
 class Helpers:
     """Count the free threads of a process's intra-op pool, by lane."""
 
-    def __init__(self, lanes: list[int]) -> None:
-        self._free = list(lanes)
+    def __init__(self, tracks: list[int]) -> None:
+        self._free = list(tracks)
 
     def take(self, wanted: int) -> list[int]:
         """Take up to `wanted` free threads, lowest lanes first."""
         taken, self._free = self._free[:wanted], self._free[wanted:]
         return taken
 
-    def give_back(self, lane: int) -> None:
+    def give_back(self, track: int) -> None:
         """Return a thread."""
-        self._free.append(lane)
+        self._free.append(track)
         self._free.sort()

@@ -13,7 +13,7 @@ from itertools import combinations
 from simplace.devices.device_name import DeviceConflict, DeviceName
 from simplace.explain.colocation_path import shortest_path, walk_colocation_edges
 from simplace.graph.dtypes import REF_OFFSET, DataType
-from simplace.placement.colocation_graph import Join
+from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
 
 _ANY = DeviceName()
@@ -35,7 +35,7 @@ class Conflict:
     """Hold wishes that no device meets together, and the joins that lead from the first node to each further one."""
 
     wants: tuple[Want, ...]
-    path: tuple[Join, ...] = ()
+    path: tuple[ColocationEdge, ...] = ()
 
 
 def find_conflict(placement: Placement) -> Conflict | None:
@@ -92,16 +92,20 @@ def _is_satisfiable(placement: Placement, wants: tuple[Want, ...]) -> bool:
     return any(device.type in types for device in placement.devices.matching(spec))
 
 
-def _joins_at(placement: Placement, node: int) -> list[Join]:
+def _joins_at(placement: Placement, node: int) -> list[ColocationEdge]:
     """List the joins of a node, with the one that failed."""
     failed = placement.groups.failed
-    joins = placement.joins_at.get(node, [])
-    return [*joins, failed] if failed is not None and node in (failed.first, failed.second) else joins
+    colocation_edges = placement.joins_at.get(node, [])
+    return (
+        [*colocation_edges, failed]
+        if failed is not None and node in (failed.first, failed.second)
+        else colocation_edges
+    )
 
 
-def _connect_nodes(placement: Placement, nodes: list[int]) -> tuple[Join, ...]:
+def _connect_nodes(placement: Placement, nodes: list[int]) -> tuple[ColocationEdge, ...]:
     """Chain the joins from the first node to each of the others, each join once."""
-    chain: dict[Join, None] = {}
+    chain: dict[ColocationEdge, None] = {}
     for goal in nodes[1:]:
         chain.update(dict.fromkeys(shortest_path(partial(_joins_at, placement), nodes[0], goal)))
     return tuple(chain)

@@ -12,7 +12,7 @@ from simplace.explain.sentences import Words
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.kernel_lookup import NearestDtype
-from simplace.placement.colocation_graph import Join
+from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
 from viz.names import visible
 
@@ -134,7 +134,7 @@ class _Teller:
     def _say_group(self, node: int, reason: why.Reason) -> None:
         self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))
 
-    def _say_ties(self, node: int, joins: tuple[Join, ...]) -> None:
+    def _say_ties(self, node: int, colocation_edges: tuple[ColocationEdge, ...]) -> None:
         members = why.list_group_members(self._placement, node)
         if len(members) < 2:
             return
@@ -144,10 +144,10 @@ class _Teller:
         kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
         group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
         self._say("It must share a device with ", join_with_commas(shown), group)
-        for join in joins[:6]:
+        for join in colocation_edges[:6]:
             self._say("They are tied because ", words.join(join), ".")
 
-    def _own_joins(self, node: int) -> tuple[Join, ...]:
+    def _own_joins(self, node: int) -> tuple[ColocationEdge, ...]:
         return tuple(self._placement.joins_at.get(node, ()))[:3]
 
     def _say_candidates(self, node: int) -> None:

@@ -16,7 +16,7 @@ from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import is_arg, is_identity, is_retval
 from simplace.kernels.kernel_lookup import NearestDtype, nearest_dtype
 from simplace.placement.candidates import Candidates, Fallback
-from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import Rule
 
@@ -142,7 +142,7 @@ class Colocated(Reason):
     takes_over: ClassVar[bool] = True
     leader: int
     how: str
-    path: tuple[Join, ...]
+    path: tuple[ColocationEdge, ...]
 
     @property
     def follows(self) -> int:
@@ -309,7 +309,7 @@ def list_group_members(placement: Placement, node: int) -> list[int]:
     return placement.members[placement.groups.root(node)]
 
 
-def find_colocation_path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
+def find_colocation_path(placement: Placement, start: int, goal: int) -> tuple[ColocationEdge, ...]:
     """Return the joins that tie two members of one group, shortest chain first."""
     return shortest_path(lambda node: placement.joins_at.get(node, ()), start, goal)
 

@@ -13,7 +13,7 @@ from simplace.explain.sentence import NodeLink, Sentence, join_sentence
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.partition.transfers import MemoryTypes
-from simplace.placement.colocation_graph import Join, JoinKind
+from simplace.placement.colocation_graph import ColocationEdge, ColocationEdgeKind
 from simplace.placement.placement import Placement
 
 # What it is in a group's leader that decides, by `Colocated.how`.
@@ -103,17 +103,17 @@ class Words:
         ]
         return " with " + ", ".join(pairs) if pairs else ""
 
-    def join(self, join: Join) -> Sentence:
+    def join(self, join: ColocationEdge) -> Sentence:
         """Return why two nodes must share a device."""
         first, second = self.name(join.first), self.name(join.second)
         match join.kind:
-            case JoinKind.CLASS:
+            case ColocationEdgeKind.CLASS:
                 return join_sentence(first, " and ", second, f" share the colocation attribute loc:@{join.group}")
-            case JoinKind.REFERENCE:
+            case ColocationEdgeKind.REFERENCE:
                 return join_sentence(second, " takes a reference to ", first)
-            case JoinKind.RESOURCE:
+            case ColocationEdgeKind.RESOURCE:
                 return join_sentence(second, " uses the resource that comes from ", first)
-            case JoinKind.DATASET:
+            case ColocationEdgeKind.DATASET:
                 return join_sentence(second, " is a dataset built on the dataset ", first)
         return join_sentence(first, " and ", second, " pass the same resource through a call")
 

@@ -65,7 +65,7 @@ def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
 def _collect_times(schedule: Schedule) -> dict[str, tuple[int, int]]:
     """Map each node that took time in the first step to its start and end, in nanoseconds, by start."""
     times: dict[str, tuple[int, int]] = {}
-    parts = schedule.priced.graph.nodes
+    parts = schedule.estimated.graph.nodes
     for span in schedule.trace.spans:
         node = parts[span.node]
         if span.step or not span.duration or node.role != "op":

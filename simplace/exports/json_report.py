@@ -13,7 +13,7 @@ from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.sentences import state_conflict, state_reason
 from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
-from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.program.status import Refusal
@@ -89,7 +89,7 @@ def reason_report(placement: Placement, i: int) -> dict[str, Any]:
 def _report_value(placement: Placement, name: str, value: Any) -> Any:
     if isinstance(value, tuple):
         return [_report_value(placement, name, item) for item in value]
-    if isinstance(value, Join | Notice):
+    if isinstance(value, ColocationEdge | Notice):
         return {f.name: _report_value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value

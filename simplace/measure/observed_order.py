@@ -61,7 +61,7 @@ def order_edges_as_observed(
 
 def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:
     """Name the nodes by start, as far as a trace has them: dead nodes, sends and receives are not in it."""
-    nodes, traced = run.priced.graph.nodes, set(step.order)
+    nodes, traced = run.estimated.graph.nodes, set(step.order)
     sources = [name for name in step.order if name == "_SOURCE"]
     ran = [nodes[s.node].name for s in run.trace.spans if nodes[s.node].role == "op" and s.kind == "op"]
     return sources + [name for name in ran if name in traced]

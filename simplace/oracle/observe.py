@@ -30,7 +30,6 @@ from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
-    Cut,
     Failure,
     LoggedNode,
     MadeBy,
@@ -39,6 +38,7 @@ from simplace.program.observation import (
     ObservedEagerOp,
     ObservedProgram,
     ObservedRefusal,
+    Partitioning,
     PythonFact,
 )
 from simplace.program.program import NodeNotes, Program, SessionRun
@@ -205,8 +205,11 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     programs = [_read_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
     for event in of_kind.get("partition", ()):
         number = event["program"]
-        cuts = (*programs[number].cuts, _read_cut(event, programs[number].program, Path(request.directory)))
-        programs[number] = replace(programs[number], cuts=cuts)
+        partitionings = (
+            *programs[number].partitionings,
+            _read_partitioning(event, programs[number].program, Path(request.directory)),
+        )
+        programs[number] = replace(programs[number], partitionings=partitionings)
     return Observation(
         tensorflow=of_kind["started"][0]["tensorflow"],
         devices=tuple(_read_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
@@ -286,11 +289,11 @@ def _eager_op(
     )
 
 
-def _read_cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
+def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Path) -> Partitioning:
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Cut(
+    return Partitioning(
         tuple(map(graph_def.read_graph_file, files)), run
     )  # before TensorFlow 2.18 they are text, whatever is asked for
 

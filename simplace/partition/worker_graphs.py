@@ -59,13 +59,13 @@ def has_master(placed: PlacedGraph) -> bool:
     return placed.program.function is None and len({by_task(each.name) for each in placed.devices}) > 1
 
 
-def build_worker_graph(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
+def build_worker_graph(partitioning: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
     """Make the graph that the workers have, all their parts in one numbering.
 
     `nodes` are in the order in which a worker makes them, and node i is number i + 2 then; `edges` are those into each,
     by place in `nodes`. The result's `origin` gives a node of `cut`, -1 for what the cut made.
     """
-    graph = cut.placed.graph
+    graph = partitioning.placed.graph
     origin = (0, 1, *(node.origin for node in nodes))
     attrs: list[Mapping[str, Any]] = [{}, {}]
     types: list[tuple[tuple[int, ...], tuple[int, ...]]] = [(_NO_TYPES, _NO_TYPES)] * 2
@@ -81,8 +81,8 @@ def build_worker_graph(cut: Rewritten, nodes: Sequence[Written], edges: Sequence
         [*graph.origins[:2], *(_node_origin(graph, node) for node in nodes)], *columns,
     )  # fmt: skip
     device_of = ["", "", *(node.device for node in nodes)]
-    merges = frozenset(i for i, node in enumerate(origin) if node in cut.loop_merges)
-    return Rewritten(replace(cut.placed, graph=joined, device_of=device_of), origin, merges)
+    merges = frozenset(i for i, node in enumerate(origin) if node in partitioning.loop_merges)
+    return Rewritten(replace(partitioning.placed, graph=joined, device_of=device_of), origin, merges)
 
 
 def _sort_edges(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[list[int]]:

@@ -25,7 +25,7 @@ _TYING = frozenset({DataType.DT_RESOURCE, DataType.DT_VARIANT})
 _XLA = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "XLA_CPU", "XLA_GPU", "TPU"})
 
 
-class JoinKind(Enum):
+class ColocationEdgeKind(Enum):
     """Say what tied two nodes together."""
 
     RESOURCE = "resource edge"
@@ -36,10 +36,10 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class ColocationEdge:
     """Record that two nodes were put in one group; `group` is the name after `loc:@` for a colocation attribute."""
 
-    kind: JoinKind
+    kind: ColocationEdgeKind
     first: int
     second: int
     group: str = ""
@@ -73,8 +73,8 @@ class ColocationGroups:
         self.support = support
         self.soft = soft
         self.chosen: list[str] = list(graph.assigned)  # full device names, filled in as the placer decides
-        self.joins: list[Join] = []
-        self.failed: Join | None = None  # the last join that could not be made
+        self.colocation_edges: list[ColocationEdge] = []
+        self.failed: ColocationEdge | None = None  # the last join that could not be made
         self.notices: list[Notice] = []
         self.own_types: list[Types] = [()] * count
         self.host_only: set[int] = set()
@@ -198,9 +198,9 @@ class ColocationGroups:
                 continue
             if dtype == DataType.DT_VARIANT:
                 if self._is_dataset(src) and self._is_dataset(dst):
-                    self.join_resource(src, dst, JoinKind.DATASET)
+                    self.join_resource(src, dst, ColocationEdgeKind.DATASET)
             elif graph.ops[dst] not in EXEMPT_FROM_INPUT_COLOCATION:
-                kind = JoinKind.RESOURCE if dtype == DataType.DT_RESOURCE else JoinKind.REFERENCE
+                kind = ColocationEdgeKind.RESOURCE if dtype == DataType.DT_RESOURCE else ColocationEdgeKind.REFERENCE
                 self.join_resource(src, dst, kind)
 
     def join_classes(self) -> None:
@@ -219,7 +219,7 @@ class ColocationGroups:
                 if anchor != node:
                     self._join_class(node, anchor, group)
 
-    def join_resource(self, src: int, dst: int, kind: JoinKind) -> None:
+    def join_resource(self, src: int, dst: int, kind: ColocationEdgeKind) -> None:
         """Tie two nodes by a resource: its device beats the request of its consumer (ColocateResourceOrRefEdge)."""
         source, target = self.root(src), self.root(dst)
         if self._leaves_composite(source, target):
@@ -230,12 +230,12 @@ class ColocationGroups:
             self.notices.append(Notice(dst, src, str(self._requested[target]), str(kept)))
             self._requested[target] = kept.overwritten_by(self._assigned[target]).overwritten_by(self._resource[target])
         try:
-            self.join(Join(kind, src, dst))
+            self.join(ColocationEdge(kind, src, dst))
         except Refused as refused:
             message = error_messages.joined_by_resource(self.graph, refused.refusal.message, dst)
             raise invalid_argument(message, dst, refused.refusal.ends) from None
 
-    def join(self, join: Join) -> None:
+    def join(self, join: ColocationEdge) -> None:
         """Put two nodes in one group or raise `Refused` (ColocateNodes).
 
         Where only the device types do not fit, the group that would have won keeps the merged devices all the same:
@@ -254,7 +254,7 @@ class ColocationGroups:
         self._types[new] = types
         self._parent[old] = new
         self._rank[new] += self._rank[new] == self._rank[old]
-        self.joins.append(join)
+        self.colocation_edges.append(join)
 
     def limit(self, node: int, requested: DeviceName, resource: DeviceName, types: Types) -> None:
         """Narrow a node's group to what a called function needs (LimitToPossibleDevices)."""
@@ -325,16 +325,16 @@ class ColocationGroups:
     def _common(self, new: Types, old: Types) -> Types:
         return merge_supported_devices(new, old, self.devices.type_order)
 
-    def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: JoinKind) -> None:
+    def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: ColocationEdgeKind) -> None:
         for what, specs in (("assigned", self._assigned), ("resource", self._resource)):
             if specs[source] is not specs[target] and not specs[source].compatible_with(specs[target]):
-                self.failed = Join(kind, src, dst)
+                self.failed = ColocationEdge(kind, src, dst)
                 message = error_messages.incompatible_edge(self.graph, what, specs[source], specs[target], src, dst)
                 raise invalid_argument(message, dst, (src, dst))
 
     def _join_class(self, node: int, anchor: int, group: str) -> None:
         try:
-            self.join(Join(JoinKind.CLASS, node, anchor, group))
+            self.join(ColocationEdge(ColocationEdgeKind.CLASS, node, anchor, group))
         except Refused as refused:
             message = refused.refusal.message
             if not self.soft:
@@ -344,7 +344,7 @@ class ColocationGroups:
             self.failed = None  # soft placement does without this join
             self.notices.append(Notice(node, anchor, group=group, why=message))
 
-    def _merge_devices(self, new: int, old: int, join: Join) -> None:
+    def _merge_devices(self, new: int, old: int, join: ColocationEdge) -> None:
         if self._is_free(old) and self._assigned[new] is self._resource[new] is _NOWHERE:
             return
         try:

@@ -16,7 +16,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import FuncRef
 from simplace.graph.op_kinds import is_partitioned_call
-from simplace.placement.colocation_graph import ColocationGroups, Join, JoinKind
+from simplace.placement.colocation_graph import ColocationEdge, ColocationEdgeKind, ColocationGroups
 from simplace.placement.host_only import keep_host_only_variants
 from simplace.program.status import Refusal, Refused
 
@@ -142,9 +142,9 @@ def _join_neighbours(groups: ColocationGroups, node: int, inside: _Inside) -> No
 def _colocate_neighbours(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> None:
     for other, takes_resource in neighbours[1:]:
         if takes_resource:
-            groups.join_resource(neighbours[0][0], other, JoinKind.CALL)
+            groups.join_resource(neighbours[0][0], other, ColocationEdgeKind.CALL)
         else:
-            groups.join(Join(JoinKind.CALL, neighbours[0][0], other))
+            groups.join(ColocationEdge(ColocationEdgeKind.CALL, neighbours[0][0], other))
 
 
 def _refuse_recursion(name: str, function: str, node: int, stack: CallStack) -> Refused:

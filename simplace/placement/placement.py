@@ -12,7 +12,7 @@ from simplace.errors import SimplaceError
 from simplace.graph.graph import Graph
 from simplace.kernels.kernel_lookup import host_memory
 from simplace.placement.candidates import Candidates
-from simplace.placement.colocation_graph import ColocationGroups, Join
+from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups
 from simplace.placement.rules import Rule
 from simplace.program.placed_graph import PlacedGraph, PlacedNode
 from simplace.program.program import NodeNotes, Program
@@ -80,13 +80,13 @@ class Placement:
         return self.groups.members()
 
     @cached_property
-    def joins_at(self) -> dict[int, list[Join]]:
+    def joins_at(self) -> dict[int, list[ColocationEdge]]:
         """Map a node to the joins it takes part in, in the order they were made."""
-        joins: dict[int, list[Join]] = {}
-        for join in self.groups.joins:
-            joins.setdefault(join.first, []).append(join)
-            joins.setdefault(join.second, []).append(join)
-        return joins
+        colocation_edges: dict[int, list[ColocationEdge]] = {}
+        for join in self.groups.colocation_edges:
+            colocation_edges.setdefault(join.first, []).append(join)
+            colocation_edges.setdefault(join.second, []).append(join)
+        return colocation_edges
 
     @property
     def nodes(self) -> list[PlacedNode]:

@@ -38,7 +38,7 @@ class ObservedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Partitioning:
     """Hold the subgraphs that TensorFlow cut a placed graph into, one a device, as it wrote them.
 
     A session prunes its graph to a run first, unless it placed no more than the run needs; `run` is None for what was
@@ -61,7 +61,7 @@ class ObservedProgram:
     log: tuple[LoggedNode, ...]
     refused: ObservedRefusal | None = None
     devices: tuple[ObservedDevice, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    partitionings: tuple[Partitioning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

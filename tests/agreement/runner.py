@@ -129,11 +129,20 @@ def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
         return Outcome(program, name, agreement.total, agreement.same, tuple(lines), failed_later=True)
     lines += _refusals(placement, observed, agreement)
-    cuts = compare_partitions(placement, observed.cuts) or CopyAgreement(0, 0)
-    lines += [f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in cuts.differences]
+    partitionings = compare_partitions(placement, observed.partitionings) or CopyAgreement(0, 0)
+    lines += [
+        f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in partitionings.differences
+    ]
     refused = observed.refused is not None
     return Outcome(
-        program, name, agreement.total, agreement.same, tuple(lines), refused, copies_same=cuts.same, copies=cuts.total
+        program,
+        name,
+        agreement.total,
+        agreement.same,
+        tuple(lines),
+        refused,
+        copies_same=partitionings.same,
+        copies=partitionings.total,
     )
 
 

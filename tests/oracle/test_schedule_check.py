@@ -116,7 +116,7 @@ def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> 
     file = written(tmp_path, graphs.tiny_chains())
     (measured,) = measure(file, warm_up=warm_up, steps=20).settings
     done = schedule_placement(placed(file), inter_op=1, intra_op=1, warm=warm_up > 0)
-    nodes = done.priced.graph.nodes
+    nodes = done.estimated.graph.nodes
     expected = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
     expensive = set() if warm_up else set(expected) - {"dims", "value", "x"}
     # One preemption makes a tiny op expensive for some dozen runs, and x takes about as long as the limit.

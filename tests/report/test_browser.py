@@ -288,7 +288,7 @@ def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     )
     trace = simulated.trace
     assert sorted(map(tuple, spans)) == sorted(
-        (trace.lanes[span.lane].name, span.start, span.duration) for span in trace.spans if span.duration
+        (trace.tracks[span.track].name, span.start, span.duration) for span in trace.spans if span.duration
     )
     canvas = page.find("#panel-schedule canvas")
     assert canvas.size["height"] > 40

@@ -56,7 +56,7 @@ note: the unknown shape of p:0 and 5 more is taken as that of its largest input,
 
 def test_chart_has_a_row_a_lane_in_use() -> None:
     chart = draw_timeline(run(WORLD, Costs(launch=0.5), inter_op=4))
-    assert [(lane.owner, lane.label) for lane in chart.lanes] == [
+    assert [(track.owner, track.label) for track in chart.tracks] == [
         ("threads of the process", "inter-op 2"),
         ("GPU:0", "compute"),
         ("GPU:0", "from host"),

@@ -105,7 +105,7 @@ class FunctionCalls:
         recorder: Recorder,
         log: LogFile,
         limit: CallLimit,
-        cuts: PartitionGraphs,
+        partitionings: PartitionGraphs,
         clusters: FunctionClusters,
         request: Request,
     ) -> None:
@@ -113,7 +113,7 @@ class FunctionCalls:
         self._recorder = recorder
         self._log = log
         self._limit = limit
-        self._cuts = cuts
+        self._partitionings = partitionings
         self._clusters = clusters
         self._turn = threading.RLock()
         self._machine = request.machine
@@ -263,7 +263,7 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(code_of(error)), error.message),
             devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
         )
-        self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
+        self._partitionings.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
 
     def _fill_variables(self, inputs: Sequence[Any]) -> None:
         """Give zeros to the variables that a function was to initialize and could not."""

@@ -45,13 +45,13 @@ def run_request(request: Request) -> int:
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
     clusters = Clusters(request, recorder)
-    cuts = PartitionGraphs(recorder, log, request.options.partitions)
-    cuts.prepare()
+    partitionings = PartitionGraphs(recorder, log, request.options.partitions)
+    partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
-    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
+    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
     eager_log = EagerLog(recorder, log, lines, request.machine) if request.mode == "script" else None
     eager = EagerExecution(calls, eager_log, emulate=bool(request.plugin))
-    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
+    sessions = SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, request)
     for watcher in (clusters, functions, eager, sessions):
         watcher.watch()
     lines.watch_autograph()

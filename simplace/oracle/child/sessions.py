@@ -48,7 +48,7 @@ class SessionRuns:
         recorder: Recorder,
         log: LogFile,
         limit: CallLimit,
-        cuts: PartitionGraphs,
+        partitionings: PartitionGraphs,
         clusters: Clusters,
         lines: SourceLines,
         request: Request,
@@ -57,7 +57,7 @@ class SessionRuns:
         self._recorder = recorder
         self._log = log
         self._limit = limit
-        self._cuts = cuts
+        self._partitionings = partitionings
         self._clusters = clusters
         self._lines = lines
         self._machine = request.machine
@@ -85,7 +85,7 @@ class SessionRuns:
             session._simplace_remote = bool(target)
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
-            self._cuts.without_grappler(logged)
+            self._partitionings.without_grappler(logged)
             create(session, target, graph, logged)
             session._simplace_kept = {}
             session._simplace_refused = False
@@ -243,7 +243,7 @@ class SessionRuns:
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
         has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
-            record = self._cuts.record_of_master if session._simplace_remote else self._cuts.record
+            record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
         return has_placed
 

@@ -135,8 +135,8 @@ def _draw_edges(placement: Placement, family: _Family) -> list[Edge]:
     """List what ties the members: one edge for all ties of a kind between two boxes."""
     box_of = {node: str(part[0]) for part in family.parts for node in part}
     found: dict[tuple[str, str, str], None] = {}
-    joins = {join for node in box_of for join in placement.joins_at.get(node, ())}
-    for join in sorted(joins, key=lambda one: (one.first, one.second, one.kind.value)):
+    colocation_edges = {join for node in box_of for join in placement.joins_at.get(node, ())}
+    for join in sorted(colocation_edges, key=lambda one: (one.first, one.second, one.kind.value)):
         one, other = box_of.get(join.first, ""), box_of.get(join.second, "")
         if one and other and one != other:
             found[one, other, join.kind.value] = None

@@ -33,7 +33,7 @@ def memory_chart(schedule: Schedule) -> AreaChart:
     caption = "no device holds anything"
     if peak is not None and peak.peak:
         device = placement.devices.by_name[peak.device].short
-        caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.priced.model.name}"
+        caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.estimated.model.name}"
     title = f"{placement.program.name}: memory over {format_duration(schedule.trace.makespan)}"
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_bytes, said)
@@ -59,7 +59,7 @@ def _describe_device(schedule: Schedule, use: MemoryUse, index: int) -> Group:
 
 
 def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
-    nodes = schedule.priced.graph.nodes
+    nodes = schedule.estimated.graph.nodes
     lines = [f"at the peak, {format_duration(use.peak_at)}:"]
     for held in use.holders[:_HOLDERS]:
         name = nodes[held.node].name

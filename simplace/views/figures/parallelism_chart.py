@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.analysis.intervals import Steps
-from simplace.analysis.parallelism import Width
+from simplace.analysis.parallelism import DeviceParallelism
 from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
@@ -50,12 +50,12 @@ def _list_points(steps: Steps) -> Points:
     return tuple((time / 1e9, float(count)) for time, count in steps)
 
 
-def _describe_device(schedule: Schedule, width: Width, index: int) -> Group:
+def _describe_device(schedule: Schedule, width: DeviceParallelism, index: int) -> Group:
     device = schedule.placement.devices.by_name[width.device]
     return Group(device.name, f"{device.short}: {width.mean:.2f} ops at once on average", kind=device.type, index=index)
 
 
-def _list_notes(width: Width) -> tuple[str, ...]:
+def _list_notes(width: DeviceParallelism) -> tuple[str, ...]:
     return (
         f"at most {format_count(width.widest, 'op')} at once",
         f"at most {width.most_ready:,} running or ready",

@@ -57,7 +57,7 @@ def write_headline(schedule: Schedule) -> str:
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
     line = (
         f"{schedule.placement.program.name}: {format_duration(trace.makespan)}{steps} on the {schedule.executor} executor, "
-        f"costs {schedule.priced.model.name}"
+        f"costs {schedule.estimated.model.name}"
     )
     line = visible(line)
     chain = schedule.longest_chain
@@ -81,7 +81,7 @@ def lane_table(schedule: Schedule) -> Table:
 
 def critical_table(schedule: Schedule, limit: int = 8) -> Table:
     """List the longest spans of the critical path, in the order of time."""
-    spans, graph = schedule.trace.spans, schedule.priced.graph
+    spans, graph = schedule.trace.spans, schedule.estimated.graph
     path = schedule.critical_path
     kept = set(sorted(path, key=lambda i: (-spans[i].duration, i))[:limit])
     rows = []
@@ -96,7 +96,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
             (
                 format_duration(span.start),
                 graph.nodes[span.node].name,
-                schedule.trace.lanes[span.lane].name,
+                schedule.trace.tracks[span.track].name,
                 format_duration(span.duration),
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
@@ -117,7 +117,7 @@ def waiting_table(schedule: Schedule) -> Table:
         if longest is None or not total:
             continue
         count = sum(cause in wait.by_cause for wait in schedule.waits)
-        name = schedule.priced.graph.nodes[longest.node].name
+        name = schedule.estimated.graph.nodes[longest.node].name
         rows.append(
             (
                 words,
@@ -228,20 +228,20 @@ def list_assumptions(schedule: Schedule) -> list[str]:
     lines = [_describe_loop(loop) for loop in schedule.flow.loops] + [
         _describe_branch(branch) for branch in schedule.flow.branches
     ]
-    return lines + [_describe_assumption(one) for one in schedule.priced.assumptions]
+    return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
-    node = schedule.priced.graph.nodes[use.runs_out]
+    node = schedule.estimated.graph.nodes[use.runs_out]
     short = schedule.placement.devices.by_name[use.device].short
     alive = ", ".join(_format_held(schedule, held) for held in use.alive_then[:3])
-    line = schedule.priced.graph.source_line(use.runs_out)
+    line = schedule.estimated.graph.source_line(use.runs_out)
     at = f" ({line})" if line else ""
     return f"{short} would run out of its {format_bytes(use.limit)} at {node.name}{at}; alive then: {alive}"
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
-    node = schedule.priced.graph.nodes[held.node]
+    node = schedule.estimated.graph.nodes[held.node]
     slot = f":{held.slot}" if held.slot > 0 else ""
     return f"{node.name}{slot} {format_bytes(held.size)}"
 
