@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from simplace.partition.graph_partition import PartitionedGraph
     from simplace.program.placed_graph import PlacedGraph
 
-# What only places must not wait for what reads files and simulates: those stages import what they need.
+# Placing alone must not wait for imports of readers and simulators: those stages import what they need.
 
-AfterStage = Callable[[str, object], None]  # told the name of a stage that ended, and the record that it made
+AfterStage = Callable[[str, object], None]  # called with the name of a stage that ended, and the record that it made
 
 
 def import_programs(target: Target, tensorflow: str | None) -> list[Program]:

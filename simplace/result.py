@@ -1,4 +1,4 @@
-"""What one call of simplace found out: placements, their copies, and how far TensorFlow agrees."""
+"""The result of one call: placements, their copies, and how far TensorFlow agrees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """Pair a placement with TensorFlow's own, where TensorFlow was asked (`agreement` is None otherwise).
+    """Record of a placement and its comparison with TensorFlow's (`agreement` is None where there is none).
 
     `copy_agreement` is None where TensorFlow was not asked for its partition graphs, or made none.
     """
@@ -57,11 +57,11 @@ class Placed:
 
 @dataclass(frozen=True)
 class Result:
-    """Hold the placements of all programs of a target, in the order of their first call.
+    """Record of the placements of all programs of a target, in the order of their first call.
 
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
-    about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
-    the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
+    about the run, `target` is what the user named. `failure` is how the program terminated early, if it did:
+    the programs are then those seen until there. `unchecked` is why TensorFlow was not asked, "" where it was.
     `python` holds what only the running program showed, `eager` the ops that it ran outside of functions, None where
     it ran none or was not run, `eager_agreement` how far TensorFlow agrees with these.
     """
@@ -91,7 +91,7 @@ class Result:
 
     @property
     def agrees(self) -> bool:
-        """Say whether TensorFlow was asked about every program and agrees with all of it."""
+        """Return whether TensorFlow was asked about every program and agrees with all of it."""
         asked = [placed.agreement for placed in self.programs]
         copies = [placed.copy_agreement for placed in self.programs if placed.copy_agreement is not None]
         same = all(agreement is not None and agreement.holds for agreement in asked)

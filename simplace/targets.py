@@ -1,4 +1,4 @@
-"""Take what the user names (a script, a model file), and place it: read or run it, simulate, compare."""
+"""Place the graphs of a target and compare with TensorFlow's log where it ran."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
-# What reads a file must not wait for what runs children: the functions that ask TensorFlow import what they need.
+# Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
 _INTERNAL = "simplace itself failed, not the program"
@@ -39,10 +39,10 @@ _REPORT = "please report this, with the lines above"
 class Settings:
     """Record of what the user chose for one call.
 
-    `devices_note` says in a sentence where the machine's devices come from. `soft_placement` None keeps what the
+    `devices_note` is a sentence on where the machine's devices come from. `soft_placement` None keeps what the
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
-    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
+    the file descriptor that takes what the program prints (None: standard output). `stage` is called with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -57,13 +57,13 @@ class Settings:
     stage: Stage = show_nothing
 
 
-R = TypeVar("R", bound=Result)  # the record to make of what is placed
+R = TypeVar("R", bound=Result)  # the class of the result
 
 
 def place_target(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
-    Raises a `SimplaceError` for whatever the user can mend.
+    Raises a `SimplaceError` for whatever the user can fix.
     """
     parsed = parse_target(target)
     if parsed.kind == "script":
@@ -135,7 +135,7 @@ def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) 
 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
-    """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
+    """Place programs that were read from somewhere; `unchecked` is why TensorFlow is not asked."""
     table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
     settings.stage("placing")
@@ -151,7 +151,7 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
 def _place_from_file(
     target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Placed:
-    """Place a program; what is wrong with its graph is said with the file's name."""
+    """Place a program; an error in its graph is raised with the file's name."""
     try:
         if program.kind == "graph":
             refuse_import(program.graph, table)
@@ -234,7 +234,7 @@ def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: Kernel
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
-    """Say how a program ended before its end, None where it did not."""
+    """Return how a program terminated early, None where it did not."""
     failure = observed.failure
     if failure is None:
         return None
@@ -258,7 +258,7 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
 
 
 def _require_installed(target: str, settings: Settings) -> None:
-    """Refuse another version where TensorFlow itself runs: there is only the installed one."""
+    """Raise an error for another version where TensorFlow itself runs: there is only the installed one."""
     installed = installed_version()
     if installed is None or not settings.tensorflow or is_release_of(installed, settings.tensorflow):
         return

@@ -114,11 +114,11 @@ def spell(seconds: float, end: float) -> str:
     """Spell a time in the unit that suits an axis which ends at `end`.
 
     >>> spell(0.0015, 0.002), spell(0.0, 3.0), spell(2e-5, 4e-5)
-    ('1.5 ms', '0', '20 us')
+    ('1.5 ms', '0', '20 µs')
     """
     if seconds == 0:
         return "0"
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if end * factor >= 1:
             return f"{seconds * factor:.10g} {unit}"
     return f"{seconds * 1e9:.10g} ns"

@@ -1,4 +1,4 @@
-"""Intervals of time, as (start, end): join them, measure them, count how many are open."""
+"""Intervals of time, as (start, end): merge them, measure them, count how many are open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Steps = tuple[tuple[int, int], ...]  # (time, how many from then on)
 
 
 def merge_intervals(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join intervals that touch.
+    """Merge intervals that touch.
 
     >>> merge_intervals([(4, 6), (0, 2), (1, 3)])
     [(0, 3), (4, 6)]

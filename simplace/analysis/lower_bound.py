@@ -1,4 +1,4 @@
-"""The shortest time that any number of threads could bring a step to."""
+"""The critical-path lower bound of a step: no number of threads makes it shorter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simplace.graph.algorithm import order_by_inputs
 
 
 def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
-    """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
+    """Return the critical-path lower bound in nanoseconds, None for graphs with control flow.
 
     A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
     result, and the end of the step, while ops on the same GPU wait for its launch alone; without, a GPU's kernel runs

@@ -14,7 +14,7 @@ _OWN = ("op", "launch", "kernel")
 
 @dataclass(frozen=True, slots=True)
 class DeviceParallelism:
-    """Hold how wide the graph was on a device, as (time in nanoseconds, how many from then on), without repeats.
+    """Record of the parallelism on a device: rows of (time in nanoseconds, count from then on), without repeats.
 
     `running` counts ops that a thread or stream works on, `ready` adds those that only wait for one. `working` counts
     the threads and streams, those that do a part of an op included. `mean` is the average of `running` over the time in
@@ -44,7 +44,7 @@ class DeviceParallelism:
 
 
 def measure_parallelism(trace: Trace, graph: PartitionedGraph) -> tuple[DeviceParallelism, ...]:
-    """List the width on each device, in the order of the devices; copies count nowhere.
+    """Return the parallelism on each device, in the order of the devices; copies do not count.
 
     An op is ready from the moment its inputs are there, and runs while any span of its own does: a GPU's op while it is
     launched and while its kernel runs, not in between.

@@ -62,7 +62,7 @@ class Schedule:
 
     @property
     def trace(self) -> Trace:
-        """Return what ran when."""
+        """Return the trace: when each span ran, and on which track."""
         return self.execution.trace
 
     @property
@@ -72,12 +72,12 @@ class Schedule:
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
-        """List the spans, by number, that made the last step as long as it was."""
+        """Return the critical path of the last step, as span numbers."""
         return critical_path.critical_path(self.trace)
 
     @cached_property
     def longest_chain(self) -> int | None:
-        """Return what no number of threads could go below; None for graphs with loops or branches."""
+        """Return the lower bound with unlimited threads; None for graphs with loops or branches."""
         return lower_bound.compute_lower_bound(
             self.estimated, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
         )
@@ -104,7 +104,7 @@ class Schedule:
 
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:
-        """List (time, how many lanes are busy from then on)."""
+        """List (time, how many tracks are busy from then on)."""
         return utilisation.count_busy_tracks(self.trace)
 
     @cached_property

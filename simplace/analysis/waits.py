@@ -27,7 +27,7 @@ class Wait:
 
 
 def list_waits(trace: Trace) -> tuple[Wait, ...]:
-    """List the waiting of each node that ran, the longest held up first, then by node."""
+    """Return the waiting time of each node that ran, the longest first, then by node."""
     starts = (0, *trace.steps)
     found: dict[int, dict[Why, int]] = {}
     for span in trace.spans:

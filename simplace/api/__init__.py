@@ -77,7 +77,7 @@ def settings(devices: str | None = None, visible: str | None = None, **chosen: U
 def place(target: str, settings: Settings) -> Placements:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
-    Raises a `SimplaceError` for whatever the user can mend.
+    Raises a `SimplaceError` for whatever the user can fix.
     """
     return targets.place_target(target, settings, Placements)
 
@@ -88,7 +88,7 @@ def check(target: str, settings: Settings) -> Placements:
 
 
 def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
-    """Place a program that was read from somewhere else; `unchecked` says why TensorFlow is not asked."""
+    """Place a program that was read from somewhere else; `unchecked` is why TensorFlow is not asked."""
     return targets.place_programs(program.name, [program], settings, Placements, unchecked)
 
 
@@ -118,7 +118,7 @@ def diff(
 
 
 class Placements(Result):
-    """Record of a target's placements that print, draw and export themselves; a notebook shows them as a page."""
+    """Record of a target's placements, with methods to print, draw and export them; a notebook shows a page."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/placement/1)."""
@@ -184,10 +184,10 @@ class Placements(Result):
         cores: int = 2,
         batch: int = 32,
     ) -> None:
-        """Write what `simplace report` does: one HTML page to look around in, which needs no network.
+        """Write what `simplace report` does: one interactive HTML page, which needs no network.
 
         It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
-        `gpu`, `cores` and `batch` say what it is simulated on. Raises `simplace.errors.SimplaceError`.
+        `gpu`, `cores` and `batch` set what it is simulated on. Raises `simplace.errors.SimplaceError`.
         """
         from simplace.executor.options import StepOptions
         from simplace.report import page_file

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("report", help="write one HTML page to look around in, which needs no network")
+    parser = commands.add_parser("report", help="write one interactive HTML page, which needs no network")
     words.add_target(parser)
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page to write, .html "
                         "(default: %(default)s)")  # fmt: skip
     output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only")
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are: t4, a100, a100-pcie, h100, "
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model: t4, a100, a100-pcie, h100, "
                         "h200 (default: %(default)s)")  # fmt: skip
     parser.add_argument(
         "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
     )
-    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="for unknown first dimensions "
-                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="size of unknown first "
+                        "dimensions (default: %(default)s)")  # fmt: skip
     parser.set_defaults(command=_run_report)
 
 

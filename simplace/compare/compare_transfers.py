@@ -1,4 +1,4 @@
-"""Compare the sends and receives of a placed graph with those in the subgraphs that TensorFlow cut it into."""
+"""Compare the sends and receives of a placed graph with those in TensorFlow's partition graphs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Ends = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Transfer:
-    """Describe a send with its receive, in terms that do not depend on generated names.
+    """Record of a send with its receive, in terms that do not depend on generated names.
 
     `tensor` is "node:output", or "^node" for a control edge, also where a task sends on what it received from another
     one; `source` and `target` are full device names. `consumers` are the nodes of the graph behind the receive, `after`
@@ -49,7 +49,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class CopyDifference:
-    """Show one transfer that differs; None stands for one that TensorFlow or simplace does not have."""
+    """Record of one transfer that differs; None stands for one that TensorFlow or simplace does not have."""
 
     ours: Transfer | None
     theirs: Transfer | None
@@ -64,7 +64,7 @@ class CopyDifference:
 
 @dataclass(frozen=True, slots=True)
 class CopyAgreement:
-    """Count the copies that both make alike, out of all that either makes, over all cuts of a graph."""
+    """Record of how many copies both make alike, out of all that either makes, over all partitionings of a graph."""
 
     same: int
     total: int
@@ -72,7 +72,7 @@ class CopyAgreement:
 
     @property
     def holds(self) -> bool:
-        """Say whether there is no difference at all."""
+        """Return whether there is no difference at all."""
         return not self.differences
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class CopyAgreement:
 
 
 def compare_partitions(placement: Placement, partitionings: Iterable[Partitioning]) -> CopyAgreement | None:
-    """Cut a placement as each of TensorFlow's cuts was made, and compare; None where TensorFlow made none."""
+    """Partition a placement as each of TensorFlow's partitionings was made, and compare; None where there is none."""
     if placement.refusal is not None:
         return None
     same = total = 0
@@ -96,7 +96,7 @@ def compare_partitions(placement: Placement, partitionings: Iterable[Partitionin
 
 
 def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
-    """List the transfers of our own cut."""
+    """Return the transfers of our own partitioning."""
     found = []
     for send, receive in graph.receiver.items():
         copy = graph.copies[graph.nodes[send].copy]
@@ -117,12 +117,12 @@ def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
 
 
 def transfers_in(subgraphs: Iterable[GraphDef]) -> list[Transfer]:
-    """List the transfers in the subgraphs of one cut by TensorFlow."""
+    """Return the transfers in the subgraphs of one partitioning by TensorFlow."""
     return list(_SubgraphReader(subgraphs).transfers())
 
 
 def _own_transfers(placement: Placement, partitioning: Partitioning) -> list[Transfer]:
-    """List our transfers; a run that names a node which only TensorFlow has can have none."""
+    """Return our transfers; none for a run that names a node which only TensorFlow has."""
     names = (
         ()
         if partitioning.run is None
@@ -159,7 +159,7 @@ def _pair_differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Ite
 
 
 class _SubgraphReader:
-    """Read TensorFlow's sends and receives, which know each other by their devices and their `tensor_name`."""
+    """Reader of TensorFlow's sends and receives, which are paired by their devices and `tensor_name`."""
 
     def __init__(self, subgraphs: Iterable[GraphDef]) -> None:
         self._nodes: dict[str, NodeDef] = {}
@@ -193,7 +193,7 @@ class _SubgraphReader:
             )
 
     def _is_order(self, send: NodeDef) -> bool:
-        """Say whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
+        """Return whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
         source = _read_string(send.attrs, "_src")
         return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
 
@@ -230,7 +230,7 @@ class _SubgraphReader:
 
 
 def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:
-    """Say whether a node is a send or receive that the cut made: those of a master's feeds and fetches name no edge."""
+    """Return whether the partitioning made a send or receive: those of a master's feeds and fetches name no edge."""
     return node.op in ops and "_src" in node.attrs
 
 

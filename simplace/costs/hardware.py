@@ -20,7 +20,7 @@ Peaks are those of the data sheets, without sparsity. They are upper bounds: rea
   cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of DDR4-2666 (21.3 GB/s,
   JEDEC JESD79-4) together with its neighbour.
 
-No data sheet tells the fixed times: a kernel launch costs the host a few microseconds, a copy 5 to 7 (measured in
+No data sheet lists the fixed times: a kernel launch costs the host a few microseconds, a copy 5 to 7 (measured in
 arXiv:2602.21548, section 5.2). `launch_s`, `least_s` and `latency_s` are round figures of that size.
 """
 
@@ -37,7 +37,7 @@ TFLOPS = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Describe what computes: one core of a CPU, or a whole GPU.
+    """Record of a processor: one core of a CPU, or a whole GPU.
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
@@ -62,7 +62,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Describe one way between memories: bytes/s in one direction, seconds before the first byte."""
+    """Record of a link between memories: bytes/s in one direction, seconds before the first byte."""
 
     name: str
     bandwidth: float
@@ -79,7 +79,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Put a machine together: `cpu` is one of its cores, `host_link` joins host and GPU, `peer_link` two GPUs."""
+    """Return a machine: `cpu` is one of its cores, `host_link` connects host and GPU, `peer_link` two GPUs."""
 
     cpu: Processor
     gpu: Processor
@@ -112,7 +112,7 @@ A100 = Processor(
     "A100",
     {
         "float32": 19.5 * TFLOPS, "float64": 9.7 * TFLOPS, "float16": 78 * TFLOPS, "bfloat16": 39 * TFLOPS,
-        "tensor_float32": 156 * TFLOPS,  # TF32, which TensorFlow allows unless told otherwise
+        "tensor_float32": 156 * TFLOPS,  # TF32, which TensorFlow allows by default
         "tensor_float16": 312 * TFLOPS, "tensor_bfloat16": 312 * TFLOPS, "tensor_float64": 19.5 * TFLOPS,
     },
     2039 * GB,
@@ -148,7 +148,7 @@ MACHINES: Mapping[str, Hardware] = {
 
 
 def find_hardware(name: str) -> Hardware:
-    """Look a machine up by the name of its GPUs; raise `SimplaceError` with the names otherwise.
+    """Return the machine with GPUs of this name; raise `SimplaceError` with the known names otherwise.
 
     >>> find_hardware("H100").gpu.name
     'H100'
@@ -156,6 +156,6 @@ def find_hardware(name: str) -> Hardware:
     found = MACHINES.get(name.lower())
     if found is None:
         raise SimplaceError(
-            f"{name!r} is not a GPU that simplace knows the speed of; known are {join_choices(MACHINES)}"
+            f"{name!r} is not a GPU that simplace has performance data for; it has {join_choices(MACHINES)}"
         )
     return found

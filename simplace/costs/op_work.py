@@ -28,7 +28,7 @@ from simplace.graph.op_kinds import (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Hold FLOPs and bytes; `is_guess`: there was no formula. `on_matrix_units`: a GPU's tensor cores can do it."""
+    """Record of FLOPs and bytes; `is_guess`: no formula exists. `on_matrix_units`: a GPU's tensor cores can do it."""
 
     flops: float
     bytes: int
@@ -36,7 +36,7 @@ class Work:
     is_guess: bool = False
 
 
-# Ops that hand a buffer on, read a shape, or only steer control: no arithmetic, and no byte of a tensor is touched.
+# Ops that forward a buffer, read a shape or only affect control flow: no arithmetic, no byte of a tensor is touched.
 _FREE = frozenset(
     "NoOp PlaceholderWithDefault ReadVariableOp IdentityN StopGradient PreventGradient CheckNumericsV2 Snapshot "
     "Reshape Squeeze ExpandDims ShapeN BroadcastGradientArgs ControlTrigger Assert VarIsInitializedOp VariableShape "
@@ -81,7 +81,7 @@ _MOVES = frozenset(
 
 
 def is_free(op: str) -> bool:
-    """Say whether an op touches no element of a tensor.
+    """Return whether an op touches no element of a tensor.
 
     >>> is_free("Reshape"), is_free("MatMul")
     (True, False)
@@ -125,7 +125,7 @@ def _count_matmul(call: OpCall) -> int:
 
 
 def _count_einsum(call: OpCall) -> int:
-    """Multiply the sizes of all the letters of the equation."""
+    """Return the product of the sizes of all labels of the equation, times two."""
     equation = call.attrs.get("equation", b"")
     left = equation.decode().split("->")[0].split(",") if isinstance(equation, bytes) else []
     sizes: dict[str, int] = {}
@@ -136,7 +136,7 @@ def _count_einsum(call: OpCall) -> int:
 
 
 def _count_conv(call: OpCall) -> int:
-    """Two FLOPs for each element of the output and each weight of one filter."""
+    """Return two FLOPs for each element of the output and each weight of one filter."""
     if len(call.inputs) < 2 or not call.outputs or not call.inputs[1].shape:
         return 0
     filter_shape = call.inputs[1].shape
@@ -172,7 +172,7 @@ def _count_pool(call: OpCall) -> int:
 
 
 def _cudnn_rnn(call: OpCall) -> float:
-    """Two FLOPs a weight, for each step and sequence; the weights are input 3, the steps and batch lead input 0."""
+    """Return two FLOPs per weight, step and sequence; input 3 has the weights, input 0 starts with steps and batch."""
     if len(call.inputs) < 4 or len(call.inputs[0].shape) < 2:
         return 0
     backward = 2 if "Backprop" in call.op else 1

@@ -38,6 +38,6 @@ class Execution:
 def execute_graph(estimated: EstimatedGraph, flow: ControlFlow, options: StepOptions) -> Execution:
     """Run a graph with costs on the executor that the options name; raise `SimplaceError` for one of no such name."""
     if options.executor not in EXECUTORS:
-        raise SimplaceError(f"{options.executor!r} is not an executor; there are: {join_choices(EXECUTORS)}")
+        raise SimplaceError(f"{options.executor!r} is not an executor; choose one of: {join_choices(EXECUTORS)}")
     trace, events = EXECUTORS[options.executor](estimated, flow, options)
     return Execution(estimated, flow, options, trace, events)

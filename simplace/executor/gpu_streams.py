@@ -15,7 +15,7 @@ from simplace.executor.trace_recorder import TraceRecorder
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """Hold one queue: its lane, when all that was enqueued is done, and the last span on it."""
+    """Record of one queue: its track, when all that was enqueued is done, and the last span on it."""
 
     track: int
     free_at: int = 0
@@ -24,7 +24,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Say when something enqueued will start, and what held it up."""
+    """Record of when enqueued work starts, and what delayed it."""
 
     time: int
     why: Why

@@ -1,9 +1,9 @@
-"""Run a step as tutorials tell it: a pool of threads a device, ops queued when their counter reaches zero.
+"""Run a step on the textbook model: a pool of threads per device, ops queued when their counter reaches zero.
 
 Each device has an inter-op pool, which runs whole ops in the order in which they became ready, and an intra-op pool,
 over which a multi-threaded kernel is split; the thread of the op waits for the parts. A GPU is a pool like any other.
 Copies have a link an ordered pair of devices, one at a time. This is not how TensorFlow works: see
-`tensorflow_model`. Ops that take no time need no thread. Ties: ops that become ready together queue in the order of
+`tensorflow_model`. Ops that take no time need no thread. Order: ops that become ready together queue in the order of
 the edges; the free thread with the lowest number is taken.
 """
 
@@ -20,7 +20,7 @@ from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder
 
-_Start = Callable[[int, int], None]  # called with a free lane and the last span on it
+_Start = Callable[[int, int], None]  # called with a free track and the last span on it
 
 
 def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
@@ -33,7 +33,7 @@ def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads)
 
 
 class _Queue:
-    """Serve requests for a lane, first in, first out."""
+    """Serve requests for a track, first in, first out."""
 
     def __init__(self, tracks: list[int]) -> None:
         self._free = list(tracks)

@@ -1,4 +1,4 @@
-"""Thread pools that keep a queue a worker and steal from each other.
+"""Thread pools that have a queue per worker and steal from each other.
 
 Mirrors Eigen's NonBlockingThreadPool: what a worker schedules goes to the front of its own queue, what anybody else
 schedules to the back of a random one; a worker takes from its own front, then steals from the back of others,
@@ -24,7 +24,7 @@ _ACTIVE_WITHOUT_SPINNER = 4  # kMinActiveThreadsToStartSpinning: with more activ
 
 
 class Worker:
-    """Hold one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
+    """Record of one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
 
     `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`;
     it has had none since `idle_since`, None for a thread that had none before.
@@ -51,7 +51,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class PoolTimes:
-    """Hold a pool's fixed times in nanoseconds, under the names of `Overheads`.
+    """Record of a pool's fixed times in nanoseconds, under the names of `Overheads`.
 
     `parked` holds (without work for so long, hand-off, wake), by the first; () where both are always the same.
     """
@@ -75,7 +75,7 @@ class PoolTimes:
 
 
 class Pool:
-    """Hold the workers of one pool. `go` is called with a worker that may have something to do.
+    """Record of the workers of one pool. `go` is called with a worker that may have something to do.
 
     One thread without work spins for a while before it parks, so that it finds soon what is dispatched; a parked one
     has to be woken, which costs the thread that dispatches as well.
@@ -141,14 +141,14 @@ class Pool:
 _parked_at = attrgetter("parked_at")
 
 
-class Helpers:
-    """Count the free threads of a process's intra-op pool, by lane."""
+class IntraOpWorkers:
+    """Count the free threads of a process's intra-op pool, by track."""
 
     def __init__(self, tracks: list[int]) -> None:
         self._free = list(tracks)
 
     def take(self, wanted: int) -> list[int]:
-        """Take up to `wanted` free threads, lowest lanes first."""
+        """Take up to `wanted` free threads, lowest tracks first."""
         taken, self._free = self._free[:wanted], self._free[wanted:]
         return taken
 

@@ -1,4 +1,4 @@
-"""The record of a simulated run: spans on lanes, and memory over time."""
+"""The record of a simulated run: spans on tracks, and memory over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Describe one thing that does one thing at a time: a thread, a stream, a link between processes.
+    """Record of a track, which runs one span at a time: a thread, a stream, a link between processes.
 
     `owner` is a device's full name, or a process ("/job:localhost/replica:0/task:0") for threads shared by devices.
     """
@@ -27,7 +27,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Record what a lane did from `start` to `end`, in nanoseconds.
+    """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
     that ("dependency": for nothing), `cause` the number of the span that ended the wait (-1: none). `step` counts from
@@ -69,7 +69,7 @@ class MemoryChange:
 
 @dataclass(frozen=True)
 class Trace:
-    """Hold a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
+    """Record of a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
 
     tracks: tuple[Track, ...]
     spans: tuple[Span, ...]
@@ -84,7 +84,7 @@ class Trace:
 
     @cached_property
     def by_track(self) -> tuple[tuple[int, ...], ...]:
-        """List the spans of each lane by start."""
+        """List the spans of each track by start."""
         lists: list[list[int]] = [[] for _ in self.tracks]
         for i, span in enumerate(self.spans):
             lists[span.track].append(i)
@@ -92,7 +92,7 @@ class Trace:
 
     @cached_property
     def lane_order(self) -> tuple[int, ...]:
-        """Order the lanes for people: threads of processes, then each device's threads and streams, then links."""
+        """Order the tracks for display: threads of processes, then each device's threads and streams, then links."""
 
         def key(i: int) -> tuple[int, str, int, int]:
             track = self.tracks[i]

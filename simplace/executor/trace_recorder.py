@@ -1,4 +1,4 @@
-"""Write down a run while it happens: spans on lanes, buffers in memory."""
+"""Record a run while it is simulated: spans on tracks, buffers in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAME_BUFFER = frozenset(
 ).union(IDENTITIES, CONTROL_FLOW, [LOOP_COND], RETVALS)
 # Ops that hand out what lives longer than the step: constants, arguments, variables.
 _RESIDENT = CONSTANTS | ARGS | VARIABLES | {VARIABLE_HANDLE, "ReadVariableOp"}
-# Ops that write their output into an input which nobody else needs, of the same type and size: those that call
+# Ops that write their output into an input which no other op needs, of the same type and size: those that call
 # forward_input in tensorflow/core/kernels/cwise_ops_common.{h,cc}, bias_op.cc, softmax_op.cc, aggregate_ops.cc,
 # cwise_op_clip.cc and in the UnaryElementWiseOp and BinaryElementWiseOp of core/framework/numeric_op.h.
 _TAKES_OVER = frozenset(
@@ -42,7 +42,7 @@ _TAKES_OVER = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """Hold a tensor in memory; `uses` counts who still needs it."""
+    """Record of a tensor in memory; `uses` counts who still needs it."""
 
     device: str
     size: int
@@ -52,7 +52,7 @@ class Buffer:
 
 
 class TraceRecorder:
-    """Collect lanes, spans and memory changes."""
+    """Collect tracks, spans and memory changes."""
 
     def __init__(self, estimated: EstimatedGraph) -> None:
         self._priced = estimated
@@ -64,7 +64,7 @@ class TraceRecorder:
         self.changes: list[MemoryChange] = []
 
     def track(self, name: str, kind: LaneKind, owner: str) -> int:
-        """Add a lane; return its number."""
+        """Add a track; return its number."""
         self.tracks.append(Track(name, kind, owner))
         return len(self.tracks) - 1
 

@@ -1,4 +1,4 @@
-"""Walk the colocation edges from a node: who is tied to it, and by which chain of edges."""
+"""Walk the colocation edges from a node: its group, and the path of edges to each member."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ JoinsAt = Callable[[int], Iterable[ColocationEdge]]  # the colocation edges of a
 
 
 def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, ColocationEdge | None]]:
-    """Yield each node that hangs together with `start`, the nearest first, with the node and edge that led to it."""
+    """Yield each node colocated with `start`, the nearest first, with the node and edge that led to it."""
     queue: list[tuple[int, int, ColocationEdge | None]] = [(start, start, None)]
     seen = {start}
     for step in queue:  # grows while it is walked
@@ -24,7 +24,7 @@ def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, 
 
 
 def shortest_path(joins_at: JoinsAt, start: int, goal: int) -> tuple[ColocationEdge, ...]:
-    """Return the shortest chain of colocation edges that ties two nodes, () where none does."""
+    """Return the shortest path of colocation edges between two nodes, () where there is none."""
     came: dict[int, tuple[int, ColocationEdge]] = {}
     for node, before, join in walk_colocation_edges(joins_at, start):
         if join is not None:

@@ -72,24 +72,24 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
             own = (
                 ""
                 if not _asks(op.scope) or choice.device.endswith(asked)
-                else f", whatever the scope asks for ({asked})"
+                else f", whatever the scope requests ({asked})"
             )
             return join_sentence(
                 f"Its input {choice.resource} is a resource on {device}, and an op goes where that is{own}."
             )
         case EagerRule.SMALL_INPUTS:
             return join_sentence(
-                f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment asks to keep "
+                f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment is set to keep "
                 f"such ops there: {device}."
             )
         case EagerRule.REQUESTED:
-            return join_sentence(f"The scope around it asks for {asked}, and it has a kernel there: {device}.")
+            return join_sentence(f"The scope around it requests {asked}, and it has a kernel there: {device}.")
         case EagerRule.SOFT_FALLBACK:
             spec = DeviceName.parse(op.scope)
             exists = spec is not None and bool(eager.devices.matching(spec))
             cause = f"{op.op} has no kernel there for its data types" if exists else "no such device exists here"
             return join_sentence(
-                f"The scope around it asks for {asked}, but {cause}; soft placement chose {device} instead."
+                f"The scope around it requests {asked}, but {cause}; soft placement chose {device} instead."
             )
     return _tell_best(choice, eager, device)
 
@@ -115,10 +115,10 @@ def _tell_best(choice: EagerChoice, eager: PlacedEager, device: str) -> Sentence
     best = eager.devices.types[0]
     if best in dict(choice.types):
         return join_sentence(
-            f"No scope asks for a device, so it takes the first one of the best type with a kernel: {device}."
+            f"No scope requests a device, so it takes the first one of the best type with a kernel: {device}."
         )
     return join_sentence(
-        f"No scope asks for a device; {best} would come first but has no kernel for it, so it runs on {device}."
+        f"No scope requests a device; {best} would come first but has no kernel for it, so it runs on {device}."
     )
 
 
@@ -139,8 +139,8 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
         nearest = near[kind]
         if kind not in has and nearest is not None:
             yield join_sentence(
-                f"It has none for {kind} with {nearest.attr}={dtypes.format_dtype(nearest.dtype)}; the nearest data type that "
-                f"has one is {dtypes.format_dtype(nearest.instead)}."
+                f"It has none for {kind} with {nearest.attr}={dtypes.format_dtype(nearest.dtype)}; the nearest data type "
+                f"that has one is {dtypes.format_dtype(nearest.instead)}."
             )
         elif kind not in has:
             yield join_sentence(f"It has none for {kind}, whatever the data type.")

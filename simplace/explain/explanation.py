@@ -19,7 +19,7 @@ from viz.names import visible
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Hold the answer to "why is this node there": a headline and numbered sentences, in the order of the facts."""
+    """Record of why a node is on its device: a headline and numbered sentences, in the order of the facts."""
 
     node: str
     headline: Sentence
@@ -47,7 +47,7 @@ class Explainer:
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
 
     def reason(self, reason: why.Reason) -> Sentence:
-        """Say one reason in one sentence."""
+        """Return the sentence of one reason."""
         return self._words.reason(reason)
 
 
@@ -61,8 +61,8 @@ def find_node(placement: Placement, name: str) -> int:
         return ends[0]
     if ends:
         raise NodeNotFoundError(
-            f"{name!r} is the end of {len(ends)} node names in {placement.program.name}; "
-            f"say which: {join_choices(graph.names[i] for i in ends)}"
+            f"{name!r} is ambiguous in {placement.program.name}: {len(ends)} nodes end in it; "
+            f"name one of {join_choices(graph.names[i] for i in ends)}"
         )
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
     hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
@@ -112,7 +112,7 @@ class _Teller:
         graph, notes, origin = self._placement.graph, self._placement.notes(node), self._placement.graph.origins[node]
         request = graph.requested[node]
         if not request:
-            made = f"TensorFlow made this node itself ({origin.made_by}); " if origin.made_by else ""
+            made = f"TensorFlow added this node ({origin.made_by}); " if origin.made_by else ""
             self._say(f"{made}{'n' if made else 'N'}o device was requested for it.")
             return
         where = f" by the line {notes.device_at}" if notes.device_at else ""
@@ -143,9 +143,9 @@ class _Teller:
         more = f" and {len(members) - 1 - len(shown)} more" if len(members) - 1 > len(shown) else ""
         kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
         group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
-        self._say("It must share a device with ", join_with_commas(shown), group)
+        self._say("It is colocated with ", join_with_commas(shown), group)
         for join in colocation_edges[:6]:
-            self._say("They are tied because ", words.join(join), ".")
+            self._say("Colocated because ", words.join(join), ".")
 
     def _own_joins(self, node: int) -> tuple[ColocationEdge, ...]:
         return tuple(self._placement.joins_at.get(node, ()))[:3]
@@ -158,7 +158,7 @@ class _Teller:
             d.short + (" (the default device)" if default is not None and d.name == default.name else "")
             for d in candidates.devices
         ]
-        self._say(f"The devices left to choose from, best first: {', '.join(names)}.")
+        self._say(f"Candidate devices, highest priority first: {', '.join(names)}.")
 
     def _say_decision(self, reason: why.Reason) -> None:
         self._say(self._words.reason(reason))

@@ -1,4 +1,4 @@
-"""A sentence as a tuple of parts, text or a node to link, so that a terminal and a page render the same one."""
+"""A sentence as a tuple of parts, text or a node link, so that a terminal and a page render the same one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sentence(tuple[Part, ...]):
 
 
 def join_sentence(*parts: Part | Sentence) -> Sentence:
-    """Return a sentence of parts and of parts of sentences.
+    """Return a sentence joined of parts and sentences.
 
     >>> join_sentence("a", "b", join_sentence("c", NodeLink(2, "name", "d")), "")
     ('abc', NodeLink(node=2, form='name', text='d'))
@@ -42,7 +42,7 @@ def join_sentence(*parts: Part | Sentence) -> Sentence:
 
 
 def join_with_commas(parts: Sequence[Part]) -> Sentence:
-    """Return parts with commas between them."""
+    """Return parts joined with commas."""
     return join_sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
 
 

@@ -1,7 +1,7 @@
 """Write a schedule in Chrome's trace event format, which Perfetto and chrome://tracing open.
 
-A lane is a thread (`tid`) of its own, grouped by what owns it (`pid`). Arrows (flow events) lead from what released
-an op to the op where both are on different lanes; memory is a counter a device. Times are in microseconds.
+A track is a thread (`tid`) of its own, grouped by what owns it (`pid`). Arrows (flow events) lead from what released
+an op to the op where both are on different tracks; memory is one counter per device. Times are in microseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from simplace.executor.trace import Span
 
 
 def chrome_trace(schedule: Schedule) -> dict[str, Any]:
-    """Return the trace as JSON-ready data; events are in the order of lanes, then time."""
+    """Return the trace as JSON-ready data; events are in the order of tracks, then time."""
     tracks = schedule.trace.tracks
     # Perfetto takes a thread that has its process's number for the main one, so no number is both.
     pids = {owner: len(tracks) + i for i, owner in enumerate(dict.fromkeys(track.owner for track in tracks))}

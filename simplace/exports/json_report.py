@@ -21,7 +21,7 @@ from simplace.result import Placed, Result
 
 SCHEMA = "simplace/placement/1"
 
-# Fields of reasons that hold node ids; JSON has their names.
+# Fields of reasons with node ids; JSON has their names.
 _NODE_FIELDS = frozenset(
     {"node", "producer", "source", "leader", "input", "consumers", "kernels_missing_at", "first", "second", "other"}
 )
@@ -171,13 +171,13 @@ def _report_conflict(placement: Placement, found: Conflict | None) -> dict[str, 
     return {
         "nodes": [
             {
-                "name": graph.names[want.node],
-                "op": graph.ops[want.node],
-                "device": want.device,
-                "kernels": list(want.types),
-                "source": placement.notes(want.node).at,
+                "name": graph.names[constraint.node],
+                "op": graph.ops[constraint.node],
+                "device": constraint.device,
+                "kernels": list(constraint.types),
+                "source": placement.notes(constraint.node).at,
             }
-            for want in found.wants
+            for constraint in found.constraints
         ],
         "path": [_report_value(placement, "path", join) for join in found.path],
         "text": list(map(str, state_conflict(placement))),

@@ -1,4 +1,4 @@
-"""Text files that a terminal can show: what could steer it is written as the format's own escape, which reads back."""
+"""Text files that a terminal can show: control characters are written as the format's own escapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEERING, _IN_XML = re.compile(f"[{_CHARACTERS}]"), re.compile(f"[\r{_CHARACTER
 
 
 def escape_json(text: str) -> str:
-    r"""Escape in JSON text, where such characters stand in strings only.
+    r"""Return JSON text with escapes, where such characters stand in strings only.
 
     >>> print(escape_json('"a\x9b"'))
     "a\u009b"
@@ -20,7 +20,7 @@ def escape_json(text: str) -> str:
 
 
 def escape_xml(text: str) -> str:
-    r"""Escape in XML, where such characters stand in text and attributes only.
+    r"""Return XML with escapes, where such characters stand in text and attributes only.
 
     >>> escape_xml("<a>\x9b</a>")
     '<a>&#x9b;</a>'
@@ -29,7 +29,7 @@ def escape_xml(text: str) -> str:
 
 
 def escape_proto(text: str) -> str:
-    r"""Escape in protobuf's text form, where such characters stand in strings only.
+    r"""Return protobuf's text form with escapes, where such characters stand in strings only.
 
     >>> print(escape_proto('name: "a\x9b"'))
     name: "a\302\233"

@@ -47,7 +47,7 @@ class DataType(IntEnum):
 
 
 class TypeNumber(int):
-    """Hold the number of a type that is no plain `DataType`: a reference, or one that is not known."""
+    """Record of the number of a type that is no plain `DataType`: a reference, or one that is not known."""
 
 
 _PUBLIC_NAMES = {"half": "float16", "float": "float32", "double": "float64"}
@@ -58,7 +58,7 @@ _SIZES = {
 
 
 def is_ref(dtype: int) -> bool:
-    """Say whether `dtype` is a reference type.
+    """Return whether `dtype` is a reference type.
 
     >>> is_ref(101), is_ref(1)
     (True, False)
@@ -118,5 +118,5 @@ def parse_dtype(text: str) -> DataType:
 
 
 def data_type_size(dtype: int) -> int | None:
-    """Give an element's size in bytes, or None where it varies (string, resource, variant)."""
+    """Return an element's size in bytes, or None where it varies (string, resource, variant)."""
     return _SIZES.get(base_type(dtype))

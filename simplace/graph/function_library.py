@@ -1,4 +1,4 @@
-"""Say whether functions can be in one library, in TensorFlow's words.
+"""Check whether functions can be in one library, with TensorFlow's messages.
 
 Mirrors `FunctionLibraryDefinition::AddLibrary` and `FunctionDefsEqual` of tensorflow/core/framework/function.cc, and
 `EqualNodeDef` of tensorflow/core/util/equal_graph_def.cc.
@@ -32,7 +32,7 @@ def find_library_fault(library: Any) -> str:
 
 
 def different_function(name: str) -> str:
-    """Word the refusal of a function that differs from one of its name."""
+    """Return the refusal of a function that differs from one of its name."""
     return f"Cannot add function '{name}' because a different function with the same name already exists."
 
 

@@ -66,7 +66,7 @@ def read_graph_file(path: str | Path) -> GraphDef:
     try:
         text = _as_text(data)
         if text is not None and len(data) > LARGEST_MODEL_TEXT:
-            raise TargetError(f"text of {len(data):,} bytes; at most {LARGEST_MODEL_TEXT:,} are read, write it binary")
+            raise TargetError(f"{len(data):,} bytes of text; the limit is {LARGEST_MODEL_TEXT:,}, write it as binary")
         return parse_graph_def(data) if text is None else parse_text(text)
     except TargetError as error:
         raise TargetError(f"{path}: {error}") from error.__cause__
@@ -187,7 +187,7 @@ def convert_shape(message: Any) -> Shape:
 
 
 def data_type(number: int) -> DataType | TypeNumber:
-    """Give the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
+    """Return the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
 
     >>> data_type(1), data_type(101), data_type(77)
     (<DataType.DT_FLOAT: 1>, 101, 77)
@@ -316,7 +316,7 @@ def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef
         if isinstance(count, int):
             if not 0 <= count <= MOST_ARGUMENTS:
                 raise TargetError(
-                    f"argument {arg.name!r} of a function is {count:,} tensors; at most {MOST_ARGUMENTS:,} are read"
+                    f"argument {arg.name!r} of a function stands for {count:,} tensors; the limit is {MOST_ARGUMENTS:,}"
                 )
             types = (dtype,) * count
         if types is None:
@@ -377,7 +377,7 @@ def _is_plausible(graph: GraphDef) -> bool:
 
 
 def _message_from_text(text: str) -> Any:
-    """Parse a GraphDef, or the one in a MetaGraphDef; what is neither is told by its first mistake as a GraphDef."""
+    """Parse a GraphDef, or the one in a MetaGraphDef; for anything else report its first error as a GraphDef."""
     try:
         return protos.from_text("GraphDef", text)
     except MalformedError as mistake:

@@ -23,7 +23,7 @@ _LOWERINGS = {
 
 
 def is_functional(op: str, signatures: Signatures) -> bool:
-    """Say whether `lower_functional_ops` looks at nodes of this op."""
+    """Return whether `lower_functional_ops` looks at nodes of this op."""
     return op in _LOWERINGS or signatures.is_call(op)
 
 
@@ -85,7 +85,7 @@ def _inline_call(
     if function.name in chain:
         path = " calls ".join(repr(name) for name in (*chain[chain.index(function.name) :], function.name))
         raise TargetError(
-            f"recursion that inlining can never finish: {path} (at node {call.name!r}); "
+            f"infinite recursion while inlining functions: {path} (at node {call.name!r}); "
             "mark one of the functions with the attribute _noinline"
         )
     body = bodies.of(function, call)

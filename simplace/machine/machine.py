@@ -1,4 +1,4 @@
-"""The machine that TensorFlow is to believe in: its CPU and GPU devices, or those of a cluster of such machines."""
+"""The emulated machine: its CPU and GPU devices, or those of a cluster of such machines."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Machine:
 
     @property
     def has_gpus(self) -> bool:
-        """Say whether there is a GPU anywhere in the cluster."""
+        """Return whether there is a GPU anywhere in the cluster."""
         return self.gpus > 0 or any(task.gpus for task in self.tasks)
 
     def split_of(self, gpu: int) -> tuple[int, ...]:
-        """Give the memory limits that physical GPU `gpu` is split into, () where it is whole."""
+        """Return the memory limits that physical GPU `gpu` is split into, () where it is whole."""
         return self.virtual_gpus[gpu] if gpu < len(self.virtual_gpus) else ()
 
     def of_task(self, job: str, index: int) -> Machine | None:

@@ -1,4 +1,4 @@
-"""The parent's side: start a child process under TensorFlow, wait for it, and read what it saw."""
+"""Run a target under TensorFlow in a child process and parse its events."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from simplace.program.observation import (
 from simplace.program.program import NodeNotes, Program, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
-_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
+_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
-_LEFT = Failure("exited", "the program's process ended with exit status 0 before the program did, as by os._exit(0)")
+_LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
 # Attributes of eager ops by kind: what comes back of what JSON makes of them. Others are as they are.
 _ATTRS: Mapping[str, Callable[[Any], Any]] = {
@@ -81,7 +81,7 @@ def observe_script(
 
 
 def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
-    """Let TensorFlow place a file on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
+    """Place a file by TensorFlow on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
     if not Path(path).exists():
         raise TargetError(f"{path}: no such file or directory")
     mode: Mode = "saved_model" if Path(path).is_dir() else "graph"
@@ -112,16 +112,16 @@ def _run_target(
 
 
 def _require_room(directory: str, ended: Failure | None) -> None:
-    """Raise `ProgramError` where a run failed on a full disk, whatever else was said of it."""
+    """Raise `ProgramError` where a run failed on a full disk, whatever other failure it has."""
     if ended is not None and shutil.disk_usage(directory).free < _LEAST_ROOM:
         where = Path(directory).parent
         raise ProgramError(
-            f"{where}: no room is left to write down what the program does; set TMPDIR to another folder"
+            f"{where}: the disk is full, so the run cannot be recorded; set TMPDIR to a folder with free space"
         )
 
 
 def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failure | None:
-    """Run the child; return how it failed, as far as its end alone can tell."""
+    """Run the child; return how it failed, as far as its exit status shows."""
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
@@ -154,7 +154,7 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
 
 
 def _signal_name(number: int) -> str:
-    """Name a signal, the real-time ones by their number.
+    """Return the name of a signal, the number of a real-time one.
 
     >>> _signal_name(11), _signal_name(40)
     ('SIGSEGV', '40')
@@ -164,7 +164,7 @@ def _signal_name(number: int) -> str:
 
 
 def _wait_for_exit(child: Child, limit: float | None, native: NativeOutput) -> int:
-    """Wait for the child's exit status, passing on what native code prints meanwhile."""
+    """Wait for the child's exit status, forwarding what native code prints meanwhile."""
     end = None if limit is None else time.monotonic() + limit
     while True:
         try:
@@ -177,7 +177,7 @@ def _wait_for_exit(child: Child, limit: float | None, native: NativeOutput) -> i
 
 
 def _end_child(child: Child) -> None:
-    """End the child with all that it started, if it still runs or was killed."""
+    """End the child and all that it started, if it still runs or was killed."""
     status = child.poll()
     if status is None or status < 0:
         end_group(child.pid)
@@ -185,7 +185,7 @@ def _end_child(child: Child) -> None:
 
 
 def _last_words(request: Request) -> str:
-    """Give what TensorFlow logged as fatal."""
+    """Return what TensorFlow logged as fatal."""
     log = Path(request.directory, protocol.LOG)
     text = log.read_text(errors="replace") if log.exists() else ""
     return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
@@ -197,7 +197,7 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
     failures = [Failure(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
-    failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may come of ours
+    failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
     notes = {event["function"]: _read_notes(event["nodes"]) for event in of_kind.get("notes", ())}
@@ -216,7 +216,7 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
         programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
-        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
+        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         eager=_eager_ops(of_kind),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
@@ -225,7 +225,7 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
 
 def _not_started(why: Failure | None) -> ProgramError:
     if why is None:
-        return ProgramError(f"{_NO_START}: it ended without a word")
+        return ProgramError(f"{_NO_START}: it ended silently; run it with plain `python` first")
     if why.how == "timed out":
         return ProgramError(f"TensorFlow was still being imported: {why.text}; --timeout gives it more")
     if why.line:

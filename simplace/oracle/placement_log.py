@@ -24,7 +24,7 @@ _OLD_DEVICE = re.compile(r"/([cC][pP][uU]|[gG][pP][uU]):(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class PlacementLine:
-    """Hold a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
+    """Record of a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
 
     `verbose` marks the "placed on:" form of VLOG, which repeats a line of the plain form.
     """
@@ -36,7 +36,7 @@ class PlacementLine:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """Hold an "Executing op" line: a call that starts, after its placement."""
+    """Record of an "Executing op" line: a call that starts, after its placement."""
 
     op: str
     device: str
@@ -47,9 +47,9 @@ LogLine = PlacementLine | Executed
 
 
 def parse_log(text: str) -> tuple[LoggedNode, ...]:
-    """Read all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
+    """Return all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
 
-    TensorFlow prints to both stdout and stderr; of a log that holds both, the lines with a prefix are taken.
+    TensorFlow prints to both stdout and stderr; of a log with both, the lines with a prefix are taken.
 
     >>> parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
     (LoggedNode(name='a', op='Const', device='/job:localhost/replica:0/task:0/device:CPU:0'),)
@@ -63,7 +63,7 @@ def parse_log(text: str) -> tuple[LoggedNode, ...]:
 
 
 def read_line(line: str) -> LogLine | None:
-    """Recognise one line of any dialect, or return None.
+    """Return one parsed line of any dialect, None for another line.
 
     >>> read_line("Executing op MatMul in device /job:localhost/replica:0/task:0/device:GPU:0").op
     'MatMul'
@@ -89,7 +89,7 @@ def read_line(line: str) -> LogLine | None:
 
 
 def canonicalize_device(device: str) -> str:
-    """Write a device name as TensorFlow does today.
+    """Return a device name as TensorFlow writes it today.
 
     >>> canonicalize_device("/job:localhost/replica:0/task:0/gpu:0")
     '/job:localhost/replica:0/task:0/device:GPU:0'

@@ -18,9 +18,9 @@ _NAME = re.compile(r"simplace-(\d+)-(\d+)-")  # the owner's process and when it 
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[str]:
-    """Make a folder that only the user can read, in `parent` or where temporary files go; sweep there before.
+    """Yield a new folder that only the user can read, in `parent` or where temporary files go; sweep there before.
 
-    A lock tells that the owner lives, also to processes in another container that see the same folder.
+    A lock shows that the owner is alive, also to processes in another container that see the same folder.
     """
     with _new_folder(parent) as folder:
         lock = os.open(folder, os.O_RDONLY)
@@ -51,7 +51,7 @@ def sweep_folders(base: Path) -> None:
 
 
 def read_start_time(process: int) -> int:
-    """Return when a process started, in ticks since the computer did; 0 where the system does not tell.
+    """Return when a process started, in ticks since the computer did; 0 where the system does not say.
 
     Raise `ProcessLookupError` where there is no such process.
     """

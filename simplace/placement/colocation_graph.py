@@ -1,4 +1,4 @@
-"""Colocation groups: which nodes must share a device, what each group insists on, which join made it so.
+"""Colocation groups: which nodes must share a device, the constraints of each group, the edges that formed it.
 
 Mirrors ColocationGraph and Member (tensorflow/core/common_runtime/colocation_graph.cc).
 """
@@ -26,7 +26,7 @@ _XLA = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "XLA_CPU", "XLA_G
 
 
 class ColocationEdgeKind(Enum):
-    """Say what tied two nodes together."""
+    """The kinds of colocation edges between two nodes."""
 
     RESOURCE = "resource edge"
     REFERENCE = "reference edge"
@@ -37,7 +37,7 @@ class ColocationEdgeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColocationEdge:
-    """Record that two nodes were put in one group; `group` is the name after `loc:@` for a colocation attribute."""
+    """Record of a colocation edge; `group` is the name after `loc:@` for a colocation attribute."""
 
     kind: ColocationEdgeKind
     first: int
@@ -62,7 +62,7 @@ class Notice:
 
 
 class ColocationGroups:
-    """Tie nodes together and keep what each group insists on, in a union-find over node ids."""
+    """Colocate nodes and keep the constraints of each group, in a union-find over node ids."""
 
     def __init__(
         self, graph: Graph, devices: DeviceSet, support: KernelSupport, finder: CandidateFinder, soft: bool
@@ -74,7 +74,7 @@ class ColocationGroups:
         self.soft = soft
         self.chosen: list[str] = list(graph.assigned)  # full device names, filled in as the placer decides
         self.colocation_edges: list[ColocationEdge] = []
-        self.failed: ColocationEdge | None = None  # the last join that could not be made
+        self.failed: ColocationEdge | None = None  # the last colocation edge that could not be added
         self.notices: list[Notice] = []
         self.own_types: list[Types] = [()] * count
         self.host_only: set[int] = set()
@@ -181,7 +181,7 @@ class ColocationGroups:
                 self._add_requested(node)
 
     def join_resource_edges(self, inspected: frozenset[int]) -> None:
-        """Tie the ends of resource, reference and dataset edges together, by edge number.
+        """Colocate the ends of resource, reference and dataset edges, by edge number.
 
         Edges at nodes in `inspected` are left to the inspection of the called function.
         """
@@ -204,7 +204,7 @@ class ColocationGroups:
                 self.join_resource(src, dst, kind)
 
     def join_classes(self) -> None:
-        """Tie the nodes that name each other in `_class` together, by id (ColocateAllNodes)."""
+        """Colocate the nodes that name each other in `_class`, by id (ColocateAllNodes)."""
         graph = self.graph
         shared = {id(attrs): attrs for attrs in graph.attrs if "_class" in attrs}  # the graph keeps its attributes
         groups_of = {key: class_groups(attrs) for key, attrs in shared.items()}
@@ -220,7 +220,7 @@ class ColocationGroups:
                     self._join_class(node, anchor, group)
 
     def join_resource(self, src: int, dst: int, kind: ColocationEdgeKind) -> None:
-        """Tie two nodes by a resource: its device beats the request of its consumer (ColocateResourceOrRefEdge)."""
+        """Colocate two nodes by a resource: its device overrides the consumer's request (ColocateResourceOrRefEdge)."""
         source, target = self.root(src), self.root(dst)
         if self._leaves_composite(source, target):
             return
@@ -341,7 +341,7 @@ class ColocationGroups:
                 raise invalid_argument(
                     error_messages.attach_def(self.graph, message, node), node, refused.refusal.ends
                 ) from None
-            self.failed = None  # soft placement does without this join
+            self.failed = None  # soft placement drops this colocation
             self.notices.append(Notice(node, anchor, group=group, why=message))
 
     def _merge_devices(self, new: int, old: int, join: ColocationEdge) -> None:

@@ -39,10 +39,10 @@ class ObservedDevice:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """Hold the subgraphs that TensorFlow cut a placed graph into, one a device, as it wrote them.
+    """Record of the subgraphs that TensorFlow partitioned a placed graph into, one per device, as it wrote them.
 
     A session prunes its graph to a run first, unless it placed no more than the run needs; `run` is None for what was
-    cut as it was placed, a function for one.
+    partitioned as it was placed, such as a function.
     """
 
     subgraphs: tuple[GraphDef, ...]
@@ -94,7 +94,7 @@ class ObservedEagerOp:
 
 @dataclass(frozen=True, slots=True)
 class PythonFact:
-    """Hold what only the running Python program shows; `at` is the user's line, `values` say what by name.
+    """Record of what only the running Python program shows; `at` is the user's line, `values` say what by name.
 
     The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope";
     `simplace.oracle.child.python_facts` says when each is noted.
@@ -107,7 +107,7 @@ class PythonFact:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best.
+    """Record of how a program terminated early; `text` is for its author, a traceback of their own lines at best.
 
     `line` is what of it goes into one line, "" where that is the first of `text`. "internal" is what simplace itself
     did wrong, `text` the whole traceback.
@@ -120,10 +120,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Hold all that one run under TensorFlow showed.
+    """Record of all that one run under TensorFlow showed.
 
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
-    called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
+    called, what was stopped, what ran with placeholder values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
     counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
     ran. `python` is in the order of its events.

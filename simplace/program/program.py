@@ -14,7 +14,7 @@ Kind = Literal["function", "session", "graph", "eager"]
 
 @dataclass(frozen=True, slots=True)
 class NodeNotes:
-    """Hold what the program's author would want to know of a node.
+    """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
     device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything

@@ -14,7 +14,7 @@ from simplace.views.marks import write_file
 
 
 def check_page_name(file: str | Path, simulation: StepOptions | None) -> None:
-    """Refuse a name that is not a page's, and hardware that nobody knows, before anything is simulated."""
+    """Raise a `SimplaceError` for a name that does not end in .html, or for unknown hardware, before simulating."""
     if Path(file).suffix.lower() not in (".html", ".htm"):
         raise DrawingError(f"{file}: a page's name ends in .html")
     if simulation is not None:

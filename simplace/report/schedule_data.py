@@ -1,4 +1,4 @@
-"""Write a simulated schedule as columns for the page: lanes, spans, the time of each node."""
+"""Write a simulated schedule as columns for the page: tracks, events, the time of each node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _WHYS: tuple[Why, ...] = get_args(Why)
 
 
 def schedule_data(schedule: Schedule) -> dict[str, Any]:
-    """Return lanes and spans in the order people read them; times are in nanoseconds.
+    """Return tracks and events in display order; times are in nanoseconds.
 
-    Spans are sorted by lane and start. A start is counted from the end of the lane's span before it, so that numbers
+    Events are sorted by track and start. A start is counted from the end of the event before it, so that numbers
     stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none.
     """
     trace, graph = schedule.trace, schedule.estimated.graph
@@ -58,7 +58,7 @@ def _list_gaps(schedule: Schedule, tracks: list[int]) -> Iterator[int]:
 
 
 def _list_times(schedule: Schedule) -> list[int]:
-    """List what one execution of each node of the placed graph takes of threads and streams, its copies left out."""
+    """Return the time of one execution of each node of the placed graph on threads and streams, without its copies."""
     estimated = schedule.estimated
     times = [0] * (len(schedule.placement.graph) - FIRST)
     for i, cost in enumerate(estimated.kernels):

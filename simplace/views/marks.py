@@ -37,7 +37,7 @@ def add_mark(data: bytes) -> bytes:
 
 
 def write_file(name: str | Path, data: bytes) -> None:
-    """Write a file with its mark, or say in one line why not; what could not be written is not left half there."""
+    """Write a file with its mark; raise `DrawingError` if that fails, with no partial file left."""
     path, is_new = Path(name), not os.path.lexists(name)
     try:
         path.write_bytes(add_mark(data))
@@ -48,7 +48,7 @@ def write_file(name: str | Path, data: bytes) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device holds nothing."""
+    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device contains nothing."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             found = os.fstat(file.fileno())

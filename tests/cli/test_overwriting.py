@@ -52,7 +52,7 @@ def test_only_what_simplace_wrote_is_replaced(words, here, capsys):
         file.write_bytes(foreign)
         capsys.readouterr()
         assert main(run) == 2
-        said = f"simplace: {words[-1]}: is there, and simplace did not write it; name another file, or --force\n"
+        said = f"simplace: {words[-1]}: exists, and simplace did not write it; name another file, or --force\n"
         assert capsys.readouterr().err == said
         assert file.read_bytes() == foreign
     assert main([*run, "--force"]) == 0

@@ -61,14 +61,14 @@ model.py:2  CPU:0   RandomStandardNormal  -
 model.py:4  GPU:0   MatMul ×300           300 copies, 29.3 KiB
 model.py:6  CPU:0   AsString ×300         300 copies, 29.3 KiB
 
-surprises
+findings
   ! MatMul (model.py:4) runs 300 times on GPU:0, and its input 0 comes from CPU:0: 300 copies, 30,000 bytes in
     all
   ! AsString (model.py:6) runs 300 times on CPU:0, and its input 0 comes from GPU:0: 300 copies, 30,000 bytes
     in all
-  ! AsString (model.py:6): The scope around it asks for /device:GPU:1, but AsString has no kernel there for
+  ! AsString (model.py:6): The scope around it requests /device:GPU:1, but AsString has no kernel there for
     its data types; soft placement chose CPU:0 instead.
-  ! GPU:1 has nothing to do: no op asks for it, and TensorFlow does not spread work by itself"""
+  ! GPU:1 is idle: no op requests it, and TensorFlow does not distribute ops by itself"""
 
 
 def told(name, *ops):
@@ -79,7 +79,7 @@ def test_an_op_in_a_loop():
     assert told("model.py:4", *LOOP) == [
         "MatMul at model.py:4 runs 300 times on GPU:0.",
         "  1. MatMul with T=float32 has a kernel for GPU and CPU.",
-        "  2. No scope asks for a device, so it takes the first one of the best type with a kernel: GPU:0.",
+        "  2. No scope requests a device, so it takes the first one of the best type with a kernel: GPU:0.",
         "  3. Its input 0 is on CPU:0 and is copied to GPU:0: 300 tensors, 30,000 bytes in all.",
     ]
 
@@ -89,25 +89,25 @@ def test_an_op_in_a_loop():
     [
         (
             ran(6, "AsString", (FLOAT, GPU0), scope=GPU1, T=FLOAT),
-            "The scope around it asks for /device:GPU:1, but AsString has no kernel there for its data types; soft "
+            "The scope around it requests /device:GPU:1, but AsString has no kernel there for its data types; soft "
             "placement chose CPU:0 instead.",
         ),
         (
             ran(6, "Relu", (FLOAT, GPU0), scope=ABSENT, T=FLOAT),
-            "The scope around it asks for /device:GPU:7, but no such device exists here; soft placement chose GPU:0 "
+            "The scope around it requests /device:GPU:7, but no such device exists here; soft placement chose GPU:0 "
             "instead.",
         ),
         (
             ran(6, "AsString", (FLOAT, CPU), T=FLOAT),
-            "No scope asks for a device; GPU would come first but has no kernel for it, so it runs on CPU:0.",
+            "No scope requests a device; GPU would come first but has no kernel for it, so it runs on CPU:0.",
         ),
         (
             ran(6, "Relu", (FLOAT, GPU0), scope=GPU1, T=FLOAT),
-            "The scope around it asks for /device:GPU:1, and it has a kernel there: GPU:1.",
+            "The scope around it requests /device:GPU:1, and it has a kernel there: GPU:1.",
         ),
         (
             ran(6, "ReadVariableOp", (RESOURCE, GPU1), scope=CPU, dtype=FLOAT),
-            "Its input 0 is a resource on GPU:1, and an op goes where that is, whatever the scope asks for "
+            "Its input 0 is a resource on GPU:1, and an op goes where that is, whatever the scope requests "
             "(/device:CPU:0).",
         ),
         (
@@ -116,7 +116,7 @@ def test_an_op_in_a_loop():
         ),
         (
             ran(6, "AddV2", (INT, CPU, True), (INT, CPU, True), T=INT),
-            "All its inputs are integers of at most 64 elements on the CPU, and the environment asks to keep such ops "
+            "All its inputs are integers of at most 64 elements on the CPU, and the environment is set to keep such ops "
             "there: CPU:0.",
         ),
     ],

@@ -109,7 +109,7 @@ def test_functions_on_two_gpus(run: Observe) -> None:
     assert seen.devices[1].description == "emulated, 16 GiB"
     assert seen.failure is None
     assert seen.remarks == (
-        "compiled has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it.",
+        "compiled has jit_compile=True: TensorFlow compiles all of it with XLA and places no node of it.",
         "never was never called by the program: it was called once with zeros for its input_signature.",
         UNKNOWN,
         "multiply was computed 11 times; 991 later calls returned the latest values (--calls all computes every one).",

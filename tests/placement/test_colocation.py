@@ -110,7 +110,10 @@ def test_clash_names_both_ends_and_their_wishes() -> None:
     assert (placement.refusal.code, placement.refusal.node) == ("INVALID_ARGUMENT", ids["c"])
     found = find_conflict(placement)
     assert found is not None
-    assert [(want.node, want.device) for want in found.wants] == [(ids["b"], "/GPU:1"), (ids["a"], "/CPU:0")]
+    assert [(constraint.node, constraint.device) for constraint in found.constraints] == [
+        (ids["b"], "/GPU:1"),
+        (ids["a"], "/CPU:0"),
+    ]
     assert [(join.first, join.second) for join in found.path] == [(ids["b"], ids["c"]), (ids["a"], ids["c"])]
 
 

@@ -69,7 +69,8 @@ def check_read(result, made):
 
 def shown(sample, result):
     """Write the command and what it shows; a path in it is that from the repository's root."""
-    text = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{write_summary(result)}\n\n{agreement_line(result)}\n"
+    command = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}"
+    text = f"{command}\n{write_summary(result)}\n\n{agreement_line(result)}\n"
     return text.replace(f"{sample.parent}/", "samples/")
 
 

@@ -52,12 +52,12 @@ def test_the_chart_has_a_panel_per_device_that_works() -> None:
     assert area.notes == (
         "at most 2 ops at once",
         "at most 3 running or ready",
-        "at most 2 threads and streams at work",
+        "at most 2 busy threads and streams",
     )
     assert (area.points, chart.key, chart.title) == (
         ((0.0, 2.0), (0.001, 1.0), (0.003, 0.0)),
         KEY,
-        "world: width over 3 ms",
+        "world: parallelism over 3 ms",
     )
     assert "at most 2 ops at once on CPU:0; textbook executor, inter-op 2 a device" in chart.description
 

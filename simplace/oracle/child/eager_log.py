@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tensorflow.python.framework import dtypes
+import tensorflow as tf
 
 from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.devices import describe_context
-from simplace.oracle.child.function_calls import code_name, code_of, is_rejection
+from simplace.oracle.child.function_calls import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import find_host, resource_device
@@ -34,8 +34,8 @@ _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
     r"|Can't find a function"
 )
-_INTEGERS = (dtypes.int32.as_datatype_enum, dtypes.int64.as_datatype_enum)
-_RESOURCE = dtypes.resource.as_datatype_enum
+_INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
+_RESOURCE = tf.resource.as_datatype_enum
 _MAKER = "_simplace_made_by"
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
 Attr = tuple[str, str, Any]  # name, kind, value
@@ -169,7 +169,7 @@ class EagerLog:
                 inputs=kind.inputs,
                 log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
                 device=attempt.device,
-                refused=refusal and self._recorder.refusal(code_name(code_of(refusal)), refusal.message),
+                refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),
             )
 
     def report(self) -> None:
@@ -244,4 +244,4 @@ def _bytes_of(tensor: Any) -> int:
 
 @cache
 def _size_of(dtype: int) -> int:
-    return int(dtypes.as_dtype(dtype).size)
+    return int(tf.as_dtype(dtype).size)

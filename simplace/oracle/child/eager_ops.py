@@ -1,4 +1,4 @@
-"""Eager execution with emulated GPUs: compute on the CPU, and leave the result where TensorFlow would have."""
+"""Eager execution with emulated GPUs: ops are computed on the CPU, results copied to TensorFlow's device."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import context, core
-from tensorflow.python.framework import constant_op, dtypes, ops, tensor_shape, tensor_spec, versions
+import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
+from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
+from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.tensors import find_host, is_gpu_variable, make_full_optional, make_placeholder, to_device
+from simplace.oracle.child.tf_private import constant_op, context, core, ops, pywrap_tfe
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
-_NO_PEERS = versions.VERSION.startswith("2.17.")
+_NO_PEERS = tf.version.VERSION.startswith("2.17.")
 _CONSTANT = "_EagerConst"
 Call = Callable[..., Any]
 
@@ -37,25 +37,25 @@ class _Given:
 
 
 class EagerExecution:
-    """Stand between Python and TensorFlow's eager runtime."""
+    """Intercept the calls from Python into TensorFlow's eager runtime."""
 
     def __init__(self, calls: FunctionCalls, eager: EagerLog | None, emulate: bool) -> None:
         self.ops = 0
         self._calls = calls
         self._eager = eager
         self._emulate = emulate
-        self._fast = wrap_foreign(pywrap_tfe.TFE_Py_FastPathExecute)
-        self._execute = wrap_foreign(pywrap_tfe.TFE_Py_Execute)
-        self._execute_cancelable = wrap_foreign(pywrap_tfe.TFE_Py_ExecuteCancelable)
-        self._make_constant = wrap_foreign(constant_op.convert_to_eager_tensor)
+        self._fast = find_original(pywrap_tfe, "TFE_Py_FastPathExecute")
+        self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
+        self._execute_cancelable = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
+        self._make_constant = find_original(constant_op, "convert_to_eager_tensor")
 
     def watch(self) -> None:
-        """Take all eager ops and calls from now on."""
-        pywrap_tfe.TFE_Py_FastPathExecute = self._run_fast
-        pywrap_tfe.TFE_Py_Execute = self._run
-        pywrap_tfe.TFE_Py_ExecuteCancelable = self._run_cancelable
+        """Intercept all eager ops and calls from now on."""
+        patch_method(pywrap_tfe, "TFE_Py_FastPathExecute", lambda _: self._run_fast)
+        patch_method(pywrap_tfe, "TFE_Py_Execute", lambda _: self._run)
+        patch_method(pywrap_tfe, "TFE_Py_ExecuteCancelable", lambda _: self._run_cancelable)
         if self._eager is not None:
-            constant_op.convert_to_eager_tensor = self._convert
+            patch_method(constant_op, "convert_to_eager_tensor", lambda _: self._convert)
             watch_py_functions()
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
@@ -125,7 +125,7 @@ class EagerExecution:
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
-        handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == dtypes.resource]
+        handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource]
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
                 results = given.run(find_host(), lent)
@@ -140,7 +140,7 @@ class EagerExecution:
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
-        if result.dtype != dtypes.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
+        if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
             return to_device(result, home)
         attrs = ("T", result.dtype.as_datatype_enum)
         return self._execute(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
@@ -175,8 +175,8 @@ def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
 
 
 def _make_element(op: str, attrs: dict[str, Any]) -> list[Any]:
-    types, shapes = map(dtypes.as_dtype, attrs["output_types"]), map(tensor_shape.TensorShape, attrs["output_shapes"])
-    specs = [tensor_spec.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
+    types, shapes = map(tf.as_dtype, attrs["output_types"]), map(tf.TensorShape, attrs["output_shapes"])
+    specs = [tf.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
     if op == "IteratorGetNextAsOptional":
         return [make_full_optional(specs)]
     return [make_placeholder("", spec.dtype, spec.shape) for spec in specs]

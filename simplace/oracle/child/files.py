@@ -8,18 +8,17 @@ from typing import Any
 import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from tensorflow.python.saved_model import loader_impl
 
 from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.functions import make_zeros
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.tf_private import loader_impl
 from simplace.oracle.child.unexecuted import silence_debug_ops
 from simplace.oracle.protocol import Options
 
-_PARSE = loader_impl.parse_saved_model
-
 
 def place_graph(path: str, options: Options) -> None:
-    """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
+    """Import a serialized GraphDef into a session; TensorFlow places the graph at once."""
     definition = _read_graph(Path(path).read_bytes())
     _silence_graph(definition)
     graph = tf.Graph()
@@ -43,16 +42,19 @@ def _silence_graph(definition: Any) -> None:
         silence_debug_ops(function.node_def)
 
 
-def _parse_silenced(directory: str) -> Any:
-    model = _PARSE(directory)
-    for meta in model.meta_graphs:
-        _silence_graph(meta.graph_def)
-    return model
+def _silence_models(parse: Any) -> Any:
+    def parse_silenced(directory: str) -> Any:
+        model = parse(directory)
+        for meta in model.meta_graphs:
+            _silence_graph(meta.graph_def)
+        return model
+
+    return parse_silenced
 
 
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
-    loader_impl.parse_saved_model = _parse_silenced
+    patch_method(loader_impl, "parse_saved_model", _silence_models)
     loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)
     if options.signature and options.signature not in names:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tensorflow.python.ops import script_ops
-
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.tf_private import script_ops
 
 _here = threading.local()
 
@@ -32,10 +31,12 @@ INSIDE = _Inside()
 
 def watch_py_functions() -> None:
     """Count as inside what a `tf.py_function` or a generator of a dataset runs: the function around it is placed."""
-    call = wrap_foreign(script_ops.FuncRegistry.__call__)
 
-    def call_inside(self: Any, *args: Any) -> Any:
-        with INSIDE:
-            return call(self, *args)
+    def wrap(call: Any) -> Any:
+        def call_inside(self: Any, *args: Any) -> Any:
+            with INSIDE:
+                return call(self, *args)
 
-    script_ops.FuncRegistry.__call__ = call_inside
+        return call_inside
+
+    patch_method(script_ops.FuncRegistry, "__call__", wrap)

@@ -26,7 +26,7 @@ _BODIES = ("body", "cond", "then", "else")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Hold the nodes drawn as one: `nodes` by id, without those folded in.
+    """Record of the nodes drawn as one: `nodes` by id, without those folded in.
 
     `device` is a full device name, "" for nodes that placement did not reach.
     """
@@ -59,7 +59,7 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
 
 
 def tidy_path(name: str) -> Path:
-    """Split a node's name into the words somebody wrote, without the scopes that TensorFlow adds.
+    """Return the parts of a node's name that the user wrote, without the scopes that TensorFlow adds.
 
     >>> tidy_path("StatefulPartitionedCall/while/body/_1/while/dense/MatMul")
     ('while', 'body', 'dense', 'MatMul')
@@ -74,16 +74,16 @@ def tidy_path(name: str) -> Path:
 
 
 def _list_drawn(placement: Placement) -> list[int]:
-    """List the decided nodes, with those over which a refused placement failed."""
+    """Return the placed nodes, with those over which a refused placement failed."""
     refusal = placement.refusal
     found = find_conflict(placement)
-    ties = () if found is None else [node for join in found.path for node in (join.first, join.second)]
-    clash = () if refusal is None else (refusal.node, *refusal.ends, *ties)
-    return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
+    colocated = () if found is None else [node for join in found.path for node in (join.first, join.second)]
+    failed = () if refusal is None else (refusal.node, *refusal.ends, *colocated)
+    return sorted({*placement.decisions, *(node for node in failed if 1 < node < len(placement.graph))})
 
 
 def _count_shared_scopes(paths: list[Path]) -> int:
-    """Count the outer scopes that all nodes but lone ones have in common."""
+    """Return how many outer scopes all nodes but lone ones have in common."""
     scoped = [path for path in paths if len(path) > 1]
     if len(scoped) < 2:
         return 0
@@ -119,7 +119,7 @@ def _is_resource(placement: Placement, node: int) -> bool:
 
 
 def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
-    """Name the outermost scope that reads a variable first, "" where none does."""
+    """Return the outermost scope that reads a variable first, "" where none does."""
     graph = placement.graph
     readers = [graph.edge_dst[e] for e in graph.out_edges[variable]]
     for reader in readers[:1]:
@@ -168,6 +168,6 @@ def _make_single_box(placement: Placement, node: int, parts: Path) -> Box:
 
 
 def _format_location(outer: str, name: str, op: str) -> str:
-    """Spell where an op is: its scope, and its name where that is not the op's own."""
+    """Return where an op is: its scope, and its name where that is not the op's own."""
     own = "" if name == op else name
     return "/".join(filter(None, (outer, own)))

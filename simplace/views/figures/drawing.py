@@ -1,4 +1,4 @@
-"""Make a picture of a figure or chart: bytes of the kind that a file's name asks for."""
+"""Draw a figure or chart: bytes of the kind that a file's name asks for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("svg", "png", "pdf", "dot")
 
 
 def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") -> bytes:
-    """Draw for the file `name`; raise `DrawingError` for an unknown ending or style, or where Graphviz fails."""
+    """Return the picture for a file `name`; raise `DrawingError` for its ending, the style, or Graphviz failures."""
     kind = Path(name).suffix.lower()[1:]
     if kind not in KINDS:
         raise DrawingError(f"{name}: a figure's name ends in {', '.join(f'.{one}' for one in KINDS)}")
@@ -38,13 +38,13 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
-    """Hold a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
+    """Record of a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
 
     what: Figure | Gantt | AreaChart
     style: str = "screen"
 
     def save(self, file: str | Path) -> None:
-        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture` does, or if it cannot write."""
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture`, or if it cannot write."""
         data = draw_picture(self.what, str(file), self.style)
         write_file(file, data)
 

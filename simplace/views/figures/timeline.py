@@ -1,4 +1,4 @@
-"""Turn a schedule into a Gantt chart: a lane a thread, stream and link."""
+"""Describe a schedule as a Gantt chart: one track per thread, stream and link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS: dict[str, BarKind] = {
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:
-    """Describe the chart of a schedule; lanes that did nothing are left out."""
+    """Return the chart of a schedule; tracks without events are left out."""
     trace = schedule.trace
     used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
     rows = {track: row for row, track in enumerate(used)}
@@ -42,7 +42,7 @@ def draw_timeline(schedule: Schedule) -> Gantt:
 
 
 def describe_settings(schedule: Schedule) -> str:
-    """Say on what a schedule was simulated: executor, threads, cores, costs."""
+    """Return on what a schedule was simulated: executor, threads, cores, costs."""
     threads = schedule.threads
     inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
     each = " a device" if schedule.executor == "textbook" else ""
@@ -54,7 +54,7 @@ def describe_settings(schedule: Schedule) -> str:
 
 
 def get_track_heading(schedule: Schedule, track: Track) -> str:
-    """Return the heading of a lane: the device of a stream, the process of a thread, or "links"."""
+    """Return the heading of a track: the device of a stream, the process of a thread, or "links"."""
     if track.kind == "link":
         return "links"
     device = schedule.placement.devices.by_name.get(track.owner)
@@ -73,7 +73,7 @@ def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
 
 
 def _shorten_track_name(schedule: Schedule, track: Track) -> str:
-    """Drop from a lane's name what its owner's heading says already."""
+    """Return a track's name without what its owner's heading repeats."""
     owner = get_track_heading(schedule, track)
     return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
@@ -85,7 +85,7 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
     label = name.rpartition("/")[2] or name
     if span.kind == "copy" and graph.copies[node.copy].is_control:
-        label = f"order of {label.removeprefix('^')}"
+        label = f"control signal of {label.removeprefix('^')}"
     if span.kind == "shard":
         label += " (part)"
     return Bar(

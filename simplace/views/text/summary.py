@@ -1,4 +1,4 @@
-"""The summary that `show` prints: what a person wants to know of a placement in ten seconds."""
+"""The summary that `show` prints: devices, copies, findings and agreement of a placement."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyDifference
 
 _DETAILED = 4  # programs shown in full; of more, the largest
-_SURPRISES = 6
+_FINDINGS = 6
 COPIES = 5
 _LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
-    """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
+    """Return the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
     blocks = [_wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
@@ -45,7 +45,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
-    """Write the summary of one program: devices, copies, surprises."""
+    """Return the summary of one program: devices, copies, findings."""
     parts = [write_title(placed), to_text(tables.device_table(placed), width)]
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
@@ -54,15 +54,15 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_SURPRISES]]
-        more = len(found) - _SURPRISES
+        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_FINDINGS]]
+        more = len(found) - _FINDINGS
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
-        parts.append("\n".join(["surprises", *lines]))
+        parts.append("\n".join(["findings", *lines]))
     return "\n\n".join(parts)
 
 
 def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool = True, is_long: bool = False) -> str:
-    """Write the summary of what ran outside of functions: devices, lines, surprises.
+    """Write the summary of what ran outside of functions: devices, lines, findings.
 
     `is_all` tells that the program ran nothing else, `is_long` that every line is wanted.
     """
@@ -71,10 +71,10 @@ def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool 
     parts = [eager_title(eager), *devices, to_text(lines, width)]
     found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
     if found:
-        shown = [_wrap_line(f"  ! {line_of_eager(one)}", width) for one in found[:_SURPRISES]]
-        more = len(found) - _SURPRISES
+        shown = [_wrap_line(f"  ! {line_of_eager(one)}", width) for one in found[:_FINDINGS]]
+        more = len(found) - _FINDINGS
         shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []
-        parts.append("\n".join(["surprises", *shown]))
+        parts.append("\n".join(["findings", *shown]))
     return "\n\n".join(parts)
 
 
@@ -85,7 +85,7 @@ def eager_title(eager: PlacedEager) -> str:
 
 
 def write_title(placed: Placed) -> str:
-    """Name a program with what its placement depends on."""
+    """Return a program's name with what its placement depends on."""
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
@@ -96,7 +96,7 @@ def write_title(placed: Placed) -> str:
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
-    """Say in one line whether TensorFlow agrees, or why it was not asked; `whom` names another log than its own."""
+    """Return in one line whether TensorFlow agrees, or why it was not compared; `whom` names another log."""
     whom = whom or f"TensorFlow {result.tensorflow}"
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     eager = result.eager_agreement
@@ -105,29 +105,31 @@ def agreement_line(result: Result, whom: str = "") -> str:
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
-    more = f", and refuses {format_count(refused, 'program')} as predicted" if refused else ""
-    counts = [f"{same}/{total} nodes"] if asked else []
+    counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
+    counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
-        return visible(f"agrees with {whom}: {', '.join(counts)}{more}")
-    return visible(f"DISAGREES with {whom}: {', '.join(counts)} the same; {_first_difference(result)}")
+        return visible(f"agrees with {whom}: {', '.join(counts)}")
+    compared = [f"{same}/{total} nodes"] if asked else []
+    compared += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
+    return visible(f"DISAGREES with {whom}: {', '.join(compared)} the same; {_first_difference(result)}")
 
 
 def copies_line(result: Result) -> str:
-    """Say in one line whether TensorFlow's partition graphs have the same copies, "" where they were not asked for."""
+    """Return in one line whether TensorFlow's partition graphs have the same copies, "" where there are none."""
     asked = [placed.copy_agreement for placed in result.programs if placed.copy_agreement is not None]
     if not asked:
         return ""
     count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
     if all(a.holds for a in asked):
         uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
-        rest = f"; it made none for {format_count(uncut, 'program')}" if uncut else ""
+        rest = f"; TensorFlow made none for {format_count(uncut, 'program')}" if uncut else ""
         return f"copies: {count} as in TensorFlow's partition graphs{rest}"
     return visible(f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}")
 
 
 def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
-    """Say one differing copy in a line."""
+    """Return one differing copy in a line."""
     one = found.transfer
     source, target = (tables.shorten_device(placed.placement, device) for device in (one.source, one.target))
     return (
@@ -146,7 +148,7 @@ def _first_copies(result: Result) -> str:
 
 
 def _wrap_line(text: str, width: int | None) -> str:
-    """Write one line, whatever names it holds, over as many as the width makes of it."""
+    """Return a line wrapped to a width, whatever names it contains."""
     text = visible(text)
     if width is None:
         return text
