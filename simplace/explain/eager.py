@@ -79,8 +79,8 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
             )
         case EagerRule.SMALL_INPUTS:
             return join_sentence(
-                f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment is set to keep "
-                f"such ops there: {device}."
+                f"All its inputs are integers of at most {SMALL} elements on the CPU, and the environment is set to "
+                f"keep such ops there: {device}."
             )
         case EagerRule.REQUESTED:
             return join_sentence(f"The scope around it requests {asked}, and it has a kernel there: {device}.")
@@ -115,11 +115,9 @@ def _tell_best(choice: EagerChoice, eager: PlacedEager, device: str) -> Sentence
     best = eager.devices.types[0]
     if best in dict(choice.types):
         return join_sentence(
-            f"No scope requests a device, so it takes the first one of the best type with a kernel: {device}."
+            f"No device was requested; the first one of the best type with a kernel is used: {device}."
         )
-    return join_sentence(
-        f"No scope requests a device; {best} would come first but has no kernel for it, so it runs on {device}."
-    )
+    return join_sentence(f"No device was requested; {best} has priority but no kernel for it, so it runs on {device}.")
 
 
 def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
@@ -138,10 +136,9 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
     for kind in eager.devices.types:
         nearest = near[kind]
         if kind not in has and nearest is not None:
-            yield join_sentence(
-                f"It has none for {kind} with {nearest.attr}={dtypes.format_dtype(nearest.dtype)}; the nearest data type "
-                f"that has one is {dtypes.format_dtype(nearest.instead)}."
-            )
+            given, instead = dtypes.format_dtype(nearest.dtype), dtypes.format_dtype(nearest.instead)
+            lacks = f"It has none for {kind} with {nearest.attr}={given}"
+            yield join_sentence(f"{lacks}; the nearest data type that has one is {instead}.")
         elif kind not in has:
             yield join_sentence(f"It has none for {kind}, whatever the data type.")
 

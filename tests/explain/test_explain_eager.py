@@ -79,7 +79,7 @@ def test_an_op_in_a_loop():
     assert told("model.py:4", *LOOP) == [
         "MatMul at model.py:4 runs 300 times on GPU:0.",
         "  1. MatMul with T=float32 has a kernel for GPU and CPU.",
-        "  2. No scope requests a device, so it takes the first one of the best type with a kernel: GPU:0.",
+        "  2. No device was requested; the first one of the best type with a kernel is used: GPU:0.",
         "  3. Its input 0 is on CPU:0 and is copied to GPU:0: 300 tensors, 30,000 bytes in all.",
     ]
 
@@ -99,7 +99,7 @@ def test_an_op_in_a_loop():
         ),
         (
             ran(6, "AsString", (FLOAT, CPU), T=FLOAT),
-            "No scope requests a device; GPU would come first but has no kernel for it, so it runs on CPU:0.",
+            "No device was requested; GPU has priority but no kernel for it, so it runs on CPU:0.",
         ),
         (
             ran(6, "Relu", (FLOAT, GPU0), scope=GPU1, T=FLOAT),
@@ -116,8 +116,8 @@ def test_an_op_in_a_loop():
         ),
         (
             ran(6, "AddV2", (INT, CPU, True), (INT, CPU, True), T=INT),
-            "All its inputs are integers of at most 64 elements on the CPU, and the environment is set to keep such ops "
-            "there: CPU:0.",
+            "All its inputs are integers of at most 64 elements on the CPU, and the environment is set to keep such "
+            "ops there: CPU:0.",
         ),
     ],
 )

@@ -116,6 +116,12 @@ def test_the_little_graph_of_an_op():
     assert wrapped.function == f"__wrapped__Split_num_split_2_device_{GPU0}"
 
 
+def test_an_input_of_another_task_stays_there():
+    worker = "/job:worker/replica:0/task:0/device:CPU:0"
+    found = placed(eager("Identity", (FLOAT, worker), T=FLOAT))
+    assert (found.device, found.copies) == (GPU0, ())
+
+
 def test_a_call_has_a_device_and_no_little_graph():
     called = placed(eager("PartitionedCall", (FLOAT, CPU), Tin=(FLOAT,), Tout=(FLOAT,)))
     assert (called.device, called.body) == (GPU0, None)

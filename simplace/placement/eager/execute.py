@@ -126,11 +126,16 @@ def _host_arguments(op: EagerOp, kernel: Kernel | None, table: KernelTable) -> l
 
 
 def _input_device(given: EagerInput, is_host_argument: bool, device: str, devices: DeviceSet) -> str:
-    if given.dtype == DataType.DT_RESOURCE:
+    if given.dtype == DataType.DT_RESOURCE or _is_remote(given.device, devices):
         return given.device
     if given.dtype in _HANDLES or (is_host_argument and given.dtype == DataType.DT_INT32):
         return devices.host.name
     return given.device if is_host_argument else device
+
+
+def _is_remote(device: str, devices: DeviceSet) -> bool:
+    spec = DeviceName.parse(device)
+    return spec is not None and not spec.same_address_space(devices.home)
 
 
 def _no_kernel(op: EagerOp, table: KernelTable) -> str:
