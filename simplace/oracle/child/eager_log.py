@@ -36,6 +36,7 @@ _INVALID = re.compile(
 )
 _INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 _RESOURCE = tf.resource.as_datatype_enum
+_NO_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of a tensor in host memory, also in a cluster
 _MAKER = "_simplace_made_by"
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
 Attr = tuple[str, str, Any]  # name, kind, value
@@ -184,7 +185,8 @@ class EagerLog:
             if where is None:
                 where = self._handles[tensor._id] = resource_device(tensor)
             return dtype, where, False
-        return dtype, tensor.backing_device or find_host(), _is_small(tensor, dtype)
+        where = tensor.backing_device
+        return dtype, find_host() if where == _NO_DEVICE else where, _is_small(tensor, dtype)
 
 
 def _is_small(tensor: Any, dtype: int) -> bool:
