@@ -110,6 +110,7 @@ class EagerExecution:
         if not computes_nothing(error):
             raise error
         kind.is_emulated = True
+        kind.device = kind.device or _choose_device(given)  # of another task, which logs elsewhere
         return self._compute_on_host(given, kind.device)
 
     def _compute(self, given: _Given) -> Any:
@@ -119,9 +120,7 @@ class EagerExecution:
             return result
         if not computes_nothing(error):
             raise error
-        return self._compute_on_host(
-            given, eager_device.choose_device(_kernel_types(given.op, given.attrs), given.scope)
-        )
+        return self._compute_on_host(given, _choose_device(given))
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
@@ -168,6 +167,10 @@ class EagerExecution:
             kind.count([tensor])
             kind.sign([tensor])
         return tensor
+
+
+def _choose_device(given: _Given) -> str:
+    return eager_device.choose_device(_kernel_types(given.op, given.attrs), given.scope)
 
 
 def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import site
-import sys
 import sysconfig
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import CodeType, FrameType, SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from simplace.oracle.child.patches import patch_method
@@ -69,7 +69,7 @@ class SourceLines:
 
     def of_frames(self) -> str:
         """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
-        frame: FrameType | None = sys._getframe(1)
+        frame = inspect.currentframe()
         while frame is not None:
             code = frame.f_code
             shown = self._code.get(code)
