@@ -23,7 +23,7 @@ from simplace.errors import MalformedError, UnreadableError
 
 MIB = 1 << 20
 LARGEST_MESSAGE = 2047 * MIB  # protobuf's own limit
-LARGEST_MODEL_TEXT = 256 * MIB
+LARGEST_MODEL_TEXT = 32 * MIB
 LARGEST_LOG = 512 * MIB
 LARGEST_JSON = 32 * MIB  # whose lists and tables take twenty times as much memory
 LARGEST_TOML = MIB // 4

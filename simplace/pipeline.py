@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simplace.devices.device_set import Device, DeviceSet
@@ -13,6 +14,7 @@ from simplace.graph.graph import freeze_graph
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.prepare_graph import prepare_graph
+from simplace.lowering.rewrite_utils import rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
 from simplace.placement.eager.eager_placement import EagerPlacement
@@ -55,16 +57,18 @@ def place_program(
     `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
-    soft, default = program.soft_placement, None
+    soft, default, instantiated = program.soft_placement, None, program
+    if program.caller is not None and program.caller.is_rewritten:
+        instantiated = replace(program, graph=rewrite_functions(program.graph))
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare_graph(program, table, devices, default.name if default else None)
+            graph = prepare_graph(instantiated, table, devices, default.name if default else None)
             _ended("lower", graph)
         except Refused as refused:
             empty = freeze_graph(GraphBuilder(Signatures(table, {})))
             return refused_placement(program, empty, devices, table, default, refused.refusal)
-        bodies = Bodies(program, table)
+        bodies = Bodies(instantiated, table)
         placement = place_graph(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
         _ended("place", placement)
         return placement
@@ -119,7 +123,8 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
 
 
 def _default_device(program: Program, devices: DeviceSet) -> Device | None:
-    return None if program.function is None else call_device(program.scope, devices, program.soft_placement)
+    takes_none = not program.is_called or (program.caller is not None and not program.caller.takes_default)
+    return None if takes_none else call_device(program.scope, devices, program.soft_placement)
 
 
 def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> EstimatedGraph:

@@ -13,6 +13,7 @@ from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
 from simplace.importers.import_graph_def import refuse_function, refuse_import
 from simplace.importers.target import Target, parse_target
+from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
@@ -20,12 +21,14 @@ from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
+from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
+    from simplace.compare.coverage import Coverage
     from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
@@ -42,7 +45,8 @@ class Settings:
     `devices_note` is a sentence on where the machine's devices come from. `soft_placement` None keeps what the
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
-    the file descriptor that takes what the program prints (None: standard output). `stage` is called with what begins.
+    the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
+    `jit_compile` counts for nothing. `stage` is called with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -54,6 +58,7 @@ class Settings:
     kernels: str = ""
     tensorflow: str = ""
     stdout: int | None = None
+    jit: bool = True
     stage: Stage = show_nothing
 
 
@@ -86,7 +91,11 @@ def check_target(target: str, settings: Settings, kind: type[R]) -> R:
     from simplace.oracle.observe import observe_file
     from simplace.oracle.protocol import Options
 
-    options = Options(timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True)
+    settings.stage(f"reading {parsed.path}")
+    import_programs(parsed, installed_version())  # what cannot be read is told in our words, and without TensorFlow
+    options = Options(
+        timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True, jit=settings.jit
+    )
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -116,6 +125,7 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         function=parsed.function,
         soft_placement=settings.soft_placement,
         partitions=partitions,
+        jit=settings.jit,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
@@ -153,6 +163,7 @@ def _place_from_file(
 ) -> Placed:
     """Place a program; an error in its graph is raised with the file's name."""
     try:
+        program = program if settings.jit else drop_jit(program)
         if program.kind == "graph":
             refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
@@ -167,7 +178,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
-    placed = tuple(_place_observed(program, devices, table, settings) for program in observed.programs)
+    placed = tuple(_place_with_callees(observed, devices, table, settings))
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -180,6 +191,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
         eager=eager,
         eager_agreement=eager_agreement,
     )
@@ -220,17 +232,39 @@ def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[Ea
             yield EagerCopies(copy.input, copy.source, copy.target, count, size)
 
 
+def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:
+    from simplace.compare.coverage import measure_coverage
+
+    graphs = observed.logged.graphs
+    return measure_coverage([one.placement for one in placed], observed.logged) if graphs else None
+
+
+def _place_with_callees(
+    observed: Observation, devices: DeviceSet, table: KernelTable, settings: Settings
+) -> Iterator[Placed]:
+    """Yield the programs, then the functions that kernels in them call, each instance once."""
+    from simplace.compare.compare_placements import compare_placement
+    from simplace.compare.logged_functions import place_callees
+
+    def place_callee(program: Program, own: DeviceSet) -> Placement:
+        return place_program(program, own, table, soft_placement=settings.soft_placement)
+
+    direct = [
+        _place_observed(each, devices, table, settings) for each in observed.programs if each.program.caller is None
+    ]
+    yield from direct
+    for placement, log in place_callees([one.placement for one in direct], observed, devices, place_callee):
+        yield Placed(placement, None if log is None else compare_placement(placement, log))
+
+
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
     from simplace.compare.compare_placements import compare_placement
     from simplace.compare.compare_transfers import compare_partitions
 
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
-    return Placed(
-        placement,
-        compare_placement(placement, observed.log, observed.refused),
-        compare_partitions(placement, observed.partitionings),
-    )
+    agreement = compare_placement(placement, observed.log, observed.refused) if observed.is_asked else None
+    return Placed(placement, agreement, compare_partitions(placement, observed.partitionings))
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:

@@ -118,7 +118,7 @@ def _print_changes(changes: Diff, times: Sequence[StepTimes], options: argparse.
     out = sys.stderr if options.json == "-" else sys.stdout
     output.print_text(change_summary(changes, times, output.find_terminal_width(out), options.table), out)
     if options.json:
-        output.write_json(options.json, report_changes(changes, times))
+        output.write_json(options.json, report_changes(changes, times), options.force)
 
 
 def _draw_changes(changes: Diff, options: argparse.Namespace) -> None:

@@ -46,7 +46,7 @@ def _run_export(options: argparse.Namespace) -> int:
         result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
         stage(f"writing {path}")
         data = write_format(_gather_export(result, options, now), form)
-    output.write_output_file(path, data)
+    output.write_output_file(path, data, options.force)
     output.print_text(f"wrote {_describe_content(result, options, form)}: {path}", sys.stderr)
     return output.report_error(result.failure) if result.failure else 0
 

@@ -47,5 +47,5 @@ def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.
     with show_progress() as stage:
         stage(f"drawing {options.output}")
         data = draw_picture(what, options.output, options.style)
-    output.write_output_file(options.output, data)
+    output.write_output_file(options.output, data, options.force)
     output.print_text(f"drew {said}: {options.output}", sys.stderr)

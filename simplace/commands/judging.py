@@ -75,10 +75,11 @@ def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], find
     from simplace.exports.sarif import write_sarif
 
     if options.junit:
-        output.write_output_file(options.junit, write_junit(options.target, verdicts))
+        output.write_output_file(options.junit, write_junit(options.target, verdicts), options.force)
     if options.sarif:
         problems = [problem for verdict in verdicts for problem in verdict.problems]
-        output.write_json(options.sarif, write_sarif(options.target, [*problems, *findings], Path.cwd()))
+        found = write_sarif(options.target, [*problems, *findings], Path.cwd())
+        output.write_json(options.sarif, found, options.force)
 
 
 def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:

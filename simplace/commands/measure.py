@@ -96,6 +96,6 @@ def _run_measure(options: argparse.Namespace) -> int:
         first = found.settings[0]
         content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
                             tensorflow=first.tensorflow)  # fmt: skip
-        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode())
+        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.output}", sys.stderr)
     return 0

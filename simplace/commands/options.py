@@ -34,6 +34,8 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", metavar="N", type=parse_calls, default=10, help="compute N calls of each function "
                         "and signature, or all; later ones return the latest values "
                         "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--no-jit", dest="jit", action="store_false", help="ignore jit_compile: show where TensorFlow "
+                        "places the ops that XLA would compile")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=parse_seconds, default=300.0,
                         help="end a script after S seconds (default: %(default)g)")  # fmt: skip
     add_kernels(parser)
@@ -59,6 +61,7 @@ def read_settings(options: argparse.Namespace, stage: Stage) -> Settings:
         timeout=options.timeout,
         kernels=options.kernels,
         tensorflow=options.tensorflow,
+        jit=options.jit,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
         stage=stage,
     )

@@ -64,7 +64,7 @@ def shorten_text(line: str, most: int = 2000) -> str:
 
 def check_distinct(options: argparse.Namespace) -> None:
     """Raise an error, before anything runs, for outputs that would replace an input, a foreign file or each other."""
-    from simplace.views.marks import is_own
+    from simplace.views.marks import check_replaceable
 
     read = [name for each in _READ if (name := getattr(options, each, None))]
     sources = [Path(os.path.realpath(path)) for name in read for path in (name, name.rpartition(":")[0]) if path]
@@ -75,8 +75,7 @@ def check_distinct(options: argparse.Namespace) -> None:
             raise DrawingError(f"{name}: is read by this command and would be lost; name another file to write")
         if path in taken:
             raise DrawingError(f"{name}: would be written twice; name a file for each")
-        if not (options.force or os.path.isdir(path) or is_own(path)):
-            raise DrawingError(f"{name}: exists, and simplace did not write it; name another file, or --force")
+        check_replaceable(name, options.force)
         taken.add(path)
 
 
@@ -117,7 +116,7 @@ def check_writable(name: str | None) -> None:
         raise DrawingError(f"{name}: cannot write there: permission denied")
 
 
-def write_json(name: str, content: Any) -> None:
+def write_json(name: str, content: Any, overwrite: bool) -> None:
     """Write a JSON file; "-" is standard output."""
     from simplace.exports.steering import escape_json
 
@@ -126,14 +125,14 @@ def write_json(name: str, content: Any) -> None:
     if name == "-":
         sys.stdout.write(text)
     else:
-        write_output_file(name, text.encode())
+        write_output_file(name, text.encode(), overwrite)
 
 
-def write_output_file(name: str | Path, data: bytes) -> None:
-    """Write a file; raise a one-line error where that fails."""
+def write_output_file(name: str | Path, data: bytes, overwrite: bool) -> None:
+    """Write a file; raise a one-line error where that fails. `overwrite` is `--force`."""
     from simplace.views.marks import write_file
 
-    write_file(name, data)
+    write_file(name, data, overwrite)
 
 
 def find_terminal_width(stream: TextIO) -> int | None:

@@ -39,11 +39,11 @@ def _run_report(options: argparse.Namespace) -> int:
     from simplace.views.text import summary
 
     simulation = None if options.no_schedule else _step_options(options)
-    page_file.check_page_name(options.output, simulation)
+    page_file.check_page_name(options.output, simulation, options.force)
     output.check_writable(options.output)
     with show_progress() as stage:
         result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-        size = page_file.write_page_file(result, options.output, simulation, stage)
+        size = page_file.write_page_file(result, options.output, simulation, options.force, stage)
     output.print_text(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
     output.print_text(summary.agreement_line(result))
     return output.report_error(result.failure) if result.failure else 0

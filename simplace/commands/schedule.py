@@ -179,14 +179,10 @@ def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     if options.output:
         _draw_schedule(schedule, options)
     if options.trace:
-        _write_one_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
+        output.write_output_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode(), options.force)
+        output.print_text(f"wrote {options.trace}", sys.stderr)
     if options.json:
-        output.write_json(options.json, report_schedule(schedule))
-
-
-def _write_one_file(name: str, data: bytes) -> None:
-    output.write_output_file(name, data)
-    output.print_text(f"wrote {name}", sys.stderr)
+        output.write_json(options.json, report_schedule(schedule), options.force)
 
 
 def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:

@@ -23,6 +23,7 @@ class Advice:
 
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
+    about.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph asks for a device that is not there",
@@ -43,6 +44,15 @@ TITLES: dict[type[Finding], str] = {
 def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
     return _SENTENCES[type(finding)](finding)
+
+
+def _not_compilable(finding: about.NotCompilable) -> Advice:
+    return Advice(
+        f"XLA has no kernel for {finding.op}, which {finding.call} needs: TensorFlow refuses to run that call.",
+        "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
+        "where it sees a GPU.",
+        "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
 
 
 def _late_log_flag(_: found.LateLogFlag) -> Advice:
@@ -209,6 +219,7 @@ def _verb_ending(nodes: tuple[str, ...]) -> str:
 
 _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
+    about.NotCompilable: _not_compilable,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,

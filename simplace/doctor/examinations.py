@@ -16,6 +16,7 @@ from simplace.explain.findings import (
     detours_over_cpu,
     host_memory,
     idle_gpus,
+    uncompilable_ops,
     ungranted_requests,
 )
 from simplace.explain.sentences import short_request, state_conflict
@@ -70,6 +71,11 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         yield found.ProgramRefused(
             at, placed.name, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
         )
+
+
+def _find_uncompilable(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        yield from uncompilable_ops(placed.placement)
 
 
 def _find_late_log_flag(patient: Patient) -> Iterator[Finding]:
@@ -209,7 +215,7 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _find_refused_programs, _find_late_log_flag, _find_hidden_log, _find_baked_devices, _find_ungranted_requests,
-    _find_scopes_without_device, _find_unknown_colocation, _find_lost_scopes, _find_layers_outside,
-    _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory, _find_idle_gpus,
+    _find_refused_programs, _find_uncompilable, _find_late_log_flag, _find_hidden_log, _find_baked_devices,
+    _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation, _find_lost_scopes,
+    _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

@@ -18,6 +18,7 @@ from simplace.explain.findings import (
     Level,
     NoKernel,
     NoSuchDevice,
+    NotCompilable,
     RequestOverruled,
 )
 
@@ -97,6 +98,7 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation,
-    LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory, IdleGpu,
+    ProgramRefused, NotCompilable, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
+    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory,
+    IdleGpu,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simplace.errors import NodeNotFoundError, join_alternatives, join_choices
@@ -14,6 +15,7 @@ from simplace.graph.dtypes import DataType
 from simplace.kernels.kernel_lookup import NearestDtype
 from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, ClusterOp
 from viz.names import visible
 
 
@@ -30,9 +32,32 @@ class Explanation:
         return "\n".join(map(visible, lines))
 
 
-def explain_node(placement: Placement, name: str) -> Explanation:
-    """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
+def explain_node(placement: Placement, name: str, clusters: Sequence[Cluster] = ()) -> Explanation:
+    """Explain the device of the node called `name`, or of an op of that name in one of the clusters.
+
+    Raise `NodeNotFoundError` with the closest names where there is none.
+    """
+    compiled = _find_compiled(placement, name, clusters)
+    if compiled is not None:
+        return Explainer(placement).explain_compiled(*compiled)
     return Explainer(placement).explain(find_node(placement, name))
+
+
+def check_found(placement: Placement, name: str, clusters: Sequence[Cluster]) -> None:
+    """Raise `NodeNotFoundError` unless `explain_node` would find the name."""
+    if _find_compiled(placement, name, clusters) is None:
+        find_node(placement, name)
+
+
+def _find_compiled(placement: Placement, name: str, clusters: Sequence[Cluster]) -> tuple[Cluster, ClusterOp] | None:
+    """Return the op that XLA compiles under this name, or the only one under a name with this end."""
+    if name in placement.graph.ids:
+        return None
+    every = [(cluster, op) for cluster in clusters for op in cluster.ops]
+    found = [each for each in every if each[1].name == name] or [
+        each for each in every if each[1].name.endswith("/" + name)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 class Explainer:
@@ -45,6 +70,10 @@ class Explainer:
         """Explain the device of a node by id, or why it has none."""
         teller = _Teller(self._words)
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
+
+    def explain_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
+        """Explain the device of an op that XLA compiles."""
+        return _Teller(self._words).tell_compiled(cluster, op)
 
     def reason(self, reason: why.Reason) -> Sentence:
         """Return the sentence of one reason."""
@@ -90,6 +119,18 @@ class _Teller:
         self._say_memory(node)
         headline = join_sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
+
+    def tell_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
+        words, reason = self._words, why.make_compiled_reason(cluster, op)
+        self._say(words.compiled(reason))
+        if not op.is_supported:
+            self._say(f"XLA has no kernel for {op.op}: TensorFlow refuses to run the call.")
+        self._say(
+            "As for ", words.node(cluster.node), ": ", words.reason(why.find_reason(self._placement, cluster.node))
+        )
+        at = f" at {op.at}" if op.at else ""
+        headline = join_sentence(f"{op.name} ({op.op}) runs on {words.device(cluster.device)}{at}.")
+        return Explanation(op.name, headline, tuple(self._lines))
 
     def tell_refused(self, node: int) -> Explanation:
         words, refusal = self._words, self._placement.refusal

@@ -29,6 +29,7 @@ from simplace.graph.op_kinds import (
 )
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
+from simplace.placement.xla_compiler import find_clusters
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
@@ -97,6 +98,17 @@ class RequestOverruled(RequestNotGranted):
 
 
 @dataclass(frozen=True, slots=True)
+class NotCompilable(Finding):
+    """XLA has no kernel for ops of a call that it is to compile: TensorFlow refuses to run the call."""
+
+    rule: ClassVar[str] = "not-compilable"
+    level: ClassVar[Level] = "error"
+    title: ClassVar[str] = "XLA cannot compile"
+    op: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
 class DetourOverCpu(Finding):
     """Ops between GPU ops run on the CPU; `because` is the reason in a sentence."""
 
@@ -131,9 +143,10 @@ class IdleGpu(Finding):
 def find_in_placement(placement: Placement) -> list[Finding]:
     """Return the findings of one placement, by kind, then by first node."""
     return [
+        *uncompilable_ops(placement),
         *ungranted_requests(placement),
         *detours_over_cpu(placement),
-        *idle_gpus([placement], placement.devices),
+        *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
 
@@ -144,6 +157,9 @@ def format_finding(finding: Finding) -> str:
     match finding:
         case RequestNotGranted():
             return f"{finding.ops}{at}: {finding.because}"
+        case NotCompilable():
+            ops = f"{len(finding.nodes)} × {finding.op}" if len(finding.nodes) > 1 else finding.op
+            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {finding.call}, which it is to compile"
         case DetourOverCpu():
             return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
         case HostMemory():
@@ -162,6 +178,16 @@ def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
     ops = Counter(graph.ops[node] for node in nodes)
     kinds = ", ".join(f"{count} {op}" if count > 1 else op for op, count in ops.most_common(3))
     return f"{len(nodes)} ops ({kinds}{', …' if len(ops) > 3 else ''})"
+
+
+def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
+    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together."""
+    found: dict[tuple[int, str, str], list[str]] = {}
+    for cluster in find_clusters(placement):
+        for op in cluster.unsupported:
+            found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
+    graph, program = placement.graph, placement.program.name
+    return [NotCompilable(at, program, tuple(names), op, graph.names[node]) for (node, op, at), names in found.items()]
 
 
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:

@@ -19,6 +19,7 @@ from simplace.placement.candidates import Candidates, Fallback
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import Rule
+from simplace.placement.xla_compiler import Cluster, ClusterOp
 
 Via = Literal["", "colocation", "propagation"]
 _KINDS: dict[str, type[Reason]] = {}  # in the order of their definition
@@ -258,6 +259,27 @@ class KernelFacts:
     node: int
     types: tuple[str, ...]
     lacking: tuple[tuple[str, NearestDtype | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledByXla:
+    """Record of why an op that no placer sees is where it is: XLA compiles it with `others` of one call.
+
+    `node` is the id of the call's node, `name` and `op` are those of the op, which XLA has a kernel for or not.
+    """
+
+    rule: ClassVar[str] = "compiled_by_xla"
+    node: int
+    device: str
+    name: str
+    op: str
+    others: int
+    is_supported: bool
+
+
+def make_compiled_reason(cluster: Cluster, op: ClusterOp) -> CompiledByXla:
+    """Return the reason for the device of an op of a cluster."""
+    return CompiledByXla(cluster.node, cluster.device, op.name, op.op, len(cluster.ops) - 1, op.is_supported)
 
 
 ALL_REASONS: tuple[type[Reason], ...] = tuple(_KINDS.values())

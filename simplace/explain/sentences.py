@@ -63,6 +63,14 @@ class Words:
         """Return the sentence of a reason."""
         return SENTENCES[type(reason)](self, reason)
 
+    def compiled(self, reason: why.CompiledByXla) -> Sentence:
+        """Return the sentence of why an op that XLA compiles is where it is."""
+        device, call = self.device(reason.device), self.full_name(reason.node)
+        others = f"together with {reason.others:,} other{'s' * (reason.others != 1)}" if reason.others else "alone"
+        return join_sentence(
+            f"It is compiled by XLA {others} into one kernel for {device}, where its call ", call, " runs."
+        )
+
     def node(self, i: int) -> NodeLink:
         """Return a link to a node by its variable, or by name and op."""
         return self._variable(i) or self.full_name(i)

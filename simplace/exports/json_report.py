@@ -8,14 +8,17 @@ from typing import Any
 
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
+from simplace.compare.coverage import Coverage
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
-from simplace.explain.sentences import state_conflict, state_reason
+from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster
+from simplace.program.program import Caller
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
@@ -40,6 +43,16 @@ def report_result(result: Result) -> dict[str, Any]:
             *([] if result.eager is None else [_eager(result.eager, result)]),
         ],
         "remarks": list(result.remarks),
+        "coverage": None if result.coverage is None else _coverage(result.coverage),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "accounted": coverage.accounted,
+        "total": coverage.total,
+        "eager": coverage.eager,
+        "missing": list(coverage.missing),
     }
 
 
@@ -56,9 +69,11 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),
+        "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
         "nodes": [_report_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
+        "clusters": [_cluster(placement, cluster) for cluster in placed.clusters],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
@@ -75,6 +90,43 @@ def _report_node(placement: Placement, i: int) -> dict[str, Any]:
         "device": node.device,
         "reason": reason_report(placement, i),
         "source": node.source,
+    }
+
+
+def _caller(caller: Caller) -> dict[str, Any]:
+    """Return who calls a function out of a kernel; program and node are null for an op that ran eagerly."""
+    return {
+        "program": caller.program or None,
+        "node": caller.node or None,
+        "op": caller.op,
+        "role": caller.role,
+        "source": caller.at,
+    }
+
+
+def _cluster(placement: Placement, cluster: Cluster) -> dict[str, Any]:
+    """Return what XLA compiles of one call."""
+    words, names = Words(placement), placement.graph.names
+    reasons = ((op, why.make_compiled_reason(cluster, op)) for op in cluster.ops)
+    return {
+        "call": names[cluster.node],
+        "function": cluster.function,
+        "device": cluster.device,
+        "ops": [
+            {
+                "name": op.name,
+                "op": op.op,
+                "source": op.at,
+                "supported": op.is_supported,
+                "reason": {
+                    "rule": reason.rule,
+                    "call": names[reason.node],
+                    "others": reason.others,
+                    "text": str(words.compiled(reason)),
+                },
+            }
+            for op, reason in reasons
+        ],
     }
 
 

@@ -14,10 +14,15 @@ from simplace.graph import protos
 def find_library_fault(library: Any) -> str:
     """Return why a `FunctionDefLibrary` message contradicts itself, "" if it does not."""
     first: dict[str, Any] = {}
+    compared: dict[str, bytes] = {}  # of the functions whose name is there twice
     for function in library.function:
         name = function.signature.name
         known = first.setdefault(name, function)
-        if known is not function and _encode_for_comparison(known) != _encode_for_comparison(function):
+        if known is function:
+            continue
+        if name not in compared:
+            compared[name] = _encode_for_comparison(known)
+        if _encode_for_comparison(function) != compared[name]:
             return different_function(name)
     gradients: dict[str, str] = {}
     for gradient in library.gradient:

@@ -52,7 +52,7 @@ def sealed_class(name: str) -> Any:
     return message_factory.GetMessageClass(_sealed_pool().FindMessageTypeByName(f"tensorflow.{name}"))
 
 
-def from_text(name: str, text: str, *, allow_unknown_field: bool = False) -> Any:
+def from_text(name: str, text: str) -> Any:
     """Parse a message in protobuf's text format; `MalformedError` names the line of a mistake.
 
     >>> from_text("NodeDef", 'name: "a"').name
@@ -60,7 +60,7 @@ def from_text(name: str, text: str, *, allow_unknown_field: bool = False) -> Any
     """
     message = message_class(name)()
     try:
-        text_format.Parse(text, message, descriptor_pool=get_descriptor_pool(), allow_unknown_field=allow_unknown_field)
+        text_format.Parse(text, message, descriptor_pool=get_descriptor_pool())
     except text_format.ParseError as error:
         raise MalformedError(f"line {error.GetLine() or 1}: {_shorten_parse_error(error)}") from error
     except RecursionError:

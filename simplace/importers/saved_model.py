@@ -29,6 +29,7 @@ from google.protobuf.message import DecodeError
 from simplace.errors import MalformedError, TargetError, UnreadableError, join_choices
 from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
+from simplace.graph.message_count import check_count, check_text
 from simplace.graph.node_def import ArgDef, GraphDef
 from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes, read_text
 from simplace.program.program import Program
@@ -71,9 +72,13 @@ def _read_message(directory: Path) -> Any:
         raise TargetError(f"{directory} is a file; give the SavedModel's directory, the one with {_BINARY} in it")
     try:
         if os.path.lexists(directory / _BINARY):
-            model = protos.message_class("SavedModel").FromString(read_bytes(directory / _BINARY))
+            data = read_bytes(directory / _BINARY)
+            check_count("SavedModel", data)
+            model = protos.message_class("SavedModel").FromString(data)
         elif os.path.lexists(directory / _TEXT):
-            model = protos.from_text("SavedModel", read_text(directory / _TEXT, LARGEST_MODEL_TEXT))
+            text = read_text(directory / _TEXT, LARGEST_MODEL_TEXT)
+            check_text(text)
+            model = protos.from_text("SavedModel", text)
         else:
             raise TargetError(f"{directory} is not a SavedModel: {_BINARY} is missing; {_describe_contents(directory)}")
     except (DecodeError, MalformedError) as error:

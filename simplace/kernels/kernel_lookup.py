@@ -14,7 +14,7 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.graph.op_kinds import PARTITIONED_CALLS, SYMBOLIC_GRADIENT, WHILES
+from simplace.graph.op_kinds import MUST_COMPILE, PARTITIONED_CALLS, SYMBOLIC_GRADIENT, WHILES
 from simplace.kernels.registry import AttrError, Kernel, KernelTable, argument_ranges, argument_types, with_defaults
 
 DEFAULT = "DEFAULT"
@@ -104,7 +104,7 @@ def memory_types(
     assert op_def is not None, f"memory types of an op that {table.name} does not know: {op}"
     filled = with_defaults(op_def, attrs)
     kernel = None if op in _CALLS else _kernel_or_none(table, op, device_type, filled)
-    ints_on_device = kernel is not None or device_type == "TPU" or filled.get("_XlaMustCompile") is True
+    ints_on_device = kernel is not None or device_type == "TPU" or filled.get(MUST_COMPILE) is True
     sides = zip((op_def.inputs, op_def.outputs), argument_types(op_def, filled), strict=True)
     hosts = []
     for (args, types), hint in zip(sides, ("_input_hostmem", "_output_hostmem"), strict=True):

@@ -59,6 +59,13 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
             result.assigned = _match_device(wanted, devices, fallback)
 
 
+def pin_all_results(body: Body, device: str, *, with_resources: bool) -> None:
+    """Assign every result to one device, as a caller does that says where it wants them, or all but resources."""
+    for result in body.results:
+        if with_resources or result.attrs["T"] != DataType.DT_RESOURCE:
+            result.assigned = device
+
+
 def _find_producer(result: Node) -> Node:
     node = _data_source(result)
     while not (node.assigned or node.device) and _first_group(node) is None and is_identity(node.op):

@@ -19,7 +19,7 @@ from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolat
 from simplace.lowering.lower_functional_ops import is_functional, lower_functional_ops
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.parallel_concat_optimizer import remove_parallel_concat
-from simplace.lowering.pin_args_and_rets import pin_arguments, pin_results, refuse_unseen
+from simplace.lowering.pin_args_and_rets import pin_all_results, pin_arguments, pin_results, refuse_unseen
 from simplace.lowering.pins import pin_nodes
 from simplace.lowering.subgraph import rewrite_for_execution
 from simplace.program.program import Program
@@ -77,6 +77,9 @@ def _function_graph(
     refuse_unseen(program.arg_devices, devices)
     pin_arguments(body, program.arg_devices)
     pin_nodes(body.graph.op_nodes(), program.pins, devices)
+    if program.caller is not None:
+        pin_all_results(body, program.scope, with_resources=program.kind == "dataset")
+        return body.graph
     fallback = devices.find(target) if target and program.soft_placement else None
     pin_results(body, devices, fallback, signatures)
     return body.graph

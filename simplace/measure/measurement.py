@@ -197,7 +197,9 @@ def measure_target(target: str | Path, options: MeasureOptions | None = None) ->
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
-        program = Program(values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes()), soft_placement=True)
+        program = Program(
+            values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes(), is_ours=True), soft_placement=True
+        )
     found = tuple(
         Measurement(
             values["tensorflow"],

@@ -15,6 +15,10 @@ from simplace.oracle.placement_log import read_line
 
 # absl's log prefix, then that of TensorFlow up to 2.18.
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |WARNING: All log messages")
+# What TensorFlow tells of functions, since it was asked to: each is one line.
+_WHOLE = re.compile(
+    r"[IWEF].* process_function_library_runtime\.cc:\d+\] |.*: I \S*process_function_library_runtime\.cc:"
+)
 
 
 class NativeOutput:
@@ -50,7 +54,7 @@ class _Filter:
         those are whole, and what follows them is the program's.
         """
         for line in lines:
-            if read_line(line) is not None:
+            if read_line(line) is not None or _WHOLE.match(line):
                 self._inside_message = False
             elif _LOG_LINE.match(line):
                 self._inside_message = True

@@ -24,6 +24,7 @@ from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
 from simplace.oracle.launch import Child, Start, start_as_chosen
+from simplace.oracle.log_blocks import cut_log
 from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
@@ -40,11 +41,13 @@ from simplace.program.observation import (
     ObservedRefusal,
     Partitioning,
     PythonFact,
+    WholeLog,
 )
-from simplace.program.program import NodeNotes, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, Program, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
+_TELL_FUNCTIONS = "process_function_library_runtime=1"  # which function is placed next, whoever calls it
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
@@ -125,11 +128,13 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
+    environment["TF_CPP_VMODULE"] = _TELL_FUNCTIONS
     if request.options.partitions:
         environment |= {
-            "TF_CPP_VMODULE": "graph_partition=2",
+            "TF_CPP_VMODULE": f"{_TELL_FUNCTIONS},graph_partition=2",
             "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, protocol.PARTITIONS)),
             "TF_DUMP_GRAPH_FMT": "BIN",
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
@@ -219,8 +224,16 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
         failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         eager=_eager_ops(of_kind),
+        logged=_read_whole_log(Path(request.directory, protocol.LOG)),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )
+
+
+def _read_whole_log(path: Path) -> WholeLog:
+    if not path.exists():
+        return WholeLog()
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return cut_log(line.rstrip("\n") for line in lines)
 
 
 def _not_started(why: Failure | None) -> ProgramError:
@@ -249,7 +262,7 @@ def _read_program(
     program = Program(
         name=event["name"],
         kind=event["program_kind"],
-        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes()),
+        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         scope=event["scope"],
@@ -258,10 +271,12 @@ def _read_program(
         kept_devices=event.get("kept_devices", {}),
         inlining=event.get("inlining", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
+        caller=Caller(**event["caller"]) if "caller" in event else None,
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
-    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+    log = tuple(LoggedNode(*line) for line in event["log"])
+    return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
 
 
 def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[ObservedEagerOp, ...]:
@@ -293,9 +308,8 @@ def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Pa
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Partitioning(
-        tuple(map(graph_def.read_graph_file, files)), run
-    )  # before TensorFlow 2.18 they are text, whatever is asked for
+    graphs = (graph_def.read_graph_file(file, is_ours=True) for file in files)
+    return Partitioning(tuple(graphs), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _run_of(fields: Mapping[str, Any]) -> SessionRun:

@@ -28,7 +28,8 @@ class Options:
     in seconds, None for none. `function` narrows the run to the functions of that Python name, "" takes all.
     `soft_placement` overrides what the program sets, None keeps it. `signature` picks a SavedModel's signature,
     "" takes all. `tags` picks its graph where a SavedModel has several. `partitions` asks for the subgraphs that
-    TensorFlow partitions each placed graph into, and turns Grappler off for it.
+    TensorFlow partitions each placed graph into, and turns Grappler off for it. Without `jit` the program's
+    `jit_compile` counts for nothing, so that TensorFlow places what XLA would compile.
     """
 
     calls: int = 10
@@ -38,6 +39,7 @@ class Options:
     signature: str = ""
     tags: tuple[str, ...] = ()
     partitions: bool = False
+    jit: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from simplace.graph.node_def import GraphDef
@@ -18,6 +18,27 @@ class LoggedNode:
     name: str
     op: str
     device: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedGraph:
+    """Record of the lines that TensorFlow logged of one function, or of all sessions ("") in the order of the log.
+
+    `device` is that of the call, `times` how often the function was placed so.
+    """
+
+    function: str
+    device: str
+    nodes: tuple[LoggedNode, ...]
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLog:
+    """Record of all that a run logged: the graphs that were placed, and how often each op was executed by name."""
+
+    graphs: tuple[LoggedGraph, ...] = ()
+    executed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +75,8 @@ class ObservedProgram:
     """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
 
     `devices` are those of this program alone, () where they are those of the observation: a session has its own.
-    `cuts` are in the order they were made, () where they were not asked for.
+    `cuts` are in the order they were made, () where they were not asked for. `is_asked` is False where
+    TensorFlow was not asked to place it.
     """
 
     program: Program
@@ -62,6 +84,7 @@ class ObservedProgram:
     refused: ObservedRefusal | None = None
     devices: tuple[ObservedDevice, ...] = ()
     partitionings: tuple[Partitioning, ...] = ()
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +136,7 @@ class Failure:
     did wrong, `text` the whole traceback.
     """
 
-    how: Literal["raised", "exited", "crashed", "timed out", "internal"]
+    how: Literal["raised", "exited", "crashed", "timed out", "refused", "internal"]
     text: str
     line: str = ""
 
@@ -126,7 +149,7 @@ class Observation:
     called, what was stopped, what ran with placeholder values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
     counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
-    ran. `python` is in the order of its events.
+    ran. `python` is in the order of its events. `logged` is the whole log.
     """
 
     tensorflow: str
@@ -138,3 +161,4 @@ class Observation:
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
     eager: tuple[ObservedEagerOp, ...] = ()
+    logged: WholeLog = field(default_factory=WholeLog)

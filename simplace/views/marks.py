@@ -36,8 +36,19 @@ def add_mark(data: bytes) -> bytes:
     return data + next((last for first, last in _LAST.items() if data.startswith(first)), b"")
 
 
-def write_file(name: str | Path, data: bytes) -> None:
+def check_replaceable(name: str | Path, overwrite: bool) -> None:
+    """Raise `DrawingError` where writing a file would lose what somebody else wrote, unless it is to be lost."""
+    path = Path(os.path.realpath(name))
+    if not (overwrite or os.path.isdir(path) or is_own(path)):
+        raise DrawingError(
+            f"{name}: exists, and simplace did not write it; name another file, or overwrite it "
+            "(--force; in Python, overwrite=True)"
+        )
+
+
+def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
     """Write a file with its mark; raise `DrawingError` if that fails, with no partial file left."""
+    check_replaceable(name, overwrite)
     path, is_new = Path(name), not os.path.lexists(name)
     try:
         path.write_bytes(add_mark(data))

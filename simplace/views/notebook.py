@@ -34,7 +34,7 @@ def write_html(result: Result) -> str:
 
     Whatever comes from the program is escaped. The largest programs are open and have a figure.
     """
-    largest = sorted(result.programs, key=lambda placed: -len(placed.placement.decisions))[:_DRAWN]
+    largest = sorted(result.programs, key=lambda placed: -placed.ops)[:_DRAWN]
     head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
     parts = [f"<p><b>{escape(visible(head))}</b></p>"]
     parts += [_write_program(placed, any(placed is one for one in largest)) for placed in result.programs]

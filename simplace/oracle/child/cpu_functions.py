@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions
@@ -23,7 +24,7 @@ from simplace.oracle.child.tf_private import cancellation, context, core, functi
 
 _PREFIX = "simplace_cpu_"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
+_DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
     "only supports NHWC",

@@ -86,7 +86,7 @@ class EagerKind:
         """Return the results of an op, which remember what made them."""
         if self.number >= 0 and isinstance(results, list):
             for tensor in results:
-                vars(tensor)[_MAKER] = self.number
+                tensor.__dict__[_MAKER] = self.number
         return results
 
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
@@ -39,9 +40,10 @@ class _Given:
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
 
-    def __init__(self, calls: FunctionCalls, eager: EagerLog | None, emulate: bool) -> None:
+    def __init__(self, calls: FunctionCalls, datasets: DatasetFunctions, eager: EagerLog | None, emulate: bool) -> None:
         self.ops = 0
         self._calls = calls
+        self._datasets = datasets
         self._eager = eager
         self._emulate = emulate
         self._fast = find_original(pywrap_tfe, "TFE_Py_FastPathExecute")
@@ -59,7 +61,7 @@ class EagerExecution:
             watch_py_functions()
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        is_watched = self._eager is not None and not is_inside()
+        is_watched = (self._eager is not None and not is_inside()) or kernel_types.has_dataset_functions(op)
         if is_watched or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
@@ -89,6 +91,8 @@ class EagerExecution:
                 return self._calls.run(op, inputs, device or "", run)
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
+            if kernel_types.has_dataset_functions(op):
+                self._datasets.record(op, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)), given.scope)
             if watched is None:
                 return self._compute(given)
             kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)

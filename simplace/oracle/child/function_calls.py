@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from simplace.graph.function_names import shown_name
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
-from simplace.oracle.child.functions import Functions, Output, shown_name
+from simplace.oracle.child.functions import Functions, Output, make_compiled_call
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.tensors import (
@@ -239,19 +241,11 @@ class FunctionCalls:
 
     def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
         shown = shown_name(kind.function)
-        if self._narrow and shown.split(" ")[0] != self._narrow:
+        if self.is_left_out(shown):
             return
-        if not self._has_told_devices:  # now, in case the program crashes later
-            self._has_told_devices = True
-            self._recorder.event("devices", devices=describe_context(self._machine))
+        self.tell_devices()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        for inner in names[1:]:
-            if self._is_compiled(inner):
-                self._recorder.remark(
-                    f"{shown_name(inner)} is compiled by XLA: TensorFlow places the call of it as one node; with "
-                    "jit_compile=False (in Keras: model.compile(..., jit_compile=False)) it places every op."
-                )
         self._recorder.program(
             graph,
             name=shown,
@@ -267,6 +261,16 @@ class FunctionCalls:
         )
         self._partitionings.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
 
+    def is_left_out(self, shown: str) -> bool:
+        """Return whether the run is narrowed to other functions."""
+        return bool(self._narrow) and shown.split(" ")[0] != self._narrow
+
+    def tell_devices(self) -> None:
+        """Tell the devices before the first program, in case this one crashes later."""
+        if not self._has_told_devices:
+            self._has_told_devices = True
+            self._recorder.event("devices", devices=describe_context(self._machine))
+
     def _fill_variables(self, inputs: Sequence[Any]) -> None:
         """Assign zeros to the variables that a function should have initialized and could not."""
         for tensor in inputs:
@@ -276,22 +280,51 @@ class FunctionCalls:
                 tf.raw_ops.AssignVariableOp(resource=tensor, value=zeros_on(tensor.device, dtype, shape))
 
     def _is_compiled(self, name: str) -> bool:
-        return bool(self._functions.definition(name).attr["_XlaMustCompile"].b)
+        return bool(self._functions.definition(name).attr[MUST_COMPILE].b)
 
     def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
-        self._remark_compiled(kind.function)
+        """Call what XLA compiles whole; on an emulated GPU TensorFlow names the device, and the CPU computes."""
         self._seen.add(kind)
-        home = eager_device.choose_device(eager_device.EVERY_TYPE, kind.scope)
-        if "/device:GPU:" not in home:
-            self._real.add(kind)
-            return call()
-        self._on_gpus[kind] = {"": home}  # all of it
-        return self._compute(kind, inputs)
-
-    def _remark_compiled(self, name: str) -> None:
-        self._recorder.remark(
-            f"{shown_name(name)} has jit_compile=True: TensorFlow compiles all of it with XLA and places no node of it."
+        is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
+        is_emulated = self._emulate and "/device:GPU:" in eager_device.choose_device(
+            eager_device.EVERY_TYPE, kind.scope
         )
+        start = self._log.end()
+        result, error = _attempt_call(_cancel_call(call) if is_emulated else call)
+        lines = self._log.since(start, every_thread=is_remote)
+        home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
+        self._record_compiled(kind, home, None if home else error)
+        if is_emulated and home and error is not None:
+            self._on_gpus[kind] = {"": home}  # all of it
+            return self._compute(kind, inputs)
+        self._real.add(kind)
+        if error is not None:
+            raise error
+        return result
+
+    def _record_compiled(self, kind: _Kind, home: str, error: Any, *, is_asked: bool = True) -> None:
+        """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
+        shown = shown_name(kind.function)
+        if self.is_left_out(shown):
+            return
+        self.tell_devices()
+        node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
+        self._functions.write_notes(names)
+        self._recorder.program(
+            self._functions.graph_of_call(node, names),
+            name=shown,
+            program_kind="compiled",
+            function=None,
+            arg_devices=[],
+            scope=kind.scope,
+            soft_placement=kind.soft_placement,
+            functions=names,
+            log=[[node.name, node.op, home]] if home else [],
+            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
+            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            asked=is_asked,
+        )
+        self._limit.is_new(shown)
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
         results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]

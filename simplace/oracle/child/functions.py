@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from simplace.graph.op_kinds import WHILES, is_while
+from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -18,7 +18,7 @@ from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
 
 _HANDS_ON = WHILES | {"Identity"}
-_GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
+_NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,20 @@ class Functions:
 
     def library(self, name: str) -> tuple[bytes, list[str]]:
         """Return the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
+        names = self.reached(name)
+        return bytes(self._make_graph(names).SerializeToString()), names
+
+    def graph_of_call(self, node: Any, names: Iterable[str]) -> bytes:
+        """Serialize a GraphDef of one node with the functions of these names."""
+        graph = self._make_graph(names)
+        graph.node.append(node)
+        return bytes(graph.SerializeToString())
+
+    def _make_graph(self, names: Iterable[str]) -> Any:
         graph = tf.compat.v1.GraphDef()
         graph.versions.producer = tf.version.GRAPH_DEF_VERSION
-        names = self.reached(name)
-        graph.library.function.extend(self.definition(reached) for reached in names)
-        return graph.SerializeToString(), names
+        graph.library.function.extend(map(self.definition, names))
+        return graph
 
     def reads_iterator(self, name: str) -> bool:
         """Return whether a call of `name` takes an element from an iterator."""
@@ -154,16 +163,14 @@ def note_graph(graph: Any, lines: SourceLines) -> dict[str, Any]:
     return {op.name: _note_op(op, lines) for op in graph.get_operations()}
 
 
-def shown_name(name: str) -> str:
-    """Return the name under which its author knows a function.
-
-    >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
-    ['step', 'f_2 (forward)', 'f (backward)']
-    """
-    part = ""
-    while found := _GENERATED.match(name):
-        part, name = found[1], found[2]
-    return f"{name} ({part})" if part in ("forward", "backward") else name
+def make_compiled_call(name: str, shown: str) -> Any:
+    """Return the node that stands for a call which XLA compiles whole; its tensors are no part of it."""
+    node = tf.compat.v1.NodeDef(name=_NOT_IN_NAMES.sub("_", shown), op="StatefulPartitionedCall")
+    node.attr["f"].func.name = name
+    node.attr[MUST_COMPILE].b = True
+    for types in ("Tin", "Tout"):
+        node.attr[types].list.SetInParent()
+    return node
 
 
 def make_zeros(dtype: Any, shape: Any) -> Any:

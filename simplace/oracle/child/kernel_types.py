@@ -34,6 +34,13 @@ def is_harmless(op: str) -> bool:
 
 
 @cache
+def has_dataset_functions(op: str) -> bool:
+    """Return whether `op` calls functions as the kernels of datasets do."""
+    definition = find_op_def(op)
+    return definition is not None and "Dataset" in op and any(attr.type == "func" for attr in definition.attr)
+
+
+@cache
 def handles_objects(op: str) -> bool:
     """Return whether `op` works on more than numbers: it takes or makes a variant, makes a resource, or calls.
 

@@ -17,6 +17,7 @@ from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import LogFile, Recorder, logged_thread
 from simplace.oracle.child.tf_private import context
+from simplace.oracle.placement_log import read_thread
 
 Run = dict[str, Any]  # the fields of a `SessionRun`
 
@@ -24,7 +25,6 @@ _WITHOUT_GRAPPLER = "disable_meta_optimizer"
 _CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
 _DUMPED = re.compile(r"[\w./-]*\bdump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
 _PLACE = re.compile(r"/partition_(?P<name>[^/]+?)_\d+(?:_\d+)?\.\w+$")  # then an address, and how often it was so
-_THREAD = re.compile(r"^[IWEF]\d{4} \S+ +(?P<thread>\d+) ")
 
 
 class PartitionGraphs:
@@ -54,7 +54,7 @@ class PartitionGraphs:
         functions that it calls. `thread` is as the log has it, None for the calling one.
         """
         if self._wanted:
-            files = list(self._first_cut(start, str(logged_thread() if thread is None else thread)))
+            files = list(self._first_cut(start, logged_thread() if thread is None else thread))
             self._write(program, files, run)
 
     def record_of_master(self, program: int, start: int, run: Run) -> None:
@@ -84,11 +84,10 @@ class PartitionGraphs:
                 found.setdefault(place["name"], os.path.basename(dumped["path"]))
         return found
 
-    def _first_cut(self, start: int, mine: str) -> Iterator[str]:
+    def _first_cut(self, start: int, mine: int) -> Iterator[str]:
         inside = False
         for line in self._log.lines_since(start):
-            thread = _THREAD.match(line)
-            if thread and thread["thread"] != mine:
+            if read_thread(line) not in (mine, None):
                 continue
             dumped = _DUMPED.search(line)
             if _CUT.search(line):

@@ -13,6 +13,7 @@ from simplace.oracle.child.boundary import wrap_foreign
 ORDER = {
     "BaseSession.__init__": ("sessions", "python_facts"),
     "Context.log_device_placement": ("devices", "python_facts"),
+    "loader_impl.parse_saved_model": ("xla_functions", "files"),
 }
 
 

@@ -16,6 +16,7 @@ from simplace.oracle.child import capture, devices, files, script, tf_names, tf_
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
@@ -26,6 +27,7 @@ from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
 
 
@@ -46,6 +48,10 @@ def run_request(request: Request) -> int:
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
+    if request.options.jit:
+        remark_automatic_jit(recorder, lines)
+    else:
+        ignore_jit()
     log = LogFile(directory / protocol.LOG)
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
@@ -57,7 +63,8 @@ def run_request(request: Request) -> int:
     calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, request.machine) if is_watched else None
-    eager = EagerExecution(calls, eager_log, emulate=bool(request.plugin))
+    datasets = DatasetFunctions(functions, recorder, lines, calls)
+    eager = EagerExecution(calls, datasets, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
@@ -120,6 +127,8 @@ def _describe_failure(
         return None
     if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
         return None
+    if isinstance(error, files.NotImportedError):
+        return {"how": "refused", "text": str(error)}
     return script.failure_of(error, lines)
 
 

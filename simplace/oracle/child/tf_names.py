@@ -43,7 +43,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.eager.context          Context.soft_device_placement anonymous_name context ensure_initialized
     python.eager.core             _FallbackException _NotOkStatusException
     python.eager.polymorphic_function.atomic_function       from_func_graph
-    python.eager.polymorphic_function.polymorphic_function  Function
+    python.eager.polymorphic_function.polymorphic_function  Function Function.__init__ Function._jit_compile
     python.eager.record           stop_recording
     python.framework.dtypes       DType._type_enum
     python.framework.errors_impl  OpError._message

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, find_code
-from simplace.oracle.child.functions import shown_name
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -28,7 +28,7 @@ class UnexecutedCalls(FunctionCalls):
             message = f"{shown_name(name)} returns a resource, so it would have to run; functions of a file are not run"
             raise tf.errors.UnimplementedError(None, None, message)
         if self._is_compiled(name):
-            self._remark_compiled(name)
+            self._record_compiled(kind, "", None, is_asked=False)
         else:
             attempt = self._attempt(kind, call, is_cancelled=True)
             if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from simplace.explain.conflict import find_conflict
 from simplace.graph.dtypes import DataType
+from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.views.figures.folding import LEFT_OUT, fold_nodes
 from simplace.views.figures.scopes import OTHERS, Path, insert_stems, open_scopes, strip_number
 
@@ -53,7 +56,8 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
-    made = [_make_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
+    clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
+    made = [_make_box(placement, path, nodes, parts, shared, clusters) for (_, path), nodes in groups.items()]
     number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
 
@@ -130,8 +134,18 @@ def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], ho
     return found[0] if len(found) > 1 else ""
 
 
-def _make_box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
+def _make_box(
+    placement: Placement,
+    path: Path,
+    nodes: list[int],
+    parts: dict[int, Path],
+    shared: int,
+    clusters: Mapping[int, Cluster],
+) -> Box:
     device, members = placement.device(nodes[0]), tuple(nodes)
+    if len(nodes) == 1 and nodes[0] in clusters:
+        cluster = clusters[nodes[0]]
+        return Box(f"XLA: {_count_ops(cluster)}", shown_name(cluster.function), "op", device, members)
     if len(nodes) == 1:
         return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
     if path[0] in _GROUPS:
@@ -153,6 +167,11 @@ def _make_box(placement: Placement, path: Path, nodes: list[int], parts: dict[in
             f"{op} ×{len(nodes)}", _format_location(outer, strip_number(parts[nodes[0]][-1]), op), "op", device, members
         )
     return Box(label, outer or main, "scope", device, members)
+
+
+def _count_ops(cluster: Cluster) -> str:
+    count = len(cluster.ops)
+    return f"{count:,} op{'s' * (count != 1)}"
 
 
 def _make_single_box(placement: Placement, node: int, parts: Path) -> Box:

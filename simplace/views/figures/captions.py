@@ -8,7 +8,14 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.text.quantities import format_count
 
-_KINDS = {"function": "tf.function", "session": "session graph", "graph": "graph"}
+_KINDS = {
+    "function": "tf.function",
+    "session": "session graph",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+    "call": "function",
+}
 _NAMED = 4  # devices that are listed by name
 
 

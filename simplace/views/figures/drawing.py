@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.errors import DrawingError, join_choices
-from simplace.views.marks import write_file
+from simplace.views.marks import check_replaceable, write_file
 from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt
@@ -43,10 +43,14 @@ class Picture:
     what: Figure | Gantt | AreaChart
     style: str = "screen"
 
-    def save(self, file: str | Path) -> None:
-        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture`, or if it cannot write."""
+    def save(self, file: str | Path, overwrite: bool = False) -> None:
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture` does, or if it cannot write.
+
+        A file that simplace did not write is replaced only with `overwrite`.
+        """
+        check_replaceable(file, overwrite)
         data = draw_picture(self.what, str(file), self.style)
-        write_file(file, data)
+        write_file(file, data, overwrite)
 
     def __repr__(self) -> str:
         return f"<picture of {visible(self.what.title)}>"

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 _DETAILED = 4  # programs shown in full; of more, the largest
 _FINDINGS = 6
+KINDS = {
+    "function": "tf.function",
+    "session": "session",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+    "call": "function",
+    "eager": "eager op",
+}
 COPIES = 5
 _LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
@@ -32,7 +41,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: -len(placed.placement.decisions))[:2]
+        largest = sorted(detailed, key=lambda placed: -placed.ops)[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
@@ -46,7 +55,11 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
     """Return the summary of one program: devices, copies, findings."""
-    parts = [write_title(placed), to_text(tables.device_table(placed), width)]
+    parts = [write_title(placed)]
+    if placed.placement.program.kind != "compiled":
+        parts.append(to_text(tables.device_table(placed), width))
+    if placed.clusters:
+        parts.append(to_text(tables.cluster_table(placed), width))
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
@@ -89,9 +102,15 @@ def write_title(placed: Placed) -> str:
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
+    if program.caller is not None:
+        at = f" at {program.caller.at}" if program.caller.at else ""
+        whose = " of the dataset" if program.kind == "dataset" else f" by {visible(program.caller.node)}"
+        called = f", the {program.caller.role}{whose}{at}"
     soft = "on" if placement.soft_placement else "off"
     nodes = format_count(len(placement.decisions), "node")
-    kind = {"function": "tf.function", "session": "session", "graph": "graph", "eager": "eager op"}[program.kind]
+    kind = KINDS[program.kind]
+    if program.kind == "compiled":
+        nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
@@ -108,11 +127,28 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
+    uncalled = sum(placed.is_uncalled for placed in result.programs)
+    count = format_count(uncalled, "function")
+    rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
-        return visible(f"agrees with {whom}: {', '.join(counts)}")
+        return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
     compared = [f"{same}/{total} nodes"] if asked else []
     compared += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
-    return visible(f"DISAGREES with {whom}: {', '.join(compared)} the same; {_first_difference(result)}")
+    return visible(f"DISAGREES with {whom}: {', '.join(compared)} the same; {_first_difference(result)}{rest}")
+
+
+def coverage_line(result: Result) -> str:
+    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured.
+
+    Eager ops count by themselves, in `agreement_line`; where they are not told, their lines are counted here.
+    """
+    found = result.coverage
+    if found is None or not (found.total or result.eager is None):
+        return ""
+    lines = found.eager if result.eager is None else 0
+    more = f"; {format_count(lines, 'line')} more of eager ops" if lines else ""
+    rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
+    return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
 
 
 def copies_line(result: Result) -> str:
@@ -189,13 +225,15 @@ def _describe_target(result: Result) -> str:
 
 
 def _program_table(result: Result) -> Table:
-    rows = []
+    """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
+    rows: Counter[tuple[str, ...]] = Counter()
     for placed in result.programs:
-        ops = Counter(tables.shorten_device(placed.placement, d.device) for d in placed.placement.decisions.values())
+        ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows.append((placed.name, placed.placement.program.kind, spread, agreement))
-    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
+        rows[placed.name, placed.placement.program.kind, spread, agreement] += 1
+    shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
+    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
 
 def _describe_refusal(placement: Placement) -> str:

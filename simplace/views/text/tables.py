@@ -8,6 +8,7 @@ from heapq import nsmallest
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster
 from simplace.result import Placed
 from simplace.views.text import quantities
 from viz import Column, Table
@@ -41,6 +42,37 @@ def device_table(placed: Placed) -> Table:
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
                Column("output bytes", "right"), Column("copied in"))  # fmt: skip
     return Table(columns, tuple(rows))
+
+
+def cluster_table(placed: Placed) -> Table:
+    """List the calls that XLA compiles: the device of each, and its ops, which are in no other count."""
+    names = placed.placement.graph.names
+    rows = tuple(
+        (
+            names[found.node],
+            shorten_device(placed.placement, found.device),
+            f"{len(found.ops):,}",
+            _list_frequent(found),
+        )
+        for found in placed.clusters
+    )
+    columns = (Column("compiled by XLA"), Column("device", flexible=False), Column("ops", "right", flexible=False),
+               Column("most of them"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def count_ops_by_device(placed: Placed) -> Counter[str]:
+    """Count the ops on each device, those that XLA compiles in the place of their call."""
+    ops = Counter(shorten_device(placed.placement, decision.device) for decision in placed.placement.decisions.values())
+    for found in placed.clusters:
+        ops[shorten_device(placed.placement, found.device)] += len(found.ops) - 1
+    return ops
+
+
+def _list_frequent(cluster: Cluster) -> str:
+    ops = Counter(op.op for op in cluster.ops)
+    shown = ", ".join(f"{count} {op}" if count > 1 else op for op, count in ops.most_common(4))
+    return f"{shown}, …" if len(ops) > 4 else shown
 
 
 def copy_table(placed: Placed, limit: int | None = None) -> Table:
