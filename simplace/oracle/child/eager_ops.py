@@ -101,7 +101,9 @@ class EagerExecution:
             if kind.times == 0:
                 return kind.sign(self._run_first(watched, kind, given))
             kind.count(inputs)
-            return kind.sign(self._compute_on_host(given, kind.device) if kind.is_emulated else self._compute(given))
+            if kind.is_emulated and not kernel_types.handles_objects(op):  # an iterator is to advance, and to end
+                return kind.sign(self._compute_on_host(given, kind.device))
+            return kind.sign(self._compute(given))
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
