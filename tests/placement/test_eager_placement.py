@@ -2,7 +2,7 @@
 
 import pytest
 
-from simplace.devices.device_set import local_devices
+from simplace.devices.device_set import local_devices, seen_from_the_first
 from simplace.graph.dtypes import DataType
 from simplace.pipeline import EagerPlacer
 from simplace.placement.eager.execute import EagerRule, InputCopy
@@ -117,9 +117,11 @@ def test_the_little_graph_of_an_op():
 
 
 def test_an_input_of_another_task_stays_there():
-    worker = "/job:worker/replica:0/task:0/device:CPU:0"
-    found = placed(eager("Identity", (FLOAT, worker), T=FLOAT))
-    assert (found.device, found.copies) == (GPU0, ())
+    remote = "/job:localhost/replica:0/task:1/device:CPU:0"
+    both = seen_from_the_first([CPU, GPU0, remote])
+    found = EagerPlacer(both, shipped()).place(eager("Identity", (FLOAT, remote), T=FLOAT))
+    arg, *_ = found.body.nodes
+    assert (found.device, found.refusal, arg.device) == (GPU0, None, remote)
 
 
 def test_a_call_has_a_device_and_no_little_graph():
