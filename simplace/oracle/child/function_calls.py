@@ -87,7 +87,7 @@ class _Attempt:
         """
         if self.error is None or self.has_begun or find_code(self.error) == tf.errors.CANCELLED:
             return False
-        return not _REJECTION.match(str(self.error.message))
+        return not is_rejection(self.error)
 
 
 class FunctionClusters(Protocol):
@@ -434,6 +434,11 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placement
         if isinstance(line, PlacementLine) and not line.verbose:
             placed.append(line)
     return placed, False
+
+
+def is_rejection(error: Any) -> bool:
+    """Return whether an error is about an argument, which TensorFlow looks at when it has placed a function or op."""
+    return bool(_REJECTION.match(str(error.message)))
 
 
 def find_code(error: Any) -> int:

@@ -17,6 +17,7 @@ from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -64,8 +65,10 @@ def run_request(request: Request) -> int:
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     reached = ReachedFunctions(recorder, lines)
     calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, reached, request)
+    is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
+    eager_log = EagerLog(recorder, log, lines, request.machine) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
-    eager = EagerExecution(calls, datasets, emulate=bool(request.plugin))
+    eager = EagerExecution(calls, datasets, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
@@ -87,6 +90,8 @@ def run_request(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
+    if eager_log is not None:
+        eager_log.report()
     if found := _describe_last_devices(request):
         recorder.event("devices", devices=found)
     reached.report_end()

@@ -57,6 +57,11 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.saved_model.loader_impl  parse_saved_model
     python.util.tf_stack          extract_stack
 """))  # fmt: skip
+EAGER_OPS = Use("the placement of eager ops", _list_names("""
+    python.framework.constant_op  convert_to_eager_tensor
+    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
+    python.ops.script_ops         FuncRegistry.__call__
+"""))  # fmt: skip
 SESSIONS = Use("the observation of sessions", _list_names("""
     python.client.pywrap_tf_session  TF_DeleteBuffer TF_NewBufferFromString TF_OperationName TF_SessionMakeCallable
     python.client.pywrap_tf_session  TF_SessionPRunSetup_wrapper TF_SessionReleaseCallable
@@ -97,7 +102,7 @@ STEPS = Use("measurements", _list_names("""
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
-OPTIONAL = (SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
+OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
 
 
 def find_missing(use: Use, package: str = "tensorflow") -> list[str]:
