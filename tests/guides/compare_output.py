@@ -12,6 +12,8 @@ _ADDRESS = re.compile(r" name: ?$|0x[0-9a-f]+|\bid=\d+|_\d+\b")
 _DEVICE = re.compile(r"/(job:[\w:/]*)?(device:)?[CG]PU:\d+|\b[CG]PU:\d+|\bGPU\b|\bCPU\b", re.IGNORECASE)
 _TIME = re.compile(r"\d+(\.\d+)?(e-?\d+)? ?(s|ms|us|µs|m|min|sec|secs|seconds|minutes)(/(step|epoch|batch))?\b")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
+_PROGRESS = re.compile(r"(\d+)/(\d+) - ")  # of Keras, which writes as often as time allows
+_LISTED = re.compile(r"(Physical|Logical)Device\(")
 _BAR = re.compile(r"[━─=>.]{5,}")
 _TOLERANCE = 2e-3  # relative: sums in another order, and what a training step makes of it
 
@@ -32,7 +34,8 @@ def _lines(text: str) -> Iterator[str]:
         line = whole.rstrip("\r").rpartition("\r")[2]
         line = _DEVICE.sub("", _ADDRESS.sub("", re.sub(r"\x1b\[[0-9;]*m", "", line)))
         line = re.sub(r"\s+", " ", _BAR.sub("", _TIME.sub("", line))).strip()
-        if line:
+        progress = _PROGRESS.match(line)
+        if line and not _LISTED.search(line) and (not progress or progress[1] == progress[2]):
             yield line
 
 

@@ -44,9 +44,9 @@ def _drop_commands(lines: list[str]) -> Iterator[str]:
     """Replace each command, and the lines that go on with it, by what does nothing."""
     goes_on = False
     for line in lines:
-        is_command = goes_on or bool(_SHELL.match(line))
-        goes_on = is_command and line.rstrip().endswith("\\")
-        yield re.sub(r"\S.*", "pass", line) if is_command else line
+        is_command = bool(_SHELL.match(line))
+        yield "" if goes_on else re.sub(r"\S.*", "pass", line) if is_command else line
+        goes_on = (is_command or goes_on) and line.rstrip().endswith("\\")
 
 
 def _write_cell(number: int, body: list[ast.stmt]) -> str:

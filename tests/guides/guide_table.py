@@ -12,9 +12,10 @@ _HEAD = """\
 The notebooks of TensorFlow's documentation, each turned into a script (without commands for the shell, with small
 random data in place of downloads, two epochs at most) and run twice: as plain `python` without any GPU, and under
 `simplace show --calls all` on emulated GPUs. *Alike*: both print the same (times, devices and last digits aside, and
-what differs from one plain run to the next), and TensorFlow places what simplace replays as simplace does. A cell that
-ends with an exception (for a package that is not installed, or a download without a stand-in) is counted; the next one
-runs. Written by `python -m tests.guides FOLDER --page docs/guides.md`.
+what differs from one plain run to the next), and TensorFlow places what simplace replays as simplace does. Most lines
+that differ are what a notebook itself says of GPUs, or times. A cell that ends with an exception (for a package that is
+not installed, or a download without a stand-in) is counted; the next one runs. Written by
+`python -m tests.guides FOLDER --page docs/guides.md`.
 """
 
 
