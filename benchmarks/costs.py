@@ -77,10 +77,9 @@ def main() -> None:
 
 def judge_operators(data: Mapping[str, Measured], committed: Constants) -> Iterator[Judged]:
     """Fit to all GPUs but one, for each, and yield the errors on the one left out."""
-    gpus = sorted({gpu for one in data.values() for gpu in one.gpus.tolist()})
-    for gpu in gpus:
-        rest = {name: one.select(one.gpus != gpu) for name, one in data.items()}
-        fitted = fit_constants({name: one for name, one in rest.items() if len(one.seconds)})
+    to_all = fit_constants(data)
+    for gpu in sorted({gpu for one in data.values() for gpu in one.gpus.tolist()}):
+        fitted = fit_constants(data, to_all, gpu)
         for name, one in data.items():
             own = one.select(one.gpus == gpu)
             if not len(own.seconds):
@@ -130,7 +129,7 @@ def _format_tables(judged: Sequence[Judged]) -> Iterator[str]:
         means = (f"{errors.mean():.1%}" for errors in (one.roofline, one.left_out, one.committed))
         first, second, third = means
         yield f"| {one.operator} | {one.gpu} | {len(one.left_out):,} | {first} | {second} | {one.bias:+.0%} | {third} |"
-    yield "\nBy class, over all rows, beside the errors that NeuSight's authors publish for GPUs that it had not seen.\n"
+    yield "\nBy class, over all rows, beside what NeuSight's authors publish for GPUs that it had not seen.\n"
     yield "| class | rows | roofline | model, GPU left out | median | as shipped | NeuSight | its roofline |"
     yield "|---|---|---|---|---|---|---|---|"
     for operator in dict.fromkeys(one.operator for one in judged):

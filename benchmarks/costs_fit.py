@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.costs_data import Measured
-from simplace.costs.gpu_kernels import time_product, time_rows, time_traffic
+from simplace.costs.gpu_kernels import plan_products, time_product, time_rows, time_traffic
 
 _KNEE = 0.05  # residuals above it count by their size
 _WEIGHTS = {"gemm_fp32": 0.3}  # of old libraries, and cut to whole microseconds
@@ -34,7 +34,8 @@ P = Parameter
 # NeuSight measured, not of the kernel.
 GROUPS: Mapping[str, Mapping[str, Parameter]] = {
     "traffic": {
-        "hbm": P(0.88, 0.5, 1), "gddr": P(0.76, 0.5, 1), "ramp_s": P(2e-6, 0, 1e-5, 1.0), "event_s": P(8e-6, 1e-6, 2e-5, 0.5),
+        "hbm": P(0.88, 0.5, 1), "gddr": P(0.76, 0.5, 1), "ramp_s": P(2e-6, 0, 1e-5, 1.0),
+        "event_s": P(8e-6, 1e-6, 2e-5, 0.5),
     },
     "rows": {
         "softmax_blocks": P(2, 0.5, 16, 1.0), "softmax_l2": P(0.3, 0.01, 4), "softmax_slope": P(3, 1, 8),
@@ -45,17 +46,20 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
     "simt": {
         "reach": P(0.96, 0.8, 1.0), "flops_per_watt": P(65e9, 20e9, 2e11, 0.1),
         "flops_per_watt_old": P(56e9, 20e9, 2e11, 0.1),
-        "tile_128x128": P(1, 0.9, 1), "tile_128x64": P(0.6, 0.3, 1), "tile_64x128": P(0.6, 0.3, 1), "tile_64x64": P(0.5, 0.2, 1),
+        "tile_128x128": P(1, 0.9, 1), "tile_128x64": P(0.6, 0.3, 1), "tile_64x128": P(0.6, 0.3, 1),
+        "tile_64x64": P(0.5, 0.2, 1),
         "tile_128x128_old": P(1, 0.9, 1), "tile_128x64_old": P(0.8, 0.3, 1), "tile_64x128_old": P(0.8, 0.3, 1),
-        "tile_64x64_old": P(0.7, 0.2, 1), "tile_32x32": P(0.2, 0.05, 0.8),
+        "tile_64x64_old": P(0.7, 0.2, 1), "tile_128x32": P(0.3, 0.05, 0.8),
         "quantum": P(0.5, 0, 1), "extra_k": P(16, 0, 100), "alone": P(0.2, 0, 2), "l2_bytes": P(40, 8, 128, 1.0),
         "split_s": P(3e-6, 0, 2e-5, 1.0), "overlap": P(4, 1.5, 12), "pages": P(0.25, 0, 2), "pages_early": P(3, 0, 8),
         "pages_k": P(20000, 2000, 60000), "pages_k_early": P(12000, 2000, 60000),
     },
     "tensor": {
-        "reach": P(0.95, 0.8, 1.0), "tile_256x128": P(1, 0.8, 1), "tile_128x128": P(0.9, 0.4, 1), "tile_64x128": P(0.6, 0.2, 1),
+        "reach": P(0.95, 0.8, 1.0), "tile_256x128": P(1, 0.8, 1), "tile_128x128": P(0.9, 0.4, 1),
+        "tile_64x128": P(0.6, 0.2, 1),
         "tile_64x64": P(0.5, 0.1, 1), "tile_16x64": P(0.2, 0.02, 1), "quantum": P(0.8, 0, 1), "extra_k": P(64, 0, 600),
-        "alone": P(0.2, 0, 2), "l2_bytes": P(50, 8, 128, 1.0), "split_s": P(2e-6, 0, 2e-5, 1.0), "overlap": P(3, 1.5, 12),
+        "alone": P(0.2, 0, 2), "l2_bytes": P(50, 8, 128, 1.0), "split_s": P(2e-6, 0, 2e-5, 1.0),
+        "overlap": P(3, 1.5, 12),
         "floor_s": P(2.3e-6, 1e-6, 4e-6),
     },
 }  # fmt: skip
@@ -64,6 +68,11 @@ FIXED: Mapping[str, Mapping[str, float]] = {
     "simt": {"wide_sm": 0.8},
     "tensor": {"wide_sm": 0.95, "flops_per_watt": 1.04e12, "flops_per_watt_old": 0.45e12},
 }
+PRODUCTS = ("bmm", "linear", "gemm_fp32", "gemm_bf16", "gemm_fp16")
+FITTED_TO: Mapping[str, tuple[str, ...]] = {
+    "traffic": ("elementwise",), "rows": ("softmax", "layer_norm"), "simt": ("bmm", "linear", "gemm_fp32"),
+    "tensor": ("gemm_bf16",),
+}  # fmt: skip
 Constants = dict[str, dict[str, float]]
 
 
@@ -78,17 +87,12 @@ def start_constants() -> Constants:
 def predict_seconds(constants: Constants, data: Measured) -> np.ndarray:
     """Return the modelled time of each row, with what the way of measuring adds."""
     s, traffic = data.sizes, constants["traffic"]
-    shape = tuple(s.get(name) for name in "bmnk")
-    both = {**traffic, **constants["simt"]}
-    if data.operator in ("bmm", "linear"):
-        along = s["along_k"]
-        found = time_product(data.figures, both, data.peaks, shape, 4, on_tensor_cores=False, along_k=along)
-        return found.seconds + traffic["event_s"]
-    if data.operator == "gemm_fp32":
-        return time_product(data.figures, both, data.peaks, shape, 4, on_tensor_cores=False).seconds
-    if data.operator in ("gemm_bf16", "gemm_fp16"):
-        tensor = {**traffic, **constants["tensor"]}
-        return time_product(data.figures, tensor, data.peaks, shape, 2, on_tensor_cores=True).seconds
+    if data.operator in PRODUCTS:
+        on_tensor_cores = data.operator in ("gemm_bf16", "gemm_fp16")
+        group = {**traffic, **constants["tensor" if on_tensor_cores else "simt"]}
+        plan = plan_products(data.figures, group, data.peaks, 2 if on_tensor_cores else 4, on_tensor_cores)
+        found = time_product(plan, s["b"], s["m"], s["n"], s["k"], s["along_k"])
+        return found.seconds + (traffic["event_s"] if data.operator in ("bmm", "linear") else 0.0)
     if data.operator == "elementwise":
         bytes_ = 4 * s["rows"] * s["cols"] * (1 + s["inputs"])
         return time_traffic(data.figures, traffic, bytes_).seconds + traffic["event_s"]
@@ -97,13 +101,22 @@ def predict_seconds(constants: Constants, data: Measured) -> np.ndarray:
     return time_rows(data.figures, rows, s["rows"], s["cols"], 4, kind).seconds + traffic["event_s"]
 
 
-def fit_constants(data: Mapping[str, Measured], start: Constants | None = None) -> Constants:
-    """Fit all groups of constants, memory first, since the others build on its bandwidth."""
-    constants = start or start_constants()
-    wanted = (("traffic", ("elementwise",)), ("rows", ("softmax", "layer_norm")), ("simt", ("bmm", "linear", "gemm_fp32")),
-              ("tensor", ("gemm_bf16",)))  # fmt: skip
-    for group, operators in wanted:
-        parts = [data[name] for name in operators if name in data and len(data[name].seconds)]
+def fit_constants(data: Mapping[str, Measured], known: Constants | None = None, without: str = "") -> Constants:
+    """Fit all groups of constants, memory first, since the others build on its bandwidth.
+
+    `known` is the fit to all GPUs and `without` the one that is to be left out: groups that none of its rows has a say
+    in are taken over as they are.
+    """
+    constants, all_anew = start_constants(), known is None
+    for group, operators in FITTED_TO.items():
+        parts = [data[name] for name in operators if name in data]
+        has_say = any(without in part.gpus for part in parts)
+        all_anew = all_anew or (group == "traffic" and has_say)
+        if known is not None and not (all_anew or has_say):
+            constants = {**constants, group: known[group]}
+            continue
+        parts = [part.select(part.gpus != without) for part in parts]
+        parts = [part for part in parts if len(part.seconds)]
         if parts:
             constants = {**constants, group: _fit_group(constants, group, parts)}
     return constants
@@ -131,7 +144,7 @@ def _weigh_rows(gpus: np.ndarray) -> np.ndarray:
 
 def minimise_robustly(
     residuals: Callable[[np.ndarray], np.ndarray], start: np.ndarray, parameters: Sequence[Parameter],
-    weights: np.ndarray, steps: int = 25,
+    weights: np.ndarray, steps: int = 18,
 ) -> np.ndarray:  # fmt: skip
     """Return where the weighted residuals are least in size, within the bounds of the parameters."""
     low, high = (np.array([getattr(one, end) for one in parameters]) for end in ("low", "high"))

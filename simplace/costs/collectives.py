@@ -90,11 +90,12 @@ def _reach_rings(gpus: int, fabric: Fabric, c: Constants) -> float:
         return _MESH_LINK * _MESH_RINGS.get(gpus, 6.0) * c["mesh"]
     if fabric.kind == "switch":
         return fabric.bandwidth * c["switch"] * (1 - c["switch_pair"] / gpus)
-    return fabric.bandwidth * c[fabric.kind] * (2 / gpus) ** c[f"{fabric.kind}_shared"]
+    shared: float = (2 / gpus) ** c[f"{fabric.kind}_shared"]
+    return fabric.bandwidth * c[fabric.kind] * shared
 
 
 def time_reduction_to_one(size: float, gpus: int, link: Link, memory_bandwidth: float) -> float:
-    """Return the seconds of ReductionToOneDevice: all send to one, one after another over its link; it adds; all receive.
+    """Return the seconds of ReductionToOneDevice: all send to one in turn, over its link; it adds; all receive.
 
     >>> time_reduction_to_one(1e9, 1, Link("", 1e9, 0.0), 1e12)
     0.0

@@ -10,8 +10,8 @@ alone would have kept the GPU busy at the peaks of its data sheet.
 - Arithmetic, traffic between SMs and the L2 cache, and DRAM overlap, but not wholly: a power mean of the three.
 - A board holds a power limit. Work on all SMs is taken to run no faster than so many FLOP/s a watt, by the process that
   the chip is made in; so do T4 and L4, which reach half and less of their peak.
-- Rows of softmax and of normalisations are read again in a second pass; from the L2 cache where the rows of all resident
-  blocks fit.
+- Rows of softmax and of normalisations are read again in a second pass; from the L2 cache where the rows of all
+  resident blocks fit.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ Constants = Mapping[str, float]
 # N4P 22 % better efficiency than N5 (press release of 26 October 2021); 8N is taken to be like N7.
 _PROCESS_EFFICIENCY = {"28HP": 0.5, "16FF": 1.0, "12FFN": 1.0, "8N": 1.0, "N7": 1.0, "4N": 1.83, "4NP": 1.83}
 _MODERN = 8.0  # the compute capability from which cuBLAS has the kernels of the A100
+_BLACKWELL = 10.0  # tcgen05.mma of the PTX ISA: a pair of blocks loads each half of an operand
 _VOLTA = 7.0  # before it, pages of memory weigh more
+_KNEE = 16.0  # how abruptly the lower one of a rate and a limit wins
+_NARROW, _BARRED = 4096, 1e3  # batched products have no tiles as narrow as this
 _LEAST_K = 64  # steps of k that a block of a split product has at least
 _FASTEST_WALKED = 2e13  # FLOP/s: of the fastest GPU whose walks of page tables were seen
 _SIMT_TILES = ((128, 128, "tile_128x128"), (128, 64, "tile_128x64"), (64, 128, "tile_64x128"),
                (64, 64, "tile_64x64"),
-               (32, 32, "tile_32x32"))  # fmt: skip
+               (128, 32, "tile_128x32"), (32, 128, "tile_128x32"))  # fmt: skip
 _TENSOR_TILES = ((256, 128, "tile_256x128"), (128, 128, "tile_128x128"), (64, 128, "tile_64x128"),
                  (64, 64, "tile_64x64"), (16, 64, "tile_16x64"))  # fmt: skip
 
@@ -43,8 +46,8 @@ _TENSOR_TILES = ((256, 128, "tile_256x128"), (128, 128, "tile_128x128"), (64, 12
 class GpuFigures:
     """Record of what the formulas read of a data sheet; each field may be an array, one value a measurement.
 
-    `is_modern`, `is_early`, `is_hbm` are 0 or 1; `threads` fit on an SM at once; `lanes` are FP32 cores of an SM; `power` is the
-    board's watts times the efficiency of its process.
+    `is_modern`, `is_early`, `is_hbm` are 0 or 1; `threads` fit on an SM at once; `lanes` are FP32 cores of an SM;
+    `power` is the board's watts times the efficiency of its process; `sharing` blocks load an operand together.
     """
 
     sms: Numbers
@@ -57,6 +60,7 @@ class GpuFigures:
     is_modern: Numbers
     is_early: Numbers
     is_hbm: Numbers
+    sharing: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,50 +83,82 @@ def read_figures(sheet: GpuSheet) -> GpuFigures:
     return GpuFigures(
         float(sheet.sms), float(sheet.lanes), sheet.clock, sheet.bandwidth, float(sheet.l2),
         sheet.watts * _PROCESS_EFFICIENCY[sheet.process], threads,
-        float(sheet.capability >= _MODERN), float(sheet.capability < _VOLTA), float(sheet.memory_kind.startswith("HBM")),
+        float(sheet.capability >= _MODERN), float(sheet.capability < _VOLTA),
+        float(sheet.memory_kind.startswith("HBM")),
+        2.0 if sheet.capability >= _BLACKWELL else 1.0,
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class ProductPlan:
+    """Record of all of a product's time that does not depend on its shape.
+
+    `tiles` have their two sides, the seconds that a step of k takes on all SMs by arithmetic, and by traffic with the
+    L2 cache, and whether batched products have them.
+    """
+
+    gpu: GpuFigures
+    c: Constants
+    peak: Numbers
+    width: int
+    tiles: tuple[tuple[int, int, Numbers, Numbers, bool], ...]
+    walks: Numbers  # what page tables add where a tile's rows lie on many pages
+    walks_k: Numbers
+    bandwidth: Numbers
+
+
+def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_tensor_cores: bool) -> ProductPlan:
+    """Return a plan for products of elements of `width` bytes, at a `peak` rate in FLOP/s."""
+    rate = _sustain_rate(gpu, c, peak)
+    cache_s = width / (c["l2_bytes"] * gpu.clock * gpu.sharing)
+    tiles = []
+    for tile_m, tile_n, key in _TENSOR_TILES if on_tensor_cores else _SIMT_TILES:
+        efficiency = c[key] if on_tensor_cores else blend(gpu.is_modern, c[key], c.get(key + "_old", c[key]))
+        step_s = 2 * tile_m * tile_n * gpu.sms / (rate * efficiency)
+        is_batched = on_tensor_cores or tile_m * tile_n > _NARROW
+        tiles.append((tile_m, tile_n, step_s, (tile_m + tile_n) * cache_s, is_batched))
+    walks, walks_k = rate * 0.0, rate * 0.0 + 1
+    if not on_tensor_cores:
+        walks = blend(gpu.is_early, c["pages_early"], c["pages"]) * smaller(rate, _FASTEST_WALKED) / _FASTEST_WALKED
+        walks_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
+    return ProductPlan(gpu, c, peak, width, tuple(tiles), walks, walks_k, _reach_bandwidth(gpu, c) * gpu.bandwidth)
+
+
 def time_product(
-    gpu: GpuFigures, c: Constants, peak: Numbers, shape: tuple[Numbers, Numbers, Numbers, Numbers], width: int,
-    *, on_tensor_cores: bool, along_k: Numbers = 0.0, moved: Numbers = None,
-) -> KernelTime:  # fmt: skip
-    """Return the time of b products of m x k by k x n, elements of `width` bytes, at a `peak` rate in FLOP/s.
+    plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers, k: Numbers, along_k: Numbers = 0.0, moved: Numbers = None
+) -> KernelTime:
+    """Return the time of b products of m x k by k x n.
 
     `along_k` is 1 where both operands lie along k in memory, as in x times the transpose of w: tiles then read as many
     pages as they have rows. `moved` are the bytes through DRAM where they are fewer than those of three matrices: a
     convolution's image is smaller than the matrix that it stands for.
     """
-    b, m, n, k = shape
-    rate, power = _sustain_rate(gpu, c, peak), c["overlap"]
-    traffic = width * b * (m * k + k * n + m * n) if moved is None else moved
-    dram = (traffic / (_reach_bandwidth(gpu, c) * gpu.bandwidth)) ** power
-    may_split = (b <= 1) * (k // _LEAST_K - 1)  # batched products are not split
-    sums_s = 8 * b * m * n / (3 * gpu.bandwidth)
-    cache_s = width / (c["l2_bytes"] * gpu.clock)
-    alone, quantum, extra = c["alone"], c["quantum"], c["extra_k"]
-    is_array = not isinstance(rate, float)
+    gpu, c = plan.gpu, plan.c
+    sms, power, alone, quantum, extra = gpu.sms, c["overlap"], c["alone"], c["quantum"], c["extra_k"]
+    traffic = plan.width * b * (m * k + k * n + m * n) if moved is None else moved
+    is_array = not isinstance(sms, float)
     least, most = (smaller, larger) if is_array else (min, max)  # an op alone takes less time so
+    is_single = b <= 1
+    may_split = is_single * (k // _LEAST_K - 1)  # batched products are not split
+    sums_s = 8 * b * m * n / (3 * gpu.bandwidth)
     best: Numbers = None
-    for tile_m, tile_n, key in _TENSOR_TILES if on_tensor_cores else _SIMT_TILES:
-        tiles = b * -(-m // tile_m) * -(-n // tile_n) / gpu.sms
-        efficiency = c[key] if on_tensor_cores else blend(gpu.is_modern, c[key], c.get(key + "_old", c[key]))
-        step_s = 2 * tile_m * tile_n * gpu.sms / (rate * efficiency)
+    for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
+        if not (is_array or is_batched or is_single):
+            continue
+        barred = 1 if is_batched or not is_array else 1 + _BARRED * (b > 1)
+        tiles = b * -(-m // tile_m) * -(-n // tile_n) / sms
         more = most(least(1 // tiles, may_split), 0)  # blocks that fill the SMs once
         for split in (1, 1 + more) if is_array or more else (1,):
             blocks = tiles * split
-            waves = most(blocks, 1) * (1 - quantum) - (-blocks // 1) * quantum
-            steps = waves * (k / split + extra)
+            steps = barred * (most(blocks, 1) * (1 - quantum) - (-blocks // 1) * quantum) * (k / split + extra)
             idle = 1 + alone * most(1 - blocks / 2, 0)
             sums = (split > 1) * c["split_s"] + (split - 1) * sums_s
-            cost = (steps * step_s * idle + sums) ** power + (steps * (tile_m + tile_n) * cache_s) ** power
+            cost = (steps * step_s * idle + sums) ** power + (steps * cache_s) ** power
             best = cost if best is None else least(best, cost)
-    seconds = (best + dram) ** (1 / power)
-    if not on_tensor_cores:
-        reach = (k / blend(gpu.is_early, c["pages_k_early"], c["pages_k"])) ** 2
-        walks = blend(gpu.is_early, c["pages_early"], c["pages"]) * smaller(rate, _FASTEST_WALKED) / _FASTEST_WALKED
-        seconds = seconds * (1 + along_k * walks * reach / (1 + reach))
-    return KernelTime(seconds + c["floor_s"], 2 * b * m * n * k / peak, traffic / gpu.bandwidth, c["floor_s"])
+    seconds = (best + (traffic / plan.bandwidth) ** power) ** (1 / power)
+    reach = (k / plan.walks_k) ** 2
+    seconds = seconds * (1 + along_k * plan.walks * reach / (1 + reach)) + c["floor_s"]
+    return KernelTime(seconds, 2 * b * m * n * k / plan.peak, traffic / gpu.bandwidth, c["floor_s"])
 
 
 def time_traffic(gpu: GpuFigures, c: Constants, traffic: Numbers) -> KernelTime:
@@ -144,15 +180,6 @@ def time_rows(gpu: GpuFigures, c: Constants, rows: Numbers, cols: Numbers, width
     return KernelTime(c["floor_s"] + c["ramp_s"] + seconds, alone * 0, alone, c["floor_s"])
 
 
-def divide_up(a: Numbers, b: Numbers) -> Numbers:
-    """Divide and round up.
-
-    >>> divide_up(129.0, 128)
-    2.0
-    """
-    return -(-a // b)
-
-
 def larger(a: Numbers, b: Numbers) -> Numbers:
     """Return the larger of two, element by element."""
     return (a + b + abs(a - b)) / 2
@@ -168,30 +195,12 @@ def blend(share: Numbers, one: float, other: float) -> Numbers:
     return other + share * (one - other)
 
 
-def combine(a: Numbers, b: Numbers, power: float) -> Numbers:
-    """Return the power mean of two times that overlap: their sum at power 1, the larger one at a high power.
-
-    >>> combine(3.0, 4.0, 2.0)
-    5.0
-    """
-    top = larger(a, b)
-    return top * ((a / top) ** power + (b / top) ** power) ** (1 / power)
-
-
-def spread_over(blocks_a_unit: Numbers, quantum: float) -> Numbers:
-    """Return how long the unit with most blocks is busy, in blocks; `quantum` 0 lets units share a last block.
-
-    >>> spread_over(2.25, 1.0), spread_over(2.25, 0.0), spread_over(0.5, 0.0)
-    (3.0, 2.25, 1.0)
-    """
-    return larger(blocks_a_unit, 1) * (1 - quantum) + divide_up(blocks_a_unit, 1) * quantum
-
-
 def _sustain_rate(gpu: GpuFigures, c: Constants, peak: Numbers) -> Numbers:
     """Return the arithmetic rate that a board keeps up within its power limit."""
     reached = peak * blend(larger(gpu.is_modern + (gpu.lanes - 64) / 64 - 1, 0), c["wide_sm"], c["reach"])
     limit = gpu.power * blend(gpu.is_modern, c["flops_per_watt"], c["flops_per_watt_old"])
-    return 1 / combine(1 / reached, 1 / limit, 16.0)
+    lower = smaller(reached, limit)
+    return lower * ((lower / reached) ** _KNEE + (lower / limit) ** _KNEE) ** (-1 / _KNEE)
 
 
 def _reach_bandwidth(gpu: GpuFigures, c: Constants) -> Numbers:

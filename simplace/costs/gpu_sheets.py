@@ -15,8 +15,8 @@ clocks that a data sheet leaves out are those of the whitepaper of the same arch
 - RTX 4090: "NVIDIA Ada GPU Architecture" whitepaper. L4, L40S: "NVIDIA L4 Tensor Core GPU", "NVIDIA L40S" data sheets.
 - H100, H200: "NVIDIA H100 Tensor Core GPU", "NVIDIA H200 Tensor Core GPU" data sheets; "NVIDIA H100 Tensor Core GPU
   Architecture" whitepaper (FP16 and BF16 133.8 TFLOPS without tensor cores, SXM).
-- B200, GB200: "NVIDIA HGX Platform" and "NVIDIA GB200 NVL72" data sheets, divided by their number of GPUs; SMs, clock and
-  L2 cache as the CUDA driver reports them of the cards (no data sheet has them).
+- B200, GB200: "NVIDIA HGX Platform" and "NVIDIA GB200 NVL72" data sheets, divided by their number of GPUs; SMs, clock
+  and L2 cache as the CUDA driver reports them of the cards (no data sheet has them).
 """
 
 from __future__ import annotations
@@ -95,9 +95,11 @@ _T4 = GpuSheet("T4", 7.5, 40, 64, 1.59e9, 320 * GB, 16 * GB, 4 * MB, 70, "12FFN"
 _RTX_2080_TI = GpuSheet("RTX 2080 Ti", 7.5, 68, 64, 1.545e9, 616 * GB, 11 * GB, 5632 << 10, 250, "12FFN", "GDDR6",
                         _list_peaks(f64=13.4 / 32, f32=13.4, f16=26.9, tf16=53.8))  # fmt: skip
 _RTX_3090 = GpuSheet("RTX 3090", 8.6, 82, 128, 1.695e9, 936 * GB, 24 * GB, 6 * MB, 350, "8N", "GDDR6X",
-                     _list_peaks(f64=35.6 / 64, f32=35.6, f16=35.6, b16=35.6, tf32=35.6, tf16=71, tb16=71), pcie=4)  # fmt: skip
+                     _list_peaks(f64=35.6 / 64, f32=35.6, f16=35.6, b16=35.6, tf32=35.6, tf16=71,
+                     tb16=71), pcie=4)  # fmt: skip
 _A10 = GpuSheet("A10", 8.6, 72, 128, 1.695e9, 600 * GB, 24 * GB, 6 * MB, 150, "8N", "GDDR6",
-                _list_peaks(f64=31.2 / 64, f32=31.2, f16=31.2, b16=31.2, tf32=62.5, tf16=125, tb16=125), pcie=4)  # fmt: skip
+                _list_peaks(f64=31.2 / 64, f32=31.2, f16=31.2, b16=31.2, tf32=62.5, tf16=125,
+                tb16=125), pcie=4)  # fmt: skip
 _A40 = GpuSheet("A40", 8.6, 84, 128, 1.74e9, 696 * GB, 48 * GB, 6 * MB, 300, "8N", "GDDR6",
                 _list_peaks(f64=37.4 / 64, f32=37.4, f16=37.4, b16=37.4, tf32=74.8, tf16=149.7, tb16=149.7),
                 pcie=4, nvlink=56.25 * GB, nvlink_generation=3)  # fmt: skip
@@ -114,9 +116,11 @@ _RTX_4090 = GpuSheet("RTX 4090", 8.9, 128, 128, 2.52e9, 1008 * GB, 24 * GB, 72 *
                      _list_peaks(f64=82.6 / 64, f32=82.6, f16=82.6, b16=82.6, tf32=82.6, tf16=165.2, tb16=165.2),
                      pcie=4)  # fmt: skip
 _L4 = GpuSheet("L4", 8.9, 58, 128, 2.04e9, 300 * GB, 24 * GB, 48 * MB, 72, "4N", "GDDR6",
-               _list_peaks(f64=30.3 / 64, f32=30.3, f16=30.3, b16=30.3, tf32=60, tf16=121, tb16=121), pcie=4)  # fmt: skip
+               _list_peaks(f64=30.3 / 64, f32=30.3, f16=30.3, b16=30.3, tf32=60, tf16=121, tb16=121),
+               pcie=4)  # fmt: skip
 _L40S = GpuSheet("L40S", 8.9, 142, 128, 2.52e9, 864 * GB, 48 * GB, 96 * MB, 350, "4N", "GDDR6",
-                 _list_peaks(f64=91.6 / 64, f32=91.6, f16=91.6, b16=91.6, tf32=183, tf16=362, tb16=362), pcie=4)  # fmt: skip
+                 _list_peaks(f64=91.6 / 64, f32=91.6, f16=91.6, b16=91.6, tf32=183, tf16=362,
+                 tb16=362), pcie=4)  # fmt: skip
 _H100_PCIE = GpuSheet("H100 PCIe", 9.0, 114, 128, 1.755e9, 2000 * GB, 80 * GB, 50 * MB, 350, "4N", "HBM2e",
                       _list_peaks(f64=25.6, f32=51.2, f16=102.4, b16=102.4, tf64=51.2, tf32=378, tf16=756, tb16=756),
                       pcie=5, nvlink=300 * GB, nvlink_generation=4)  # fmt: skip
@@ -128,7 +132,8 @@ _B200 = GpuSheet("B200", 10.0, 148, 128, 1.965e9, 7700 * GB, 180 * GB, 126 * MB,
                  _list_peaks(f64=37, f32=75, f16=150, b16=150, tf64=37, tf32=1125, tf16=2250, tb16=2250),
                  pcie=5, nvlink=900 * GB, nvlink_generation=5)  # fmt: skip
 _GB200 = replace(_B200, name="GB200", sms=152, clock=2.062e9, bandwidth=8000 * GB, memory=186 * GB, watts=1200,
-                 peak=_list_peaks(f64=40, f32=80, f16=160, b16=160, tf64=40, tf32=1250, tf16=2500, tb16=2500))  # fmt: skip
+                 peak=_list_peaks(f64=40, f32=80, f16=160, b16=160, tf64=40, tf32=1250, tf16=2500,
+                 tb16=2500))  # fmt: skip
 
 # Named by what follows --gpu. A bare name is the card that is sold most for machines with several GPUs.
 SHEETS: Mapping[str, GpuSheet] = {

@@ -30,7 +30,7 @@ class Processor:
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
-    `launch_s` what a launch takes on the host. `capability` is a GPU's major compute capability, `sheet` its data sheet.
+    `launch_s` what a launch takes on the host. `capability` is a GPU's major compute capability, `sheet` its sheet.
     """
 
     name: str

@@ -7,7 +7,16 @@ from typing import Any
 
 from simplace.costs.cost_model import Bound, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_constants import GpuConstants, read_constants
-from simplace.costs.gpu_kernels import GpuFigures, KernelTime, read_figures, time_product, time_rows, time_traffic
+from simplace.costs.gpu_kernels import (
+    GpuFigures,
+    KernelTime,
+    ProductPlan,
+    plan_products,
+    read_figures,
+    time_product,
+    time_rows,
+    time_traffic,
+)
 from simplace.costs.gpu_sheets import GpuSheet
 from simplace.costs.hardware import find_hardware
 from simplace.costs.op_work import count_work, is_free
@@ -31,6 +40,7 @@ class ModelledCosts:
     constants: GpuConstants
     figures: GpuFigures
     allows_tf32: bool = True
+    _plans: dict[tuple[str, bool], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[Any, KernelCost] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -88,16 +98,21 @@ class ModelledCosts:
     def _price_product(self, product: Product, dtype: str, moved: int) -> KernelCost:
         is_tf32 = dtype == "float32" and self.allows_tf32
         on_tensor_cores = self.sheet.has_matrix_units(dtype) and (dtype != "float32" or is_tf32)
-        peak = self.sheet.flops(dtype, on_tensor_cores)
-        groups = self.constants.groups
-        constants = {**groups["traffic"], **groups["tensor" if on_tensor_cores else "simt"]}
-        shape = float(product.b), float(product.m), float(product.n), float(product.k)
+        plan = self._plans.get((dtype, on_tensor_cores)) or self._make_plan(dtype, on_tensor_cores)
         time = time_product(
-            self.figures, constants, peak, shape, _WIDTHS[dtype], on_tensor_cores=on_tensor_cores,
-            along_k=float(product.along_k), moved=float(moved) if product.is_image else None,
+            plan, float(product.b), float(product.m), float(product.n), float(product.k), float(product.along_k),
+            float(moved) if product.is_image else None,
         )  # fmt: skip
         plain = "bmm" if product.b > 1 else "linear"
         return self._describe(time, "gemm_bf16" if on_tensor_cores else plain)
+
+    def _make_plan(self, dtype: str, on_tensor_cores: bool) -> ProductPlan:
+        groups = self.constants.groups
+        constants = {**groups["traffic"], **groups["tensor" if on_tensor_cores else "simt"]}
+        peak = self.sheet.flops(dtype, on_tensor_cores)
+        plan = plan_products(self.figures, constants, peak, _WIDTHS[dtype], on_tensor_cores)
+        self._plans[dtype, on_tensor_cores] = plan
+        return plan
 
     def _price_softmax(self, call: OpCall, width: int) -> KernelCost:
         cols = float(call.inputs[0].shape[-1])

@@ -62,7 +62,7 @@ def _read_einsum(call: OpCall) -> Product | None:
         is_made, is_left, is_right = letter in made, letter in left, letter in right
         side = ("b" if is_left and is_right else "m" if is_left else "n") if is_made else "k"
         sides[side] *= size
-    return Product(**sides)
+    return Product(sides["b"], sides["m"], sides["n"], sides["k"])
 
 
 def _read_conv(call: OpCall) -> Product | None:

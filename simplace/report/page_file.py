@@ -18,7 +18,7 @@ def check_page_name(file: str | Path, simulation: StepOptions | None) -> None:
     if Path(file).suffix.lower() not in (".html", ".htm"):
         raise DrawingError(f"{file}: a page's name ends in .html")
     if simulation is not None:
-        cost_model("analytic", simulation.gpu)
+        cost_model("modelled", simulation.gpu)
 
 
 def write_page_file(

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
+from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
 from simplace.views.text.quantities import format_bytes, format_count
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -63,6 +65,9 @@ def write_headline(schedule: Schedule) -> str:
     chain = schedule.longest_chain
     if chain is not None:
         line += f"\nits longest chain of dependencies takes {format_duration(chain)}, with any number of threads"
+    shares = share_sources(schedule.priced, [trace.spans[i] for i in schedule.critical_path])
+    if shares:
+        line += f"\nthe time of its critical path is {describe_sources(shares)}"
     return line
 
 
@@ -84,11 +89,12 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
     spans, graph = schedule.trace.spans, schedule.priced.graph
     path = schedule.critical_path
     kept = set(sorted(path, key=lambda i: (-spans[i].duration, i))[:limit])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for i in path:
         if i not in kept:
             continue
         span = spans[i]
+        cost = find_cost(schedule.priced, span)
         waited = (
             format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
         )
@@ -97,15 +103,19 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 format_duration(span.start),
                 graph.nodes[span.node].name,
                 schedule.trace.lanes[span.lane].name,
-                format_duration(span.duration),
+                format_duration(span.duration) + format_error(cost.error if cost is not None else None),
+                describe_bound(cost) or "-",
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
         )
-    columns = (Column("at", "right", flexible=False), Column("critical path"), Column("lane"),
-               Column("takes", "right", flexible=False), Column("waited"), Column("line"))  # fmt: skip
+    columns = [Column("at", "right", flexible=False), Column("critical path"), Column("lane"),
+               Column("takes", "right", flexible=False), Column("bound"), Column("waited"), Column("line")]  # fmt: skip
+    if all(row[4] == "-" for row in rows):  # nothing ran on a GPU
+        rows = [(*row[:4], *row[5:]) for row in rows]
+        del columns[4]
     more = len(path) - len(rows)
-    return Table(columns, tuple(rows), footer=f"and {more:,} shorter ones" if more else "")
+    return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter ones" if more else "")
 
 
 def waiting_table(schedule: Schedule) -> Table:
