@@ -109,15 +109,17 @@ def main() -> None:
     for layers in (5, 50, 500):
         placement = placed(layers)
         graph = partition_graph(placement.placed)
-        priced = estimate_costs(graph, make_roofline())
+        estimated = estimate_costs(graph, make_roofline())
         flow = control_flow(graph)
-        cut = seconds(lambda placement=placement: partition_graph(placement.placed))  # type: ignore[misc]
+        partitioning = seconds(lambda placement=placement: partition_graph(placement.placed))  # type: ignore[misc]
         costs = seconds(lambda graph=graph: estimate_costs(graph, make_roofline()))  # type: ignore[misc]
         for name, run in EXECUTORS.items():
             threads = Threads(inter_op=4, cores=4)
-            trace, events = run(priced, flow, threads)
-            took = seconds(lambda run=run, priced=priced, flow=flow, threads=threads: run(priced, flow, threads))  # type: ignore[misc]
-            print(f"{len(graph):>7} {cut:>9.3f}s {costs:>7.3f}s {name:>11} {took:>8.3f}s {events:>8} "
+            trace, events = run(estimated, flow, threads)
+            took = seconds(
+                lambda run=run, estimated=estimated, flow=flow, threads=threads: run(estimated, flow, threads)
+            )  # type: ignore[misc]
+            print(f"{len(graph):>7} {partitioning:>9.3f}s {costs:>7.3f}s {name:>11} {took:>8.3f}s {events:>8} "
                   f"{events / took:>9.0f} {trace.makespan / 1e6:>7.2f}ms")  # fmt: skip
         if not options.no_tensorflow:
             took, makespan = grappler(layers)

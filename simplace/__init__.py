@@ -31,7 +31,7 @@ def place(
     seconds (300, None for none); `kernels`, a TOML file with the kernels of custom ops; `tensorflow`, the version that
     places a file ("2.18"), by default the installed one.
 
-    Raises `simplace.errors.SimplaceError` for what the user can mend.
+    Raises `simplace.errors.SimplaceError` for what the user can fix.
     """
     from simplace import api
 
@@ -41,7 +41,7 @@ def place(
 def check(
     target: str, devices: str | None = None, soft_placement: bool | None = None, **options: Unpack[PlaceKeywords]
 ) -> Placements:
-    """Do what `place` does, and let TensorFlow place files too; `result.agrees` says whether it does the same."""
+    """Place a target as `place` does, and have TensorFlow place files too; `result.agrees`: whether both agree."""
     from simplace import api
 
     return api.check(target, api.settings(devices, soft_placement=soft_placement, **options))

@@ -6,7 +6,7 @@ import os
 
 
 def main() -> int:
-    """Run one command; return its exit status. An interrupt counts from the first moment, while all is imported."""
+    """Run one command; return its exit status. An interrupt during the imports is handled, too."""
     try:
         from simplace.cli import main as run
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """The command line: parse, call, write, exit status.
 
-Exit status 0: done; 1: a check found differences; 2: something the user can mend, said in one line on stderr.
+Exit status 0: done; 1: a check found differences; 2: something the user can fix, reported in one line on stderr.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def _run_command(words: list[str], script_arguments: tuple[str, ...]) -> int:
 
 
 def _check_surroundings(words: Sequence[str]) -> None:
-    """Refuse words that no file can be called by, and a working directory that has been removed."""
+    """Raise an error for arguments that no file can be named, and for a working directory that has been removed."""
     if any("\0" in word for word in words):
-        raise SimplaceError("there is a NUL character in an argument, which no name can have")
+        raise SimplaceError("an argument contains a NUL character, which no name can have")
     try:
         os.getcwd()
     except OSError as error:
@@ -84,7 +84,7 @@ def _split_arguments(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _parse_options(words: list[str]) -> argparse.Namespace:
-    """Parse the words; leave with a line that names the closest option where one is unknown."""
+    """Parse the arguments; exit with a line that names the closest option where one is unknown."""
     parser = _build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     options, unknown = parser.parse_known_args(words)
     if unknown:
@@ -98,7 +98,7 @@ def _parse_options(words: list[str]) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complain in one line, which the whole usage would push off a small screen."""
+    """Write an error in one line, which the whole usage would push off a small screen."""
 
     def error(self, message: str) -> NoReturn:
         say_error(f"{shorten_text(message)} (see {self.prog} --help)")

@@ -1,7 +1,7 @@
-"""What simplace refuses, and how it says so.
+"""The errors that simplace raises.
 
-Two kinds of wrong exist. The user's kind is a `SimplaceError`: one line that names what was seen, where,
-what would be allowed and what to try next; the command line catches it once. Our own kind is an `assert`
+There are two kinds of errors. One that the user can fix is a `SimplaceError`: one line that names what was seen, where,
+what would be allowed and what to try next; the command line catches it once. A bug of simplace is an `assert`
 and is caught nowhere.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 
 class SimplaceError(Exception):
-    """Report something that the user can mend; `str()` is the one line they read.
+    """Report something that the user can fix; `str()` is the one line they read.
 
     `details` is what they want to see before it, such as their own program's traceback.
     """
@@ -42,7 +42,7 @@ class ImportRefusedError(TargetError):
 
 
 class UnknownOpError(SimplaceError):
-    """Report an op that the kernel table in use has never heard of."""
+    """Report an op that is not in the kernel table in use."""
 
 
 class ProgramError(SimplaceError):
@@ -62,11 +62,11 @@ class DrawingError(SimplaceError):
 
 
 def join_choices(names: Iterable[str], limit: int = 12) -> str:
-    """Join names for a message, sorted, cut after `limit` with a count of the rest.
+    """Return sorted names as a list for a message: `limit` of them, and a count of the rest.
 
-    >>> choices(["b", "a"])
+    >>> join_choices(["b", "a"])
     'a, b'
-    >>> choices("edcba", limit=3)
+    >>> join_choices("edcba", limit=3)
     'a, b, c and 2 more'
     """
     ordered = sorted(names)
@@ -76,9 +76,9 @@ def join_choices(names: Iterable[str], limit: int = 12) -> str:
 
 
 def join_alternatives(names: Sequence[str]) -> str:
-    """Join names that one may have meant.
+    """Return names as alternatives for a message.
 
-    >>> alternatives(["a"]), alternatives(["b", "a", "c"])
+    >>> join_alternatives(["a"]), join_alternatives(["b", "a", "c"])
     ('a', 'b, a or c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

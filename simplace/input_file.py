@@ -2,7 +2,7 @@
 
 Every file that a command reads comes through here. A named pipe, a device, a folder, a file that is too large or
 nested too deep, a damaged, encrypted or exploding archive is an `UnreadableError`; text that is no JSON or TOML is a
-`MalformedError`. Both say why in words that leave the file's name to the caller.
+`MalformedError`. Both messages leave the file's name to the caller.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simplace.errors import MalformedError, UnreadableError
 
 MIB = 1 << 20
 LARGEST_MESSAGE = 2047 * MIB  # protobuf's own limit
-LARGEST_MODEL_TEXT = 256 * MIB
+LARGEST_MODEL_TEXT = 32 * MIB
 LARGEST_LOG = 512 * MIB
 LARGEST_JSON = 32 * MIB  # whose lists and tables take twenty times as much memory
 LARGEST_TOML = MIB // 4
@@ -58,7 +58,7 @@ def open_file(path: str | Path) -> io.BufferedReader:
     kind = stat.S_IFMT(os.fstat(number).st_mode)
     if kind != stat.S_IFREG:
         os.close(number)
-        raise UnreadableError(f"it is {_KINDS.get(kind, 'no regular file')}; give a file")
+        raise UnreadableError(f"it is {_KINDS.get(kind, 'not a regular file')}; give a file")
     return os.fdopen(number, "rb")
 
 
@@ -74,10 +74,12 @@ _KINDS = {
 def check_name(text: str) -> None:
     """Raise `UnreadableError` for what no file can be called."""
     if "\0" in text:
-        raise UnreadableError("there is a NUL character in the name, which no file can have")
+        raise UnreadableError("the name contains a NUL character, which no file can have")
     encoded = os.fsencode(text)
     if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME:
-        raise UnreadableError(f"the name is too long; a file's has at most {_LONGEST_NAME} bytes between two slashes")
+        raise UnreadableError(
+            f"the name is too long; a file name has at most {_LONGEST_NAME} bytes between two slashes"
+        )
 
 
 def read_text(path: str | Path, most: int) -> str:
@@ -158,7 +160,7 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> 
 
 
 class _Bounded:
-    """Hand on a file to `zipfile` in pieces, since it takes the size of an archive's directory from the archive."""
+    """Reader of a file in pieces for `zipfile`, which takes the size of an archive's directory from the archive."""
 
     def __init__(self, file: io.BufferedReader) -> None:
         self._file = file

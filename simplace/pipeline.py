@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simplace.devices.device_set import Device, DeviceSet
@@ -13,6 +14,7 @@ from simplace.graph.graph import freeze_graph
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.prepare_graph import prepare_graph
+from simplace.lowering.rewrite_utils import rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
@@ -21,16 +23,16 @@ from simplace.program.program import Program
 from simplace.program.status import Refused
 
 if TYPE_CHECKING:
-    from simplace.costs.estimate import PricedGraph
+    from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
     from simplace.executor.options import StepOptions
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph
     from simplace.program.placed_graph import PlacedGraph
 
-# What only places must not wait for what reads files and simulates: those stages import what they need.
+# Placing alone must not wait for imports of readers and simulators: those stages import what they need.
 
-AfterStage = Callable[[str, object], None]  # told the name of a stage that ended, and the record that it made
+AfterStage = Callable[[str, object], None]  # called with the name of a stage that ended, and the record that it made
 
 
 def import_programs(target: Target, tensorflow: str | None) -> list[Program]:
@@ -51,16 +53,18 @@ def place_program(
     `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
-    soft, default = program.soft_placement, None
+    soft, default, instantiated = program.soft_placement, None, program
+    if program.caller is not None and program.caller.is_rewritten:
+        instantiated = replace(program, graph=rewrite_functions(program.graph))
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare_graph(program, table, devices, default.name if default else None)
+            graph = prepare_graph(instantiated, table, devices, default.name if default else None)
             _ended("lower", graph)
         except Refused as refused:
             empty = freeze_graph(GraphBuilder(Signatures(table, {})))
             return refused_placement(program, empty, devices, table, default, refused.refusal)
-        bodies = Bodies(program, table)
+        bodies = Bodies(instantiated, table)
         placement = place_graph(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
         _ended("place", placement)
         return placement
@@ -74,18 +78,19 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
 
     graph = partition_graph(placed)
     _ended("partition", graph)
-    priced = _estimate_costs(graph, options)
-    _ended("estimate costs", priced)
-    execution = execute_graph(priced, control_flow(graph, trips=options.trips, branches=options.branches), options)
+    estimated = _estimate_costs(graph, options)
+    _ended("estimate costs", estimated)
+    execution = execute_graph(estimated, control_flow(graph, trips=options.trips, branches=options.branches), options)
     _ended("execute", execution)
     return execution
 
 
 def _default_device(program: Program, devices: DeviceSet) -> Device | None:
-    return None if program.function is None else call_device(program.scope, devices, program.soft_placement)
+    takes_none = not program.is_called or (program.caller is not None and not program.caller.takes_default)
+    return None if takes_none else call_device(program.scope, devices, program.soft_placement)
 
 
-def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> PricedGraph:
+def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> EstimatedGraph:
     from simplace.costs.chosen_model import check_belongs, chosen_model
     from simplace.costs.estimate import estimate_costs
 

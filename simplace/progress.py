@@ -1,4 +1,4 @@
-"""Tell a person at a terminal what is going on, on stderr; say nothing to a pipe."""
+"""Show the progress on stderr where it is a terminal; write nothing to a pipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Stage(Protocol):
-    """Tell which stage begins."""
+    """Callback that receives the stage that begins."""
 
     def __call__(self, text: str, *, is_alone: bool = False) -> None:
         """Show the text; `is_alone` is for a stage that has the terminal, and the processor, to itself."""
@@ -22,7 +22,7 @@ def show_nothing(text: str, *, is_alone: bool = False) -> None:
 
 @contextmanager
 def show_progress() -> Iterator[Stage]:
-    """Give a function that shows which stage is running and for how long, until the next one or the end.
+    """Yield a function that shows which stage is running and for how long, until the next one or the end.
 
     While a user's program runs, the terminal is its own: that stage is one plain line.
     """

@@ -1,4 +1,4 @@
-"""What one call of simplace found out: placements, their copies, and how far TensorFlow agrees."""
+"""The result of one call: placements, their copies, and how far TensorFlow agrees."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, find_clusters
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyAgreement
+    from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
     from simplace.program.observation import PythonFact
     from simplace.program.placed_graph import PlacedNode
 
+_INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
+
 
 @dataclass(frozen=True)
 class Placed:
-    """Pair a placement with TensorFlow's own, where TensorFlow was asked (`agreement` is None otherwise).
+    """Record of a placement and its comparison with TensorFlow's (`agreement` is None where there is none).
 
     `copy_agreement` is None where TensorFlow was not asked for its partition graphs, or made none.
     """
@@ -36,6 +40,21 @@ class Placed:
     def name(self) -> str:
         """Return the program's name, such as that of the Python function."""
         return self.placement.program.name
+
+    @cached_property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Return what XLA compiles of the program: ops that TensorFlow does not place one by one."""
+        return find_clusters(self.placement)
+
+    @property
+    def is_uncalled(self) -> bool:
+        """Return whether TensorFlow came to place the function at no time, as that of a dataset that nothing reads."""
+        return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
+
+    @property
+    def ops(self) -> int:
+        """Return how many ops do the program's work: the placed nodes, and those that XLA compiles."""
+        return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)
 
     @cached_property
     def copies(self) -> list[Copy]:
@@ -55,12 +74,13 @@ class Placed:
 
 @dataclass(frozen=True)
 class Result:
-    """Hold the placements of all programs of a target, in the order of their first call.
+    """Record of the placements of all programs of a target, in the order of their first call.
 
     `tensorflow` is the version whose rules were replayed, `kernels` names the kernel table, `remarks` are sentences
-    about the run, `target` is what the user named. `failure` says how the program ended before its end, if it did:
-    the programs are then those seen until there. `unchecked` says why TensorFlow was not asked, "" where it was.
-    `python` holds what only the running program showed.
+    about the run, `target` is what the user named. `failure` is how the program terminated early, if it did:
+    the programs are then those seen until there. `unchecked` is why TensorFlow was not asked, "" where it was.
+    `python` holds what only the running program showed. `coverage` counts what TensorFlow logged by whether it belongs
+    to a program here, None where nothing was logged or the run was narrowed to one function.
     """
 
     target: str
@@ -73,6 +93,7 @@ class Result:
     failure: ProgramError | None = None
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
+    coverage: Coverage | None = None
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -86,8 +107,11 @@ class Result:
 
     @property
     def agrees(self) -> bool:
-        """Say whether TensorFlow was asked about every program and agrees with all of it."""
-        asked = [placed.agreement for placed in self.programs]
+        """Return whether TensorFlow was asked about every program and agrees with all of it.
+
+        A function that nothing called during the run is no disagreement.
+        """
+        asked = [placed.agreement for placed in self.programs if not placed.is_uncalled]
         copies = [placed.copy_agreement for placed in self.programs if placed.copy_agreement is not None]
         same = all(agreement is not None and agreement.holds for agreement in asked)
         return self.failure is None and same and all(agreement.holds for agreement in copies)
@@ -108,19 +132,22 @@ class Result:
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
-        """Return the program with the most nodes, the first of several; raise `SimplaceError` where there is none."""
+        """Return the program that does the work; raise `SimplaceError` where there is none.
+
+        It is the one with the most ops, the first of several; one that only initializes variables if there is no other.
+        """
         if not self.programs:
             raise SimplaceError(f"{self.target}: nothing was placed, so there is nothing to draw or run")
-        return max(self.programs, key=lambda placed: len(placed.placement.decisions))
+        return max(self.programs, key=lambda placed: (placed.name != _INITIALIZER, placed.ops))
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""
-        from simplace.explain.explanation import find_node
+        from simplace.explain.explanation import check_found
 
         error: NodeNotFoundError | None = None
         for placed in self.programs:
             try:
-                find_node(placed.placement, node)
+                check_found(placed.placement, node, placed.clusters)
             except NodeNotFoundError as missing:
                 error = error or missing
             else:
@@ -131,7 +158,8 @@ class Result:
         """Explain the device of a node of the first program that has it."""
         from simplace.explain.explanation import explain_node
 
-        return explain_node(self.holding(node).placement, node)
+        placed = self.holding(node)
+        return explain_node(placed.placement, node, placed.clusters)
 
     def to_networkx(self, program: str | None = None) -> Any:
         """Return one program (the first by default) as a networkx.MultiDiGraph with devices and reasons."""

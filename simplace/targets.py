@@ -1,8 +1,8 @@
-"""Take what the user names (a script, a model file), and place it: read or run it, simulate, compare."""
+"""Place the graphs of a target and compare with TensorFlow's log where it ran."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,20 +12,23 @@ from simplace.errors import ProgramError, TargetError, UnknownOpError
 from simplace.graph.collector import paused_collector
 from simplace.importers.import_graph_def import refuse_function, refuse_import
 from simplace.importers.target import Target, parse_target
+from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import import_programs, place_program
 from simplace.placement.default_device import call_device
+from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
+    from simplace.compare.coverage import Coverage
     from simplace.program.observation import LoggedNode, Observation, ObservedProgram
 
-# What reads a file must not wait for what runs children: the functions that ask TensorFlow import what they need.
+# Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
 _INTERNAL = "simplace itself failed, not the program"
@@ -36,10 +39,11 @@ _REPORT = "please report this, with the lines above"
 class Settings:
     """Record of what the user chose for one call.
 
-    `devices_note` says in a sentence where the machine's devices come from. `soft_placement` None keeps what the
+    `devices_note` is a sentence on where the machine's devices come from. `soft_placement` None keeps what the
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
-    the file descriptor that takes what the program prints (None: standard output). `stage` is told what begins.
+    the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
+    `jit_compile` counts for nothing. `stage` is called with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -51,16 +55,17 @@ class Settings:
     kernels: str = ""
     tensorflow: str = ""
     stdout: int | None = None
+    jit: bool = True
     stage: Stage = show_nothing
 
 
-R = TypeVar("R", bound=Result)  # the record to make of what is placed
+R = TypeVar("R", bound=Result)  # the class of the result
 
 
 def place_target(target: str, settings: Settings, kind: type[R]) -> R:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
-    Raises a `SimplaceError` for whatever the user can mend.
+    Raises a `SimplaceError` for whatever the user can fix.
     """
     parsed = parse_target(target)
     if parsed.kind == "script":
@@ -83,7 +88,11 @@ def check_target(target: str, settings: Settings, kind: type[R]) -> R:
     from simplace.oracle.observe import observe_file
     from simplace.oracle.protocol import Options
 
-    options = Options(timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True)
+    settings.stage(f"reading {parsed.path}")
+    import_programs(parsed, installed_version())  # what cannot be read is told in our words, and without TensorFlow
+    options = Options(
+        timeout=settings.timeout, soft_placement=settings.soft_placement, partitions=True, jit=settings.jit
+    )
     settings.stage(f"asking TensorFlow about {parsed.path}")
     observed = observe_file(parsed.path, settings.machine, options)
     failure = failure_of(target, observed)
@@ -113,6 +122,7 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         function=parsed.function,
         soft_placement=settings.soft_placement,
         partitions=partitions,
+        jit=settings.jit,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
@@ -130,7 +140,7 @@ def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) 
 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
-    """Place programs that were read from somewhere; `unchecked` says why TensorFlow is not asked."""
+    """Place programs that were read from somewhere; `unchecked` is why TensorFlow is not asked."""
     table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
     settings.stage("placing")
@@ -146,8 +156,9 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
 def _place_from_file(
     target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings
 ) -> Placed:
-    """Place a program; what is wrong with its graph is said with the file's name."""
+    """Place a program; an error in its graph is raised with the file's name."""
     try:
+        program = program if settings.jit else drop_jit(program)
         if program.kind == "graph":
             refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
@@ -162,7 +173,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
-    placed = tuple(_place_observed(program, devices, table, settings) for program in observed.programs)
+    placed = tuple(_place_with_callees(observed, devices, table, settings))
     failure = failure_of(target, observed)
     return kind(
         target,
@@ -174,7 +185,33 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
     )
+
+
+def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:
+    from simplace.compare.coverage import measure_coverage
+
+    graphs = observed.logged.graphs
+    return measure_coverage([one.placement for one in placed], observed.logged) if graphs else None
+
+
+def _place_with_callees(
+    observed: Observation, devices: DeviceSet, table: KernelTable, settings: Settings
+) -> Iterator[Placed]:
+    """Yield the programs, then the functions that kernels in them call, each instance once."""
+    from simplace.compare.compare_placements import compare_placement
+    from simplace.compare.logged_functions import place_callees
+
+    def place_callee(program: Program, own: DeviceSet) -> Placement:
+        return place_program(program, own, table, soft_placement=settings.soft_placement)
+
+    direct = [
+        _place_observed(each, devices, table, settings) for each in observed.programs if each.program.caller is None
+    ]
+    yield from direct
+    for placement, log in place_callees([one.placement for one in direct], observed, devices, place_callee):
+        yield Placed(placement, None if log is None else compare_placement(placement, log))
 
 
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
@@ -183,15 +220,12 @@ def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: Kernel
 
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
-    return Placed(
-        placement,
-        compare_placement(placement, observed.log, observed.refused),
-        compare_partitions(placement, observed.cuts),
-    )
+    agreement = compare_placement(placement, observed.log, observed.refused) if observed.is_asked else None
+    return Placed(placement, agreement, compare_partitions(placement, observed.partitionings))
 
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
-    """Say how a program ended before its end, None where it did not."""
+    """Return how a program terminated early, None where it did not."""
     failure = observed.failure
     if failure is None:
         return None
@@ -215,7 +249,7 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
 
 
 def _require_installed(target: str, settings: Settings) -> None:
-    """Refuse another version where TensorFlow itself runs: there is only the installed one."""
+    """Raise an error for another version where TensorFlow itself runs: there is only the installed one."""
     installed = installed_version()
     if installed is None or not settings.tensorflow or is_release_of(installed, settings.tensorflow):
         return

@@ -35,7 +35,7 @@ def assert_placed(
     keywords: Mapping[str, Any] | None = None,
     **options: Unpack[AssertKeywords],
 ) -> Result:
-    """Fail with a message that says why, unless all nodes meet what is required of them; return the placement.
+    """Raise `AssertionError`, with reasons, unless all nodes meet the requirements; return the placement.
 
     `target` is a path (a script, a SavedModel, a graph file) or a live `tf.function` or concrete function; `arguments`
     and `keywords` are then what the function is traced for, and for a script the words of its command line. `required`

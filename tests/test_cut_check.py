@@ -15,7 +15,7 @@ from simplace.machine.machine import Machine, Task, make_cluster
 from simplace.oracle.launch import Forks, starting_by
 from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
-from simplace.program.observation import Cut, Observation
+from simplace.program.observation import Observation, Partitioning
 from simplace.program.program import SessionRun
 from simplace.result import Result
 from simplace.views.text.summary import copies_line
@@ -55,8 +55,8 @@ DATA = Transfer("a:0", CPU, GPU0, "float32", "_Send", "_Recv", ("x",), ())
 ORDER = Transfer("^a", CPU, GPU0, "float32", "_Send", "_Recv", ("y",), ())
 
 
-def cut(*parts: tuple[str, ...]) -> Cut:
-    return Cut(tuple(parse_text("\n".join(part)) for part in parts))
+def cut(*parts: tuple[str, ...]) -> Partitioning:
+    return Partitioning(tuple(parse_text("\n".join(part)) for part in parts))
 
 
 def test_sends_and_receives_are_read_with_their_consumers():
@@ -64,7 +64,7 @@ def test_sends_and_receives_are_read_with_their_consumers():
 
 
 def test_equal_copies_agree():
-    found = compare_partitions(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("y",)))])
+    found = compare_partitions(world(), [Partitioning(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("y",)))])
     assert found == CopyAgreement(2, 2)
     assert str(found) == "2/2 copies"
 
@@ -84,7 +84,7 @@ def test_a_copy_that_differs_in_its_ends_is_one_difference():
 
 
 def test_a_run_that_names_an_unknown_node_has_none_of_our_copies():
-    found = compare_partitions(world(), [Cut(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
+    found = compare_partitions(world(), [Partitioning(cut(CPU_PART, GPU_PART).subgraphs, SessionRun(targets=("z",)))])
     assert found is not None
     assert (found.same, found.total) == (0, 2)
 
@@ -278,4 +278,4 @@ def test_the_check_says_so_in_a_line(checked: Result) -> None:
 @pytest.mark.usefixtures("forked")
 def test_partition_graphs_are_collected_only_when_asked_for(script: Path) -> None:
     seen: Observation = observe_script(script, (), Machine(cpus=2, gpus=2), Options())
-    assert {cut for program in seen.programs for cut in program.cuts} == set()
+    assert {cut for program in seen.programs for cut in program.partitionings} == set()

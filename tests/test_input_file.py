@@ -31,8 +31,8 @@ def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_file_can_have() -> None:
-    assert refused(read_bytes, "a\0b") == "there is a NUL character in the name, which no file can have"
-    assert refused(read_bytes, "a" * 256).startswith("the name is too long; a file's has at most 255 bytes")
+    assert refused(read_bytes, "a\0b") == "the name contains a NUL character, which no file can have"
+    assert refused(read_bytes, "a" * 256).startswith("the name is too long; a file name has at most 255 bytes")
     assert refused(read_bytes, "a/" * 2100).startswith("the name is too long")
 
 

@@ -55,9 +55,9 @@ def test_a_file_describes_a_cluster(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "visible", "line"),
     [
-        ("worker=gpu:1+ps", None, "cannot read 'ps' in the tasks .* like ps=cpu:1"),
-        ("worker=gpu:1+/job:worker/task:0=cpu:1", None, "name /job:worker/task:0 twice"),
-        ("99xworker=cpu:1", None, "are 99; a cluster has 1 to 64"),
+        ("worker=gpu:1+ps", None, "cannot read 'ps' in the task list .* like ps=cpu:1"),
+        ("worker=gpu:1+/job:worker/task:0=cpu:1", None, "names /job:worker/task:0 twice"),
+        ("99xworker=cpu:1", None, "has 99 tasks; a cluster has 1 to 64"),
         ("worker=tpu:1", None, "is not a device type"),
         ("worker=gpu:1", "0", "--visible is for one machine"),
     ],
@@ -105,7 +105,7 @@ def test_an_impossible_visible_list_is_refused(text):
         ("task = 3", "write each task of a cluster as a table"),
         ("task = []", "there are 0 tasks"),
         ("[[task]]\njob = 'a b'", "must be a name of letters"),
-        ("[[task]]\n[[task]]\nindex = 0", "/job:worker/task:0 comes twice"),
+        ("[[task]]\n[[task]]\nindex = 0", "/job:worker/task:0 is listed twice"),
         ("connected = 1\n[[task]]", "must be true or false"),
         ("cpus = 1\n[[task]]", "the file of a cluster has 'cpus', which is unknown"),
         ("cpus = ", "not a TOML file"),

@@ -22,6 +22,9 @@ SAME_STEM = (
         "lowering/isolate_placer_inspection_required_ops_pass.py",
     ),
     ("graph/subgraph.cc", "lowering/subgraph.py"),
+    ("data/rewrite_utils.cc", "lowering/rewrite_utils.py"),
+    ("data/captured_function.cc", "placement/captured_function.py"),
+    ("kernels/partitioned_function_ops.cc", "placement/partitioned_function_ops.py"),
     ("common_runtime/type_inference.cc", "placement/type_inference.py"),
     ("common_runtime/colocation_graph.cc", "placement/colocation_graph.py"),
     ("common_runtime/inspecting_placer.cc", "placement/inspecting_placer.py"),
@@ -34,6 +37,7 @@ SAME_STEM = (
 )
 OTHER_STEM = (
     ("framework/op_kernel.cc", "kernels/kernel_lookup.py"),
+    ("kernels/data/reduce_dataset_op.cc", "kernels/dataset_ops.py"),
     ("framework/full_type_util.cc", "kernels/full_type.py"),
     ("common_runtime/eager/context.cc", "placement/default_device.py"),
     ("common_runtime/eager/execute.cc", "placement/default_device.py"),

@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from viz.errors import LayoutError
+from viz.scratch import scratch_folder
 
 _FONTS = Path(__file__).with_name("fonts")
 _BUNDLED = Path(__file__).with_name("bundled.py")
@@ -30,11 +31,19 @@ def run_graphviz(dot: str, file_format: str, dpi: int, timeout_s: float) -> byte
     """Return what Graphviz makes of DOT; no file is written but a temporary font configuration.
 
     Raises:
-        LayoutError: no Graphviz is installed, the DOT does not parse, Graphviz failed, or `timeout_s` ran out.
+        LayoutError: no Graphviz is installed, the DOT does not parse, Graphviz failed, there is no room for a temporary
+            file, or `timeout_s` ran out.
     """
-    with tempfile.TemporaryDirectory(prefix="viz-") as scratch:
-        config = Path(scratch, "fonts.conf")
-        config.write_text(_font_config(scratch, _system_fonts() if file_format in _OF_GLYPHS else []), encoding="utf-8")
+    with ExitStack() as held:
+        try:
+            scratch = held.enter_context(scratch_folder("viz"))
+            config = Path(scratch, "fonts.conf")
+            others = _system_fonts() if file_format in _OF_GLYPHS else []
+            config.write_text(_font_config(scratch, others), encoding="utf-8")
+        except OSError as error:
+            raise LayoutError(
+                f"no temporary file can be made ({error.strerror}); set TMPDIR to another folder"
+            ) from error
         return _run(_command(file_format, dpi), dot, _environment(config), timeout_s)
 
 

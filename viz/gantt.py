@@ -35,7 +35,7 @@ _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Track:
     """Describe one row: a thread, a stream, a link. Lanes with one `owner` stand together under its name."""
 
     label: str
@@ -50,7 +50,7 @@ class Bar:
     an op has round corners, a copy a dashed outline.
     """
 
-    lane: int
+    track: int
     start: float
     end: float
     label: str = ""
@@ -71,7 +71,7 @@ class Gantt:
 
     title: str = ""
     caption: str = ""
-    lanes: tuple[Lane, ...] = ()
+    tracks: tuple[Track, ...] = ()
     bars: tuple[Bar, ...] = ()
     groups: tuple[Group, ...] = ()
     end: float = 0.0
@@ -81,8 +81,8 @@ class Gantt:
         groups = {group.id for group in self.groups}
         for bar in self.bars:
             what = f"the bar {visible(elide(bar.label, 80))!r}"
-            if not 0 <= bar.lane < len(self.lanes):
-                raise FigureError(f"{what} is on lane {bar.lane}; the chart has {len(self.lanes)} lanes")
+            if not 0 <= bar.track < len(self.tracks):
+                raise FigureError(f"{what} is on lane {bar.track}; the chart has {len(self.tracks)} lanes")
             if bar.group is not None and bar.group not in groups:
                 raise FigureError(f"{what} is of group {bar.group!r}; the chart's groups: {', '.join(sorted(groups))}")
             if bar.end < bar.start or bar.start < 0:
@@ -114,11 +114,11 @@ def spell(seconds: float, end: float) -> str:
     """Spell a time in the unit that suits an axis which ends at `end`.
 
     >>> spell(0.0015, 0.002), spell(0.0, 3.0), spell(2e-5, 4e-5)
-    ('1.5 ms', '0', '20 us')
+    ('1.5 ms', '0', '20 µs')
     """
     if seconds == 0:
         return "0"
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if end * factor >= 1:
             return f"{seconds * factor:.10g} {unit}"
     return f"{seconds * 1e9:.10g} ns"
@@ -131,9 +131,9 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     [(0, 2, 2), (2, 90, 1)]
     """
     found: list[Bar] = []
-    for bar in sorted(bars, key=lambda one: (one.lane, one.start, one.end)):
+    for bar in sorted(bars, key=lambda one: (one.track, one.start, one.end)):
         last = found[-1] if found else None
-        is_near = last is not None and last.lane == bar.lane and bar.start - last.end < least
+        is_near = last is not None and last.track == bar.track and bar.start - last.end < least
         if last is None or not is_near or bar.end - bar.start >= least or last.end - last.start >= 4 * least:
             found.append(bar)
             continue
@@ -158,8 +158,8 @@ class _Drawing:
         self.style = style
         self.end = max([gantt.end, *(bar.end for bar in gantt.bars)], default=0.0) or 1.0
         self.looks = {group.id: look(group, style) for group in gantt.groups}
-        longest = max([len(visible(lane.label)) for lane in gantt.lanes], default=4)
-        owners = max([len(visible(lane.owner)) for lane in gantt.lanes], default=4)
+        longest = max([len(visible(track.label)) for track in gantt.tracks], default=4)
+        owners = max([len(visible(track.owner)) for track in gantt.tracks], default=4)
         self.left = min(max(longest * 6.1 + 26, owners * 6.6 + 10, 80.0), 330.0)
         self.width = axis_width(style, self.left + _RIGHT)
         self.rows: list[float] = []  # the top of each lane, downwards from 0
@@ -181,11 +181,11 @@ class _Drawing:
 
     def _place_rows(self) -> float:
         y, owner = _TOP, None
-        for lane in self.gantt.lanes:
-            if lane.owner != owner and lane.owner:
-                self.heads.append((y, lane.owner))
+        for track in self.gantt.tracks:
+            if track.owner != owner and track.owner:
+                self.heads.append((y, track.owner))
                 y += _HEAD
-            owner = lane.owner
+            owner = track.owner
             self.rows.append(y)
             y += _LANE
         return y + 4
@@ -201,7 +201,7 @@ class _Drawing:
         for i, y in enumerate(self.rows):
             if i % 2 == 0:
                 self._box(0, y, self.left + self.width + _RIGHT, _LANE, self.style.stripe)
-            label = elide(visible(self.gantt.lanes[i].label), 50)
+            label = elide(visible(self.gantt.tracks[i].label), 50)
             self._text(18, y + _LANE / 2, label, self.left, size=9)
         for y, owner in self.heads:
             self._text(8, y + _HEAD / 2 + 2, elide(visible(owner), 48), self.left + self.width, size=9, bold=True)
@@ -217,7 +217,7 @@ class _Drawing:
     def _bar(self, bar: Bar) -> None:
         found = self.looks.get(bar.group or "", no_device(self.style))
         x, width = self._x(bar.start), max(_HAIR, (bar.end - bar.start) / self.end * self.width)
-        y = self.rows[bar.lane] + (_LANE - _BAR) / 2
+        y = self.rows[bar.track] + (_LANE - _BAR) / 2
         room = int((width - 4) / _LETTER)
         label = elide(visible(bar.label), room) if room >= 3 else ""
         extra = {

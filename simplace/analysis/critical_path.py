@@ -1,4 +1,4 @@
-"""The chain of spans that made the last step as long as it was: each ended the wait of the next."""
+"""The critical path of the last step: the chain of spans in which each ended the wait of the next."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from simplace.executor.trace import Trace
 
 
 def critical_path(trace: Trace) -> tuple[int, ...]:
-    """List the spans of the chain by time; it ends with the span that ends last (of several, the first recorded).
+    """Return the spans of the path by time; the last is the span that ends last (of several, the first recorded).
 
-    Spans without length are left out. The time between two spans of the chain went into hand-offs and polling.
+    Spans without length are left out. The time between two spans of the path went into hand-offs and polling.
     """
     if not trace.spans:
         return ()

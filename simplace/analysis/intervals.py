@@ -1,4 +1,4 @@
-"""Intervals of time, as (start, end): join them, measure them, count how many are open."""
+"""Intervals of time, as (start, end): merge them, measure them, count how many are open."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Steps = tuple[tuple[int, int], ...]  # (time, how many from then on)
 
 
 def merge_intervals(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join intervals that touch.
+    """Merge intervals that touch.
 
-    >>> joined([(4, 6), (0, 2), (1, 3)])
+    >>> merge_intervals([(4, 6), (0, 2), (1, 3)])
     [(0, 3), (4, 6)]
     """
     found: list[tuple[int, int]] = []
@@ -25,7 +25,7 @@ def merge_intervals(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int
 def measure_coverage(intervals: Iterable[tuple[int, int]]) -> int:
     """Measure the time in which at least one interval is open.
 
-    >>> covered([(4, 6), (0, 2), (1, 3)])
+    >>> measure_coverage([(4, 6), (0, 2), (1, 3)])
     5
     """
     return sum(end - start for start, end in merge_intervals(intervals))
@@ -34,7 +34,7 @@ def measure_coverage(intervals: Iterable[tuple[int, int]]) -> int:
 def count_open(intervals: Iterable[tuple[int, int]]) -> Steps:
     """Count how many intervals are open, from each time on, without repeats.
 
-    >>> counted([(0, 2), (1, 3), (2, 4)])
+    >>> count_open([(0, 2), (1, 3), (2, 4)])
     ((0, 1), (1, 2), (3, 1), (4, 0))
     """
     changes: dict[int, int] = {}

@@ -1,14 +1,14 @@
-"""The shortest time that any number of threads could bring a step to."""
+"""The critical-path lower bound of a step: no number of threads makes it shorter."""
 
 from __future__ import annotations
 
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
 from simplace.graph.algorithm import order_by_inputs
 
 
-def compute_lower_bound(priced: PricedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
-    """Return the length of the longest chain of dependencies in nanoseconds, None for graphs with control flow.
+def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: int, *, has_streams: bool) -> int | None:
+    """Return the critical-path lower bound in nanoseconds, None for graphs with control flow.
 
     A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
     result, and the end of the step, while ops on the same GPU wait for its launch alone; without, a GPU's kernel runs
@@ -16,16 +16,16 @@ def compute_lower_bound(priced: PricedGraph, flow: ControlFlow, shards: int, *, 
     """
     if flow.frames or flow.branches:
         return None
-    graph = priced.graph
+    graph = estimated.graph
     launched = [0] * len(graph)  # the earliest end on the host
     finished = [0] * len(graph)  # the earliest end of the kernel
     sender = {receive: send for send, receive in graph.receiver.items()}
-    for node in _order_nodes(priced):
+    for node in _order_nodes(estimated):
         before = [edge.src for edge in graph.ins[node]]
         start = max((launched[one] for one in before), default=0)
-        cost = priced.kernels[node]
+        cost = estimated.kernels[node]
         if node in sender:
-            start = max(start, finished[sender[node]] + round(1e9 * priced.copy_seconds[graph.nodes[node].copy]))
+            start = max(start, finished[sender[node]] + round(1e9 * estimated.copy_seconds[graph.nodes[node].copy]))
         is_gpu = cost.device_s > 0
         host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
         splits = not (is_gpu and has_streams)
@@ -36,8 +36,8 @@ def compute_lower_bound(priced: PricedGraph, flow: ControlFlow, shards: int, *, 
     return max(finished, default=0)
 
 
-def _order_nodes(priced: PricedGraph) -> list[int]:
-    graph = priced.graph
+def _order_nodes(estimated: EstimatedGraph) -> list[int]:
+    graph = estimated.graph
     waiting = [len(into) for into in graph.ins]
     for receive in graph.receiver.values():
         waiting[receive] += 1

@@ -1,4 +1,4 @@
-"""Bytes alive a device over time: the peak, what holds it, and where memory would run out."""
+"""Bytes alive per device over time: the peak, what holds it, and where memory would run out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Held:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Hold the memory of one device.
+    """Record of the memory of one device over time.
 
     `resident` is what constants, arguments and variables take all the time, `series` lists (time in nanoseconds,
     bytes alive from then on). `holders` are the largest tensors at the peak. `limit` is 0 where nothing limits.

@@ -13,8 +13,8 @@ _OWN = ("op", "launch", "kernel")
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
-    """Hold how wide the graph was on a device, as (time in nanoseconds, how many from then on), without repeats.
+class DeviceParallelism:
+    """Record of the parallelism on a device: rows of (time in nanoseconds, count from then on), without repeats.
 
     `running` counts ops that a thread or stream works on, `ready` adds those that only wait for one. `working` counts
     the threads and streams, those that do a part of an op included. `mean` is the average of `running` over the time in
@@ -43,8 +43,8 @@ class Width:
         return max((count for _, count in self.working), default=0)
 
 
-def measure_parallelism(trace: Trace, graph: PartitionedGraph) -> tuple[Width, ...]:
-    """List the width on each device, in the order of the devices; copies count nowhere.
+def measure_parallelism(trace: Trace, graph: PartitionedGraph) -> tuple[DeviceParallelism, ...]:
+    """Return the parallelism on each device, in the order of the devices; copies do not count.
 
     An op is ready from the moment its inputs are there, and runs while any span of its own does: a GPU's op while it is
     launched and while its kernel runs, not in between.
@@ -61,10 +61,12 @@ def measure_parallelism(trace: Trace, graph: PartitionedGraph) -> tuple[Width, .
     return tuple(_measure_device(device, list(found.values()), working[device]) for device, found in executions.items())
 
 
-def _measure_device(device: str, executions: Sequence[Sequence[Span]], working: Sequence[tuple[int, int]]) -> Width:
+def _measure_device(
+    device: str, executions: Sequence[Sequence[Span]], working: Sequence[tuple[int, int]]
+) -> DeviceParallelism:
     running = [interval for spans in executions for interval in merge_intervals((s.start, s.end) for s in spans)]
     ready = [(min(s.ready for s in spans), max(s.end for s in spans)) for spans in executions]
     steps = count_open(running)
     busy = measure_coverage(running)
     mean = sum(end - start for start, end in running) / busy if busy else 0.0
-    return Width(device, steps, count_open(ready), count_open(working), mean)
+    return DeviceParallelism(device, steps, count_open(ready), count_open(working), mean)

@@ -9,7 +9,7 @@ from typing import Self, TypeVar, Unpack
 
 from simplace.analysis import critical_path, lower_bound, memory, parallelism, utilisation, waits
 from simplace.analysis import unordered_writes as writes
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.options import StepKeywords, StepOptions, Threads
@@ -38,12 +38,12 @@ class Schedule:
     @property
     def placed(self) -> PlacedGraph:
         """Return the placed graph that ran: as the partition rewrote it."""
-        return self.execution.priced.graph.placed
+        return self.execution.estimated.graph.placed
 
     @property
-    def priced(self) -> PricedGraph:
+    def estimated(self) -> EstimatedGraph:
         """Return the graph that ran, with its costs."""
-        return self.execution.priced
+        return self.execution.estimated
 
     @property
     def flow(self) -> ControlFlow:
@@ -62,7 +62,7 @@ class Schedule:
 
     @property
     def trace(self) -> Trace:
-        """Return what ran when."""
+        """Return the trace: when each span ran, and on which track."""
         return self.execution.trace
 
     @property
@@ -72,14 +72,14 @@ class Schedule:
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
-        """List the spans, by number, that made the last step as long as it was."""
+        """Return the critical path of the last step, as span numbers."""
         return critical_path.critical_path(self.trace)
 
     @cached_property
     def longest_chain(self) -> int | None:
-        """Return what no number of threads could go below; None for graphs with loops or branches."""
+        """Return the lower bound with unlimited threads; None for graphs with loops or branches."""
         return lower_bound.compute_lower_bound(
-            self.priced, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
+            self.estimated, self.flow, self.threads.intra_op_size, has_streams=self.executor == "tensorflow"
         )
 
     @cached_property
@@ -100,17 +100,17 @@ class Schedule:
     @cached_property
     def busy_devices(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each device was."""
-        return utilisation.measure_devices(self.trace, self.priced.graph)
+        return utilisation.measure_devices(self.trace, self.estimated.graph)
 
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:
-        """List (time, how many lanes are busy from then on)."""
+        """List (time, how many tracks are busy from then on)."""
         return utilisation.count_busy_tracks(self.trace)
 
     @cached_property
-    def widths(self) -> tuple[parallelism.Width, ...]:
+    def widths(self) -> tuple[parallelism.DeviceParallelism, ...]:
         """List how many ops of each device run, and how many are ready, over time."""
-        return parallelism.measure_parallelism(self.trace, self.priced.graph)
+        return parallelism.measure_parallelism(self.trace, self.estimated.graph)
 
     @cached_property
     def memory(self) -> tuple[memory.MemoryUse, ...]:
@@ -135,6 +135,6 @@ def compare_inter_op(first: S, sizes: Sequence[int]) -> tuple[S, ...]:
     """Run a schedule's graph once for each size of the inter-op pool."""
     ran = first.execution
     return tuple(
-        replace(first, execution=execute_graph(ran.priced, ran.flow, replace(ran.options, inter_op=size)))
+        replace(first, execution=execute_graph(ran.estimated, ran.flow, replace(ran.options, inter_op=size)))
         for size in sizes
     )

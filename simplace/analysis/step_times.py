@@ -12,9 +12,9 @@ from simplace.placement.placement import Placement
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Hold the simulated step before and after, in nanoseconds, and the name of the cost model.
+    """Record of the simulated step times before and after, in nanoseconds, and the name of the cost model.
 
-    `without` says why there are no times, "" where there are.
+    `without` is the reason why there are no times, "" where there are.
     """
 
     before: int = 0
@@ -27,7 +27,7 @@ UNCHANGED = StepTimes(without="both placements are the same")
 
 
 def step_times(before: Placement, after: Placement, options: StepOptions) -> StepTimes:
-    """Run both placements on the same executor at the same costs.
+    """Simulate both placements with the same executor and costs.
 
     A placement that cannot run, such as a refused one, leaves both without times.
     """
@@ -35,4 +35,4 @@ def step_times(before: Placement, after: Placement, options: StepOptions) -> Ste
         first, second = (Schedule.of(one, options) for one in (before, after))
     except SimplaceError as error:
         return StepTimes(without=str(error))
-    return StepTimes(first.trace.makespan, second.trace.makespan, second.priced.model.name)
+    return StepTimes(first.trace.makespan, second.trace.makespan, second.estimated.model.name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simplace.costs.cost_model import KernelCost, Source
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span
 
 
@@ -19,12 +19,12 @@ class SourceShare:
     error: float | None
 
 
-def find_cost(priced: PricedGraph, span: Span) -> KernelCost | None:
+def find_cost(estimated: EstimatedGraph, span: Span) -> KernelCost | None:
     """Return what a span's length was taken from; None for copies, launches and nodes that do not run."""
-    return priced.kernels[span.node] if span.kind in ("op", "kernel", "shard") else None
+    return estimated.kernels[span.node] if span.kind in ("op", "kernel", "shard") else None
 
 
-def share_sources(priced: PricedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:
+def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:
     """Return the shares of a path's time by source, measured first; copies and launches are guessed.
 
     Errors of a source are averaged by time: those of one model are all too high or all too low as likely as not.
@@ -33,7 +33,7 @@ def share_sources(priced: PricedGraph, path: Sequence[Span]) -> tuple[SourceShar
     off: dict[Source, float] = dict.fromkeys(times, 0.0)
     unknown: set[Source] = set()
     for span in path:
-        cost = find_cost(priced, span)
+        cost = find_cost(estimated, span)
         source: Source = cost.source if cost is not None else "guessed"
         times[source] += span.duration
         if cost is None or cost.error is None:

@@ -1,4 +1,4 @@
-"""Pairs of ops that write one variable with no order between them: their result depends on chance."""
+"""Pairs of ops that write one variable with no order between them: a race."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import ENTERS, IDENTITIES, MERGES, SWITCHES, is_merge, is_next_iteration, is_switch
 from simplace.program.placed_graph import PlacedGraph
 
-_LOOKED_AT = 64  # writers of one variable; more are cut off
+_LOOKED_AT = 64  # writers of one variable; further ones are ignored
 _AT_ONCE = 64  # variables whose writers are followed through the graph in one go
 _PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")
 _HANDS_ON = IDENTITIES | ENTERS | SWITCHES | MERGES
@@ -64,7 +64,7 @@ def _find_variable(placed: PlacedGraph, node: int) -> int:
 
 
 def _find_reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
-    """Return a set of bits for each node of the graph, and the bit of each of `nodes`: those that it leads to."""
+    """Return the bit of each of `nodes`, and for each node of the graph the bits of those that it reaches."""
     graph = placed.graph
     bit = {node: 1 << i for i, node in enumerate(nodes)}
     after = [bit.get(node, 0) for node in range(len(graph))]
@@ -76,7 +76,7 @@ def _find_reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dic
 
 
 def _order_nodes(placed: PlacedGraph) -> list[int]:
-    """Put each node before those that wait for it; the way back of a loop counts for nothing."""
+    """Return the nodes in topological order; the back edges of loops are ignored."""
     graph = placed.graph
     is_back = [is_next_iteration(op) for op in graph.ops]
     waiting = [sum(not is_back[graph.edge_src[e]] for e in graph.in_edges[i]) for i in range(len(graph))]
@@ -86,13 +86,13 @@ def _order_nodes(placed: PlacedGraph) -> list[int]:
 
 
 def _exclude_each_other(placed: PlacedGraph, one: int, other: int) -> bool:
-    """Say whether two ops hang on different outputs of switches of one predicate."""
+    """Return whether two ops depend on different outputs of Switch nodes with the same predicate."""
     mine, theirs = _find_conditions(placed, one), _find_conditions(placed, other)
     return any(predicate in theirs and theirs[predicate] != slot for predicate, slot in mine.items())
 
 
 def _find_conditions(placed: PlacedGraph, node: int) -> dict[int, int]:
-    """Map predicates to the output of their switch that leads to a node."""
+    """Return the predicates that a node depends on, each with the output of its Switch node."""
     graph, found, seen, work = placed.graph, dict[int, int](), {node}, [node]
     while work:
         at = work.pop()

@@ -12,7 +12,7 @@ from simplace.partition.graph_partition import PartitionedGraph
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Hold the busy time of a lane or device in nanoseconds and its share of the whole run."""
+    """Record of the busy time of a track or device in nanoseconds, and its share of the whole run."""
 
     name: str
     busy: int
@@ -21,15 +21,15 @@ class Busy:
 
 
 def measure_tracks(trace: Trace) -> tuple[Busy, ...]:
-    """List each lane's busy time, in the order of the lanes."""
+    """Return each track's busy time, in the order of the tracks."""
     return tuple(
-        _measure_busy(lane.name, [trace.spans[i] for i in own], trace.makespan)
-        for lane, own in zip(trace.lanes, trace.by_lane, strict=True)
+        _measure_busy(track.name, [trace.spans[i] for i in own], trace.makespan)
+        for track, own in zip(trace.tracks, trace.by_track, strict=True)
     )
 
 
 def measure_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
-    """List for each device how long at least one kernel of it ran; for a GPU, launches do not count."""
+    """Return for each device how long at least one of its kernels ran; for a GPU, launches do not count."""
     kinds: dict[str, list[Span]] = {device: [] for device in graph.devices}
     launched = {span.node for span in trace.spans if span.kind == "launch"}
     for span in trace.spans:
@@ -42,14 +42,14 @@ def measure_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
 
 
 def count_busy_tracks(trace: Trace) -> Steps:
-    """List (time in nanoseconds, how many lanes are busy from then on), without repeats."""
+    """Return rows of (time in nanoseconds, how many tracks are busy from then on), without repeats."""
     return count_open(_list_intervals(trace.spans))
 
 
 def _is_launcher(trace: Trace, graph: PartitionedGraph, span: Span) -> bool:
-    """Say whether a span is a thread working for a GPU: such threads belong to a process."""
+    """Return whether a span is a launch by a CPU thread for a GPU; such threads belong to a process."""
     device = graph.placed.devices.by_name[graph.nodes[span.node].device]
-    return device.type != "CPU" and trace.lanes[span.lane].owner != device.name
+    return device.type != "CPU" and trace.tracks[span.track].owner != device.name
 
 
 def _measure_busy(name: str, spans: list[Span], whole: int) -> Busy:

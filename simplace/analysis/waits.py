@@ -27,7 +27,7 @@ class Wait:
 
 
 def list_waits(trace: Trace) -> tuple[Wait, ...]:
-    """List the waiting of each node that ran, the longest held up first, then by node."""
+    """Return the waiting time of each node that ran, the longest first, then by node."""
     starts = (0, *trace.steps)
     found: dict[int, dict[Why, int]] = {}
     for span in trace.spans:
@@ -45,7 +45,7 @@ def list_waits(trace: Trace) -> tuple[Wait, ...]:
 def sum_by_cause(all_waits: tuple[Wait, ...]) -> dict[Why, int]:
     """Sum waits up by cause, in nanoseconds.
 
-    >>> by_cause((Wait(1, {"thread": 5}), Wait(2, {"thread": 1, "link": 2})))
+    >>> sum_by_cause((Wait(1, {"thread": 5}), Wait(2, {"thread": 1, "link": 2})))
     {'dependency': 0, 'thread': 6, 'stream': 0, 'link': 2}
     """
     return {cause: sum(wait.by_cause.get(cause, 0) for wait in all_waits) for cause in CAUSES}

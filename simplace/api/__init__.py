@@ -53,6 +53,7 @@ class PlaceKeywords(TypedDict, total=False):
     timeout: float | None
     kernels: str
     tensorflow: str
+    jit: bool
 
 
 class SettingKeywords(TypedDict, total=False):
@@ -64,6 +65,7 @@ class SettingKeywords(TypedDict, total=False):
     timeout: float | None
     kernels: str
     tensorflow: str
+    jit: bool
     stdout: int | None
     stage: Stage
 
@@ -77,7 +79,7 @@ def settings(devices: str | None = None, visible: str | None = None, **chosen: U
 def place(target: str, settings: Settings) -> Placements:
     """Place every program of a target; a script is run once under TensorFlow, and its log compared with.
 
-    Raises a `SimplaceError` for whatever the user can mend.
+    Raises a `SimplaceError` for whatever the user can fix.
     """
     return targets.place_target(target, settings, Placements)
 
@@ -88,7 +90,7 @@ def check(target: str, settings: Settings) -> Placements:
 
 
 def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
-    """Place a program that was read from somewhere else; `unchecked` says why TensorFlow is not asked."""
+    """Place a program that was read from somewhere else; `unchecked` is why TensorFlow is not asked."""
     return targets.place_programs(program.name, [program], settings, Placements, unchecked)
 
 
@@ -118,7 +120,7 @@ def diff(
 
 
 class Placements(Result):
-    """Record of a target's placements that print, draw and export themselves; a notebook shows them as a page."""
+    """Record of a target's placements, with methods to print, draw and export them; a notebook shows a page."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/placement/1)."""
@@ -162,10 +164,14 @@ class Placements(Result):
         style: str = "screen",
         program: str | None = None,
         nodes: int | None = None,
+        overwrite: bool = False,
         **options: Unpack[StepKeywords],
     ) -> None:
-        """Draw what `figure` returns to an .svg, .png, .pdf or .dot file. Raises `simplace.errors.DrawingError`."""
-        self.figure(figure, style=style, program=program, nodes=nodes, **options).save(file)
+        """Draw what `figure` returns to an .svg, .png, .pdf or .dot file. Raises `simplace.errors.DrawingError`.
+
+        A file that simplace did not write is replaced only with `overwrite`.
+        """
+        self.figure(figure, style=style, program=program, nodes=nodes, **options).save(file, overwrite)
 
     def schedule(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Simulated:
         """Simulate when each op of one program (the largest by default) runs; see `simplace.schedule`."""
@@ -183,18 +189,20 @@ class Placements(Result):
         gpu: str = "a100",
         cores: int = 2,
         batch: int = 32,
+        overwrite: bool = False,
     ) -> None:
-        """Write what `simplace report` does: one HTML page to look around in, which needs no network.
+        """Write what `simplace report` does: one interactive HTML page, which needs no network.
 
         It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
-        `gpu`, `cores` and `batch` say what it is simulated on. Raises `simplace.errors.SimplaceError`.
+        `gpu`, `cores` and `batch` set what it is simulated on. A file that simplace did not write is replaced only with
+        `overwrite`. Raises `simplace.errors.SimplaceError`.
         """
         from simplace.executor.options import StepOptions
         from simplace.report import page_file
 
         simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None
-        page_file.check_page_name(file, simulation)
-        page_file.write_page_file(self.only(program) if program else self, file, simulation)
+        page_file.check_page_name(file, simulation, overwrite)
+        page_file.write_page_file(self.only(program) if program else self, file, simulation, overwrite)
 
     def __str__(self) -> str:
         from simplace.views.text import summary

@@ -61,9 +61,13 @@ class Diff(Changes):
         style: str = "screen",
         program: str | None = None,
         nodes: int | None = None,
+        overwrite: bool = False,
     ) -> None:
-        """Draw what `figure` returns to an .svg, .png, .pdf or .dot file. Raises `simplace.errors.DrawingError`."""
-        self.figure(figure, style=style, program=program, nodes=nodes).save(file)
+        """Draw what `figure` returns to an .svg, .png, .pdf or .dot file. Raises `simplace.errors.DrawingError`.
+
+        A file that simplace did not write is replaced only with `overwrite`.
+        """
+        self.figure(figure, style=style, program=program, nodes=nodes).save(file, overwrite)
 
     def __str__(self) -> str:
         from simplace.views.text.change_summary import change_summary

@@ -27,9 +27,14 @@ class Simulated(Schedule):
 
         return Picture(CHARTS[choose_figure(figure, CHARTS)](self), style)
 
-    def draw(self, file: str | Path, figure: str = "timeline", *, style: str = "screen") -> None:
-        """Draw such a figure to an .svg, .png, .pdf or .dot file; raise `simplace.errors.DrawingError`."""
-        self.figure(figure, style=style).save(file)
+    def draw(
+        self, file: str | Path, figure: str = "timeline", *, style: str = "screen", overwrite: bool = False
+    ) -> None:
+        """Draw such a figure to an .svg, .png, .pdf or .dot file; raise `simplace.errors.DrawingError`.
+
+        A file that simplace did not write is replaced only with `overwrite`.
+        """
+        self.figure(figure, style=style).save(file, overwrite)
 
     def __str__(self) -> str:
         from simplace.views.text import schedule_tables

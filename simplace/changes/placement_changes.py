@@ -24,9 +24,9 @@ Given = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Show a node that both place, on different devices (full names); `before` and `after` are its two ids.
+    """Record of a node that both place, on different devices (full names); `before` and `after` are its two ids.
 
-    `root` is the moved node whose decision it follows in the end, its own name where it follows none, and `how` says
+    `root` is the moved node whose decision it follows in the end, its own name where it follows none, and `how` is
     how it follows the next node on the way there ("" for a root).
     """
 
@@ -42,7 +42,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MoveCause:
-    """Hold the roots that moved alike, in the order of TensorFlow's decisions, and the nodes that follow them.
+    """Record of the roots that moved alike, in the order of TensorFlow's decisions, and the nodes that follow them.
 
     `given` names what the decision of the first root is made of and what differs between the two placements ("": no
     single fact does).
@@ -61,7 +61,7 @@ class MoveCause:
 
 @dataclass(frozen=True)
 class ProgramChanges:
-    """Hold what differs between two placements of one program.
+    """Record of what differs between two placements of one program.
 
     `moves` are in the order in which TensorFlow decides, `causes` by their first root. `only_before` and `only_after`
     name the nodes that one graph lacks; both are empty where either placement was refused. `compared` counts the
@@ -89,7 +89,7 @@ class ProgramChanges:
 
     @property
     def differs(self) -> bool:
-        """Say whether anything differs."""
+        """Return whether anything differs."""
         codes = self.refusals
         return bool(self.moves or self.only_before or self.only_after) or codes[0] != codes[1]
 
@@ -145,7 +145,7 @@ class Changes:
 
     @property
     def differs(self) -> bool:
-        """Say whether anything differs: a device, a node, a program or a refusal."""
+        """Return whether anything differs: a device, a node, a program or a refusal."""
         return bool(self.only_before or self.only_after) or any(change.differs for change in self.programs)
 
 
@@ -181,7 +181,7 @@ def _by_name(programs: Iterable[Placed]) -> _Keyed:
 
 
 def _map_ids(placement: Placement) -> dict[str, int]:
-    """Map what a node is matched by to its id; no node's name holds a space."""
+    """Map the key that a node is matched by to its id; no node's name contains a space."""
     names, ids = placement.graph.names, {}
     for node in placement.graph.op_ids:
         variable = placement.notes(node).variable
@@ -229,7 +229,7 @@ class _Tracer:
         return goal
 
     def _first_of_ring(self, node: int) -> int:
-        """Return the first one decided of nodes that follow each other in a ring, such as equals of a group."""
+        """Return the first one decided of nodes that follow each other in a cycle, such as members of one group."""
         ring = [node]
         while (after := self._parent(ring[-1])[0]) != node:
             ring.append(after)
@@ -250,7 +250,7 @@ class _Tracer:
 
 
 def _group_causes(old: Placement, new: Placement, moves: Iterable[Move]) -> tuple[MoveCause, ...]:
-    """Put roots together that moved alike: between the same devices, for the same kinds of reasons."""
+    """Group roots that moved alike: between the same devices, for the same kinds of reasons."""
     families: dict[tuple[object, ...], list[Move]] = {}
     followers: dict[str, list[Move]] = {}
     for move in moves:
@@ -271,7 +271,7 @@ def _make_cause(given: Given, roots: list[Move], followers: Mapping[str, list[Mo
 
 
 def _find_given(old: Placement, new: Placement, move: Move) -> Given:
-    """Say which of the facts that a decision rests on differs, the nearest to the program first."""
+    """Return which of the facts behind a decision differs, the nearest to the program first."""
     before, after = move.before, move.after
     reasons = (why.find_reason(old, before), why.find_reason(new, after))
     if old.graph.requested[before] != new.graph.requested[after]:

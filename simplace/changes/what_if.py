@@ -1,4 +1,4 @@
-"""Place programs again under suppositions: nodes pinned to devices, soft placement, another version's rules."""
+"""Place programs again with changed settings: nodes pinned to devices, soft placement, another version's rules."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def suppose_changes(result: R, pins: Sequence[Pin] = (), soft_placement: bool | 
 
 
 def _kept_elsewhere(program: Program, earlier: Sequence[Placed]) -> Program:
-    """Let the nodes that an earlier run of a session placed be where that run puts them under the suppositions."""
+    """Return a program whose nodes that an earlier session run placed are where that run now puts them."""
     kept = dict(program.kept_devices)
     for one in earlier:
         if one.placement.program.kind == "session":

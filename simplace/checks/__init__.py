@@ -1,1 +1,1 @@
-"""What a user demands of a result, and whether it holds."""
+"""A user's requirements on a result, and whether they hold."""

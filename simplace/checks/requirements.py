@@ -1,4 +1,4 @@
-"""What a user demands of a placement, and the nodes that do not meet it.
+"""A user's requirements on a placement, and the nodes that do not meet them.
 
 A requirement is written `NODES=DEVICES`, or `NODES!=DEVICES` for what must not be (`NODES=!DEVICES` too). NODES is a
 glob over node names, or over op types after `op:`; a glob without a slash is also compared with the last part of a
@@ -28,7 +28,7 @@ _REMOTE = re.compile(r"(?P<job>[A-Za-z]\w*)/(?P<task>\d+)/(?P<device>[^/]+)")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Demand that all nodes of a glob are on one of some devices, or on none of them (`forbids`)."""
+    """Record of a requirement: all nodes of a glob are on one of some devices, or on none of them (`forbids`)."""
 
     nodes: str
     devices: tuple[DeviceName, ...]
@@ -36,11 +36,13 @@ class Requirement:
     text: str
 
     def concerns(self, name: str, op: str) -> bool:
-        """Say whether a node is meant.
+        """Return whether a node matches.
 
-        >>> parse("MatMul*=gpu").concerns("dense/MatMul_1", "MatMul"), parse("op:Mat*=gpu").concerns("x", "MatMul")
-        (True, True)
-        >>> parse("a/MatMul=gpu").concerns("b/a/MatMul", "MatMul")
+        >>> parse_requirement("MatMul*=gpu").concerns("dense/MatMul_1", "MatMul")
+        True
+        >>> parse_requirement("op:Mat*=gpu").concerns("x", "MatMul")
+        True
+        >>> parse_requirement("a/MatMul=gpu").concerns("b/a/MatMul", "MatMul")
         False
         """
         if self.nodes.startswith(_OF_OPS):
@@ -51,19 +53,19 @@ class Requirement:
         )
 
     def allows(self, device: Device) -> bool:
-        """Say whether a node that is meant may be on a device."""
+        """Return whether a matching node may be on a device."""
         return self.names(device) != self.forbids
 
     def names(self, device: Device) -> bool:
-        """Say whether a device is one of those named."""
+        """Return whether a device is one of those named."""
         return any(spec.matches(device.spec) for spec in self.devices)
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Name a node that is not where it must be; `device` is in short, "" where it was not placed at all.
+    """Record of a node that is not where it must be; `device` is the short name, "" where it was not placed at all.
 
-    `program` and `node` are "" for a requirement that no node is meant by. `source` is the user's line, "" if unknown.
+    `program` and `node` are "" for a requirement that matches no node. `source` is the user's line, "" if unknown.
     """
 
     requirement: Requirement
@@ -78,10 +80,10 @@ class Violation:
 def parse_requirement(text: str) -> Requirement:
     """Read a requirement; raise `RequirementError` for what is not one.
 
-    >>> found = parse("op:MatMul=gpu:0|gpu:1")
+    >>> found = parse_requirement("op:MatMul=gpu:0|gpu:1")
     >>> found.nodes, [str(spec) for spec in found.devices], found.forbids
     ('op:MatMul', ['/device:GPU:0', '/device:GPU:1'], False)
-    >>> parse("dense/*!=cpu").forbids
+    >>> parse_requirement("dense/*!=cpu").forbids
     True
     """
     nodes, equals, devices = text.rpartition("=")
@@ -96,9 +98,9 @@ def parse_requirement(text: str) -> Requirement:
 
 
 def find_violations(result: Result, requirements: Iterable[Requirement]) -> tuple[Violation, ...]:
-    """List what does not meet the requirements, by requirement, program and node id.
+    """Return what does not meet the requirements, by requirement, program and node id.
 
-    A requirement that no node is meant by is not met either: its author thinks that there is one.
+    A requirement that matches no node is a violation too: its author expects one.
     """
     return tuple(found for requirement in requirements for found in _check_requirement(result, requirement))
 
@@ -108,7 +110,7 @@ def _check_requirement(result: Result, requirement: Requirement) -> Iterator[Vio
     if not meant:
         yield Violation(requirement, "", "", "", "", "", _no_node(result, requirement))
     unknown = not requirement.forbids and not any(requirement.names(device) for device in result.devices)
-    hint = f" No device here is of that name; there are {result.devices}." if unknown else ""
+    hint = f" No device here has that name; there are {result.devices}." if unknown else ""
     for placed, node in meant:
         device = placed.placement.devices.find(placed.placement.device(node))
         if device is None or not requirement.allows(device):

@@ -1,4 +1,4 @@
-"""A result judged: the questions asked of it, and for each the problems found.
+"""Verdicts on a result: the checks made, and for each the problems found.
 
 Verdicts are what machines read of a run (JUnit, SARIF, exit status); a verdict without problems is one that passed.
 """
@@ -19,7 +19,7 @@ AGREES = "agrees with TensorFlow"
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """Describe a kind of problem: `id` is stable, `title` a phrase, `help` says what to do about it."""
+    """Record of a kind of problem: `id` is stable, `title` a phrase, `help` what to do about it."""
 
     id: str
     title: str
@@ -28,7 +28,7 @@ class ProblemKind:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Say what is wrong with which node of which program; `source` is the user's "file:line".
+    """Record of what is wrong with which node of which program; `source` is the user's "file:line".
 
     `program`, `node` and `source` are "" where there is none or none is known.
     """
@@ -43,7 +43,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold a question that was asked of a program ("" for the whole target) and the problems that answer it."""
+    """Record of a check of a program ("" for the whole target) and the problems that it found."""
 
     program: str
     question: str
@@ -67,19 +67,19 @@ UNMET = ProblemKind(
 )
 FAILS = ProblemKind(
     "program-ends-early",
-    "The program ended before its end",
-    "Mend what the message says; what simplace saw until then is placed and judged all the same.",
+    "The program terminated early",
+    "Fix what the message reports; the graphs seen before it are placed and checked all the same.",
 )
 
 
 def of_failure(result: Result) -> tuple[Verdict, ...]:
-    """Ask whether the program ran to its end."""
+    """Return the verdict on whether the program ran to its end."""
     problems = () if result.failure is None else (Problem(FAILS, "error", str(result.failure)),)
     return (Verdict("", "runs to its end", problems),)
 
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
-    """Ask of each program that TensorFlow placed too whether it did the same."""
+    """Return a verdict on each program that TensorFlow placed too: whether it did the same."""
     return tuple(
         Verdict(placed.name, AGREES, tuple(_list_disagreements(placed)))
         for placed in result.programs
@@ -88,7 +88,7 @@ def of_agreement(result: Result) -> tuple[Verdict, ...]:
 
 
 def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violation]) -> tuple[Verdict, ...]:
-    """Ask of each requirement whether it is met, given the violations of all."""
+    """Return a verdict on each requirement: whether it is met, given the violations of all."""
     found: dict[Requirement, list[Problem]] = {requirement: [] for requirement in requirements}
     for violation in unmet:
         found[violation.requirement].append(_make_unmet_problem(violation))
@@ -111,7 +111,7 @@ def _describe_difference(placed: Placed, found: Difference) -> Problem:
     ids = placed.placement.graph.ids
     source = placed.placement.notes(ids[found.node]).at if found.node in ids else ""
     ours, theirs = (_name_device(placed, name) for name in (found.ours, found.theirs))
-    message = f"{found.node} ({found.op}): simplace puts it on {ours}, TensorFlow on {theirs}"
+    message = f"{found.node} ({found.op}): simplace places it on {ours}, TensorFlow on {theirs}"
     return Problem(DIFFERS, "error", message, placed.name, found.node, source)
 
 
@@ -137,7 +137,7 @@ def _make_unmet_problem(found: Violation) -> Problem:
 
 
 def unmet_text(found: Violation) -> str:
-    """Say in one line what does not meet a requirement."""
+    """Return in one line what does not meet a requirement."""
     if not found.node:
         return f"{found.requirement.text}: {found.because}"
     where = f"is on {found.device}" if found.device else "has no device"

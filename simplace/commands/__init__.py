@@ -1,1 +1,1 @@
-"""The subcommands, a module each: `add` says its words, the rest runs it."""
+"""The subcommands, a module each: `add` declares its arguments, the rest runs it."""

@@ -1,4 +1,4 @@
-"""`simplace diff`: what moves between two targets, two machines, two settings or under a supposition, and why."""
+"""`simplace diff`: what moves between two targets, machines or settings, or under a what-if, and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simplace.progress import Stage
 
 _NOTHING = (
-    "nothing to compare with: name a second target, or say what differs with --versus-devices, --versus-soft, "
+    "nothing to compare with: name a second target, or change something with --versus-devices, --versus-soft, "
     "--versus-hard, --versus-tensorflow or --pin"
 )
 _EXAMPLES = """\
@@ -46,14 +46,14 @@ def add(commands: Any) -> None:
     softness.add_argument("--versus-hard", dest="versus_soft", action="store_false", help="soft placement off")
     after.add_argument("--versus-tensorflow", metavar="VERSION", default="", help="the kernels and rules of another "
                        "version, such as 2.16")  # fmt: skip
-    after.add_argument("--pin", metavar="NODE=DEVICE", action="append", default=[], help="suppose that NODE, a name or "
+    after.add_argument("--pin", metavar="NODE=DEVICE", action="append", default=[], help="what if NODE, a name or "
                        "a pattern such as 'dense*', requested DEVICE; may be repeated, the last one wins")  # fmt: skip
     parser.add_argument("--program", metavar="NAME", help="compare this program only")
     parser.add_argument("--table", action="store_true", help="list every cause and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
-    parser.add_argument("--costs", metavar="C", default="modelled", help="what step times are simulated with: "
+    parser.add_argument("--costs", metavar="C", default="modelled", help="the cost model of the simulated step times: "
                         "modelled, analytic, flat, a file of recorded costs, none (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are, for step times "
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, for step times "
                         "(default: %(default)s)")  # fmt: skip
     figures.add_figure(parser, "what changed", ("changes", "side-by-side"))
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if anything differs")
@@ -118,7 +118,7 @@ def _print_changes(changes: Diff, times: Sequence[StepTimes], options: argparse.
     out = sys.stderr if options.json == "-" else sys.stdout
     output.print_text(change_summary(changes, times, output.find_terminal_width(out), options.table), out)
     if options.json:
-        output.write_json(options.json, report_changes(changes, times))
+        output.write_json(options.json, report_changes(changes, times), options.force)
 
 
 def _draw_changes(changes: Diff, options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`simplace doctor`: name what fails without a word in a program, or on this computer where no program is named."""
+"""`simplace doctor`: list the silent failures of a program, or problems of this computer where no program is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simplace.progress import show_progress
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("doctor", help="name what fails without a word, why, and what to write instead; "
+    parser = commands.add_parser("doctor", help="list silent failures, why they happen and how to fix them; "
                                  "without a TARGET, check this computer")  # fmt: skip
     words.add_target(parser, optional=True)
     judging.add_reports(parser)

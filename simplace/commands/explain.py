@@ -1,4 +1,4 @@
-"""`simplace explain`: say why a node is on its device, step by step."""
+"""`simplace explain`: explain why a node is on its device, step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simplace.progress import show_progress
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("explain", help="say why a node is on its device, step by step")
+    parser = commands.add_parser("explain", help="why a node is on its device, step by step")
     words.add_target(parser)
     parser.add_argument("node", metavar="NODE", help="a node's name, or the end of it where that is unique")
     parser.add_argument("--program", metavar="NAME", help="look in this program only")

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("export", help="write the placed graph for TensorBoard, Netron, Model Explorer, "
                                  "networkx, Perfetto")  # fmt: skip
     words.add_target(parser)
-    parser.add_argument("file", metavar="FILE", help="the file to write, or a folder for TensorBoard; its ending says "
+    parser.add_argument("file", metavar="FILE", help="the file to write, or a folder for TensorBoard; its ending sets "
                         "the format: .pb, .pbtxt, .graph.json, .nodes.json, .graphml, .trace.json, .report.json, "
                         ".tfevents")  # fmt: skip
     parser.add_argument("--format", metavar="NAME", help="tensorboard, graph-def, graph-def-text, model-explorer, "
@@ -46,13 +46,13 @@ def _run_export(options: argparse.Namespace) -> int:
         result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
         stage(f"writing {path}")
         data = write_format(_gather_export(result, options, now), form)
-    output.write_output_file(path, data)
+    output.write_output_file(path, data, options.force)
     output.print_text(f"wrote {_describe_content(result, options, form)}: {path}", sys.stderr)
     return output.report_error(result.failure) if result.failure else 0
 
 
 def _choose_path(name: str, form: Format, now: float) -> Path:
-    """Return the file to write, after making the folder of a format that wants one."""
+    """Return the file to write, after making the folder of a format that needs one."""
     from simplace.exports.event_file import FILE_NAME
 
     if form.is_folder and not name.endswith(form.endings):

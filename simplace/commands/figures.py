@@ -1,4 +1,4 @@
-"""The words and the writing of figures, which subcommands share."""
+"""The options and the writing of figures, which subcommands share."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str
                        "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
     output.add_force(group)
     if has_boxes:
-        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="boxes that a figure may have before name "
-                           "scopes collapse (default: what the style takes)")  # fmt: skip
+        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="collapse name scopes until at "
+                           "most N boxes are left (default: depends on the style)")  # fmt: skip
 
 
 def choose_box_limit(options: argparse.Namespace) -> int:
-    """Return how many boxes a figure may have."""
+    """Return the maximal number of boxes in a figure."""
     from simplace.views.figures.drawing import style_of
 
     chosen: int | None = options.nodes
@@ -41,11 +41,11 @@ def choose_box_limit(options: argparse.Namespace) -> int:
 
 
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
-    """Draw to the file of `-o`, and say so on stderr."""
+    """Draw to the file of `-o`, and report it on stderr."""
     from simplace.views.figures.drawing import draw_picture
 
     with show_progress() as stage:
         stage(f"drawing {options.output}")
         data = draw_picture(what, options.output, options.style)
-    output.write_output_file(options.output, data)
+    output.write_output_file(options.output, data, options.force)
     output.print_text(f"drew {said}: {options.output}", sys.stderr)

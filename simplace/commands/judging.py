@@ -1,4 +1,4 @@
-"""The words `--require`, `--junit` and `--sarif`: judge a result, tell machines, and return the exit status."""
+"""The options `--require`, `--junit` and `--sarif`: judge a result, write the verdicts, return the exit status."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SHOWN = 20
 def add_requirements(parser: argparse.ArgumentParser) -> None:
     """Add `--require`."""
     parser.add_argument("--require", metavar="NODES=DEVICES", action="append", default=[],
-                        help="status 1 unless these nodes are there, such as 'MatMul*=gpu:*', 'op:MatMul=gpu:0|gpu:1' "
-                        "or 'dense/*!=cpu:*'; may be repeated")  # fmt: skip
+                        help="exit with status 1 unless the nodes are on these devices, such as 'MatMul*=gpu:*', "
+                        "'op:MatMul=gpu:0|gpu:1' or 'dense/*!=cpu:*'; may be repeated")  # fmt: skip
 
 
 def add_reports(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_reports(parser: argparse.ArgumentParser) -> None:
 
 
 def check_first(options: argparse.Namespace) -> tuple[Requirement, ...]:
-    """Refuse, before anything runs, files that could not be written; read the requirements."""
+    """Raise an error, before anything runs, for files that could not be written; return the requirements."""
     check_writable(options)
     if not options.require:
         return ()
@@ -43,7 +43,7 @@ def check_first(options: argparse.Namespace) -> tuple[Requirement, ...]:
 
 
 def check_writable(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, files that could not be written."""
+    """Raise an error, before anything runs, for files that could not be written."""
     output.check_writable(getattr(options, "junit", None))
     output.check_writable(getattr(options, "sarif", None))
 
@@ -70,19 +70,20 @@ def judge_result(result: Result, requirements: Sequence[Requirement], out: TextI
 
 
 def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], findings: Sequence[Problem] = ()) -> None:
-    """Write the files that were asked for; `findings` are problems that decide nothing."""
+    """Write the files that were asked for; `findings` are problems that do not affect the exit status."""
     from simplace.exports.junit import write_junit
     from simplace.exports.sarif import write_sarif
 
     if options.junit:
-        output.write_output_file(options.junit, write_junit(options.target, verdicts))
+        output.write_output_file(options.junit, write_junit(options.target, verdicts), options.force)
     if options.sarif:
         problems = [problem for verdict in verdicts for problem in verdict.problems]
-        output.write_json(options.sarif, write_sarif(options.target, [*problems, *findings], Path.cwd()))
+        found = write_sarif(options.target, [*problems, *findings], Path.cwd())
+        output.write_json(options.sarif, found, options.force)
 
 
 def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
-    """Ask the doctor, for the SARIF file alone: what it finds decides nothing."""
+    """Return the doctor's findings for the SARIF file; they do not affect the exit status."""
     if not options.sarif:
         return []
     from simplace.doctor.examinations import diagnose_result

@@ -33,15 +33,15 @@ def add(commands: Any) -> None:
 
 
 def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
-    """Add what steps to run; `when` begins each help."""
+    """Add the options of the steps to run; `when` begins each help."""
     parser.add_argument("--inter-op", metavar="N[,N...]", default="1,2", help=f"{when}the sizes of the inter-op pool "
                         "to run; -1: the caller's thread (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--intra-op", metavar="N", type=words.parse_positive, default=1, help=f"{when}threads that share one "
-                        "op (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=words.parse_positive, default=12, help=f"{when}steps to trace for each "
-                        "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help=f"{when}for unknown first "
-                        "dimensions of made-up inputs (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--intra-op", metavar="N", type=words.parse_positive, default=1, help=f"{when}size of the "
+                        "intra-op pool: threads that share one op (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", type=words.parse_positive, default=12, help=f"{when}steps to trace for "
+                        "each (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help=f"{when}size of the "
+                        "unknown first dimensions of placeholder inputs (default: %(default)s)")  # fmt: skip
     add_trust(parser, when)
 
 
@@ -96,6 +96,6 @@ def _run_measure(options: argparse.Namespace) -> int:
         first = found.settings[0]
         content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
                             tensorflow=first.tensorflow)  # fmt: skip
-        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode())
+        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.output}", sys.stderr)
     return 0

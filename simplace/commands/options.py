@@ -1,4 +1,4 @@
-"""The words that subcommands share: the target and its machine, numbers, the choice of a program."""
+"""The options that subcommands share: the target and its machine, numbers, the choice of a program."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     soft = parser.add_mutually_exclusive_group()
     soft.add_argument("--soft", dest="soft", action="store_true", default=None, help="turn soft placement on")
     soft.add_argument("--hard", dest="soft", action="store_false", help="turn soft placement off")
-    parser.add_argument("--calls", metavar="N", type=parse_calls, default=10, help="compute N calls of each function and "
-                        "signature, or all; later ones return the latest values (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--calls", metavar="N", type=parse_calls, default=10, help="compute N calls of each function "
+                        "and signature, or all; later ones return the latest values "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--no-jit", dest="jit", action="store_false", help="ignore jit_compile: show where TensorFlow "
+                        "places the ops that XLA would compile")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=parse_seconds, default=300.0,
                         help="end a script after S seconds (default: %(default)g)")  # fmt: skip
     add_kernels(parser)
@@ -41,7 +44,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
 def add_kernels(parser: argparse.ArgumentParser) -> None:
     """Add the choice of the kernel table: TensorFlow's version, and a file of extra kernels."""
     parser.add_argument("--kernels", metavar="FILE", default="", help="a TOML file with the kernels of custom ops")
-    parser.add_argument("--tensorflow", metavar="V", default="", help="the version whose kernels and rules count, such "
+    parser.add_argument("--tensorflow", metavar="V", default="", help="use the kernels and rules of this version, such "
                         "as 2.18 (files only; default: the installed one)")  # fmt: skip
 
 
@@ -58,6 +61,7 @@ def read_settings(options: argparse.Namespace, stage: Stage) -> Settings:
         timeout=options.timeout,
         kernels=options.kernels,
         tensorflow=options.tensorflow,
+        jit=options.jit,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
         stage=stage,
     )

@@ -1,4 +1,4 @@
-"""What subcommands write: files checked before anything runs, the width of the terminal, the line of an error."""
+"""Output of the subcommands: checks before anything runs, the terminal's width, files, the line of an error."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _OF_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "va
 
 
 def print_text(text: str, out: TextIO | None = None) -> None:
-    """Print text, to standard output or to `out`; every line that simplace itself prints comes through here.
+    """Print text, to standard output or to `out`; every line that simplace itself prints is printed here.
 
-    Whatever could steer a terminal is shown as a character: a file's names, devices and messages are anybody's.
+    Control characters are shown, not sent to the terminal: names, devices and messages come from untrusted files.
     """
     from viz.names import visible_lines
 
     try:
         print(visible_lines(text), file=out)
     except OSError:
-        if out is not sys.stderr:  # where messages cannot be written, nobody can be told
+        if out is not sys.stderr:  # an error on stderr cannot be reported anywhere
             raise
 
 
 def say_error(line: str) -> None:
-    """Print the one line of an error on stderr, whatever is in it."""
+    """Print the one line of an error on stderr, with control characters made visible."""
     from viz.names import visible
 
     print_text(f"simplace: {visible(line)}", sys.stderr)
@@ -49,22 +49,22 @@ def report_error(error: SimplaceError) -> int:
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add the word that lets files be replaced."""
+    """Add the option that allows replacing files."""
     parser.add_argument("--force", action="store_true", help="replace files, also those that simplace did not write")
 
 
 def shorten_text(line: str, most: int = 2000) -> str:
-    """Return a text without the middle of what is longer than one can read.
+    """Return a text with its middle left out where it is too long to read.
 
-    >>> shortened("a" * 5 + "b" * 20 + "c" * 5, most=10)
+    >>> shorten_text("a" * 5 + "b" * 20 + "c" * 5, most=10)
     'aaaaa ... ccccc'
     """
     return line if len(line) <= most else f"{line[: most // 2]} ... {line[-(most // 2) :]}"
 
 
 def check_distinct(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, to write over what is read or somebody else's, or two outputs into one file."""
-    from simplace.views.marks import is_own
+    """Raise an error, before anything runs, for outputs that would replace an input, a foreign file or each other."""
+    from simplace.views.marks import check_replaceable
 
     read = [name for each in _READ if (name := getattr(options, each, None))]
     sources = [Path(os.path.realpath(path)) for name in read for path in (name, name.rpartition(":")[0]) if path]
@@ -74,14 +74,13 @@ def check_distinct(options: argparse.Namespace) -> None:
         if any(_is_of(path, source) for source in sources):
             raise DrawingError(f"{name}: is read by this command and would be lost; name another file to write")
         if path in taken:
-            raise DrawingError(f"{name}: is to be written twice; name a file for each")
-        if not (options.force or os.path.isdir(path) or is_own(path)):
-            raise DrawingError(f"{name}: is there, and simplace did not write it; name another file, or --force")
+            raise DrawingError(f"{name}: would be written twice; name a file for each")
+        check_replaceable(name, options.force)
         taken.add(path)
 
 
 def _is_of(path: Path, source: Path) -> bool:
-    """Say whether a file is the source, or a part of the source that is a SavedModel."""
+    """Return whether a file is the source, or a part of the source that is a SavedModel."""
     is_there = os.path.exists(path)
     if is_there and os.path.exists(source) and path.samefile(source):
         return not source.is_dir()  # a folder is written into
@@ -90,7 +89,7 @@ def _is_of(path: Path, source: Path) -> bool:
 
 
 def check_figure(name: str | None) -> None:
-    """Refuse, before anything runs, a figure that could not be written in the end."""
+    """Raise an error, before anything runs, for a figure that could not be written."""
     if not name:
         return
     if Path(name).suffix.lower() not in FIGURES:
@@ -99,7 +98,7 @@ def check_figure(name: str | None) -> None:
 
 
 def check_writable(name: str | None) -> None:
-    """Refuse, before anything runs, a file that could not be written in the end; "-" is standard output."""
+    """Raise an error, before anything runs, for a file that could not be written; "-" is standard output."""
     if not name or name == "-":
         return
     from simplace.input_file import check_name
@@ -117,7 +116,7 @@ def check_writable(name: str | None) -> None:
         raise DrawingError(f"{name}: cannot write there: permission denied")
 
 
-def write_json(name: str, content: Any) -> None:
+def write_json(name: str, content: Any, overwrite: bool) -> None:
     """Write a JSON file; "-" is standard output."""
     from simplace.exports.steering import escape_json
 
@@ -126,14 +125,14 @@ def write_json(name: str, content: Any) -> None:
     if name == "-":
         sys.stdout.write(text)
     else:
-        write_output_file(name, text.encode())
+        write_output_file(name, text.encode(), overwrite)
 
 
-def write_output_file(name: str | Path, data: bytes) -> None:
-    """Write a file, or say in one line why not."""
+def write_output_file(name: str | Path, data: bytes, overwrite: bool) -> None:
+    """Write a file; raise a one-line error where that fails. `overwrite` is `--force`."""
     from simplace.views.marks import write_file
 
-    write_file(name, data)
+    write_file(name, data, overwrite)
 
 
 def find_terminal_width(stream: TextIO) -> int | None:

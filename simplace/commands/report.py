@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("report", help="write one HTML page to look around in, which needs no network")
+    parser = commands.add_parser("report", help="write one interactive HTML page, which needs no network")
     words.add_target(parser)
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page to write, .html "
                         "(default: %(default)s)")  # fmt: skip
     output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only")
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are, such as t4, a100, h100 or "
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
                         "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
     parser.add_argument(
         "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
     )
-    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="for unknown first dimensions "
-                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="size of unknown first "
+                        "dimensions (default: %(default)s)")  # fmt: skip
     parser.set_defaults(command=_run_report)
 
 
@@ -39,11 +39,11 @@ def _run_report(options: argparse.Namespace) -> int:
     from simplace.views.text import summary
 
     simulation = None if options.no_schedule else _step_options(options)
-    page_file.check_page_name(options.output, simulation)
+    page_file.check_page_name(options.output, simulation, options.force)
     output.check_writable(options.output)
     with show_progress() as stage:
         result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-        size = page_file.write_page_file(result, options.output, simulation, stage)
+        size = page_file.write_page_file(result, options.output, simulation, options.force, stage)
     output.print_text(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
     output.print_text(summary.agreement_line(result))
     return output.report_error(result.failure) if result.failure else 0

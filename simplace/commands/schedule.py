@@ -1,4 +1,4 @@
-"""`simplace schedule`: simulate when what runs: threads, streams, copies, memory."""
+"""`simplace schedule`: simulate when each op runs: threads, streams, copies, memory."""
 
 from __future__ import annotations
 
@@ -22,30 +22,35 @@ if TYPE_CHECKING:
 
 _ASSUMED = (
     "Assumed: Grappler rewrites nothing; a GPU has a PCIe link, a pair of processes a network link of its own; "
-    "pools of a session's own are the process's; allocators do not fragment. docs/schedule.md tells what is modelled, "
+    "pools of a session's own are the process's; allocators do not fragment. docs/schedule.md lists what is modelled, "
     "after which source file, and how close it comes."
 )
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("schedule", help="simulate when what runs: threads, streams, copies, memory",
+    parser = commands.add_parser("schedule", help="simulate when each op runs: threads, streams, copies, memory",
                                  epilog=_ASSUMED)  # fmt: skip
     words.add_target(parser)
-    parser.add_argument("--inter-op", metavar="N[,N...]", default="0", help="threads that run ops; several compare; "
-                        "0: one a core, -1: the caller's thread (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--inter-op", metavar="N[,N...]", default="0", help="sizes of the inter-op pool to simulate; "
+                        "0: one thread per core, -1: the caller's thread (default: %(default)s)")  # fmt: skip
     parser.add_argument(
-        "--intra-op", metavar="N", type=words.parse_whole, default=0, help="threads that share one op (0: one a core)"
+        "--intra-op",
+        metavar="N",
+        type=words.parse_whole,
+        default=0,
+        help="size of the intra-op pool: threads that share one op (0: one per core)",
     )
     parser.add_argument(
         "--cores", metavar="N", type=words.parse_whole, default=2, help="CPU cores (default: %(default)s)"
     )
     parser.add_argument("--executor", choices=("tensorflow", "textbook"), default="tensorflow",
-                        help="TensorFlow's own, or the tutorials' pool a device (default: %(default)s)")  # fmt: skip
+                        help="TensorFlow's executor, or the textbook's: a thread pool per device "
+                        "(default: %(default)s)")  # fmt: skip
     parser.add_argument("--costs", metavar="C", default="modelled", help="modelled, analytic (a roofline), flat, "
                         "measured (on this computer's CPU, now), or a file of recorded costs "
                         "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="what the GPUs are, such as t4, a100, h100 or "
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
                         "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
                         help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
@@ -54,11 +59,13 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--steps", metavar="N", type=words.parse_whole, default=1, help="steps to run (default: %(default)s)"
     )
-    parser.add_argument("--cold", action="store_true", help="the first steps: no op's cost is known yet")
-    parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="for unknown first dimensions "
-                        "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="how often a loop's body runs")
-    parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the output of a condition "
+    parser.add_argument(
+        "--cold", action="store_true", help="simulate the first steps, before the executor knows any op's cost"
+    )
+    parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
+                        "dimensions (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
+    parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the branch of a condition "
                         "that is taken; for an If, 1 is then")  # fmt: skip
     add_trust(parser, "with --costs measured: ")
     figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
@@ -106,7 +113,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
 
 
 def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
-    """Run the program's function for real, on one inter-op thread, and take the times of its CPU kernels."""
+    """Measure the program's function in TensorFlow, on one inter-op thread; return the times of its CPU kernels."""
     from simplace.costs.chosen_model import cost_model
     from simplace.costs.recorded_costs import RecordedCosts
     from simplace.importers.target import parse_target
@@ -144,7 +151,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
 
 
 def _find_limits(placed: Placed, settings: Settings) -> dict[str, int]:
-    """Take the limits of logical GPUs from the machine, where it splits GPUs."""
+    """Return the limits of logical GPUs from the machine, where it splits GPUs."""
     machine = settings.machine
     split = [limit for gpu in machine.visible_gpus for limit in machine.split_of(gpu) or (0,)]
     gpus = [device.name for device in placed.placement.devices if device.type == "GPU"]
@@ -173,14 +180,10 @@ def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     if options.output:
         _draw_schedule(schedule, options)
     if options.trace:
-        _write_one_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode())
+        output.write_output_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode(), options.force)
+        output.print_text(f"wrote {options.trace}", sys.stderr)
     if options.json:
-        output.write_json(options.json, report_schedule(schedule))
-
-
-def _write_one_file(name: str, data: bytes) -> None:
-    output.write_output_file(name, data)
-    output.print_text(f"wrote {name}", sys.stderr)
+        output.write_json(options.json, report_schedule(schedule), options.force)
 
 
 def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:

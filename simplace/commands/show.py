@@ -56,8 +56,9 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     if options.json:
         from simplace.exports.json_report import report_result
 
-        output.write_json(options.json, report_result(result))
-    output.print_text(f"\n{summary.agreement_line(result)}", out)
+        output.write_json(options.json, report_result(result), options.force)
+    covered = summary.coverage_line(result)
+    output.print_text("\n" + "\n".join([*filter(None, [covered]), summary.agreement_line(result)]), out)
 
 
 def _draw_placement(result: Result, options: argparse.Namespace) -> None:

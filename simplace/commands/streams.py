@@ -1,4 +1,4 @@
-"""The streams and signals that a shell hands over: closed, full, in an encoding without our characters, ended early."""
+"""The standard streams and signals of the process: closed, full, in a limited encoding, terminated early."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[None]:
-    """Make standard streams that can be written to, and leave by way of every `finally` when a signal ends us.
+    """Make standard streams writable, and run every `finally` when a signal ends the process.
 
     A stream whose encoding lacks a character gets a plain one, or the character's number.
     """
@@ -38,7 +38,7 @@ def usable_streams() -> Iterator[None]:
 
 
 def can_draw_tables(stream: TextIO) -> bool:
-    """Say whether a stream's encoding has the characters that tables are drawn with."""
+    """Return whether a stream's encoding has the characters that tables are drawn with."""
     try:
         _DRAWN.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -47,24 +47,24 @@ def can_draw_tables(stream: TextIO) -> bool:
 
 
 def flush_stdout() -> None:
-    """Write what is still buffered; here its failure can be told, at the interpreter's end it cannot."""
+    """Flush stdout; a failure can be reported here, but not at the interpreter's exit."""
     sys.stdout.flush()
 
 
 def no_room(error: OSError) -> SimplaceError | None:
-    """Return what to say where standard output could not be written; None for any other error."""
+    """Return the message for a failed write to standard output; None for any other error."""
     if error.filename is not None or error.errno not in _NO_ROOM:
         return None
     return SimplaceError(f"standard output: cannot write: {error.strerror}; send it somewhere with room")
 
 
 def discard_stdout() -> None:
-    """Send what standard output still holds, and gets, nowhere."""
+    """Redirect standard output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_closed() -> None:
-    """Give a closed standard stream the null device, before another file takes its number."""
+    """Open the null device for each closed standard stream, before another file takes its descriptor."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
@@ -85,7 +85,7 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _tidy_ends() -> Iterator[None]:
-    """Let a request to end unwind the stack, which removes temporary folders and ends the program that runs."""
+    """Make SIGTERM and SIGHUP unwind the stack, which removes temporary folders and ends the child process."""
     signals = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
     for number in ours:

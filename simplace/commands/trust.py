@@ -1,4 +1,4 @@
-"""What a file holds is data: only its user can say that it may be run."""
+"""Consent before the ops of a SavedModel or graph file are run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from simplace.commands import output
 from simplace.errors import TargetError
 
-_WHY = "measuring runs what this file holds, and that may read and write any file of yours"
+_WHY = "measuring runs the ops in this file, and they can read and write any of your files"
 
 
 def add_trust(parser: argparse.ArgumentParser, when: str = "") -> None:
     """Add `--run-untrusted`; `when` begins its help."""
-    parser.add_argument("--run-untrusted", action="store_true", help=f"{when}run what a SavedModel or a graph file "
-                        "holds, which may do whatever you may, without asking")  # fmt: skip
+    parser.add_argument("--run-untrusted", action="store_true", help=f"{when}run the ops of a SavedModel or graph file "
+                        "without asking; they have all of your permissions")  # fmt: skip
 
 
 def require_trust(options: argparse.Namespace) -> None:
-    """Ask before a file is run, on a terminal; elsewhere refuse with `TargetError`. A script is there to be run."""
+    """Ask before a file is run, on a terminal; elsewhere raise `TargetError`. A script needs no consent."""
     if options.run_untrusted or _is_script(options.target) or _answers_yes(options.target):
         return
     raise TargetError(f"{options.target}: {_WHY}; if you trust it: --run-untrusted")

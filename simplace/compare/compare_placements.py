@@ -12,7 +12,7 @@ from simplace.program.observation import LoggedNode, ObservedRefusal
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Show one node that the two place differently; "" stands for a node that one of them does not have."""
+    """Record of one node that the two place differently; "" stands for a node that one of them does not have."""
 
     node: str
     op: str
@@ -34,7 +34,7 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Say whether there is no difference at all."""
+        """Return whether there is no difference at all."""
         return not self.differences and self.refusals[0] == self.refusals[1]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Compare the sends and receives of a placed graph with those in the subgraphs that TensorFlow cut it into."""
+"""Compare the sends and receives of a placed graph with those in TensorFlow's partition graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simplace.partition.replicate_constants_pass import REPLICA
 from simplace.partition.rewrite_graph import before_pruning
 from simplace.partition.session_subgraph import rewrite_for_run
 from simplace.placement.placement import Placement
-from simplace.program.observation import Cut
+from simplace.program.observation import Partitioning
 
 _NUMBER = re.compile(rf"(?<={re.escape(REPLICA)})\d+")
 _Ends = tuple[str, str, str]
@@ -26,7 +26,7 @@ _Ends = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Transfer:
-    """Describe a send with its receive, in terms that do not depend on generated names.
+    """Record of a send with its receive, in terms that do not depend on generated names.
 
     `tensor` is "node:output", or "^node" for a control edge, also where a task sends on what it received from another
     one; `source` and `target` are full device names. `consumers` are the nodes of the graph behind the receive, `after`
@@ -49,7 +49,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class CopyDifference:
-    """Show one transfer that differs; None stands for one that TensorFlow or simplace does not have."""
+    """Record of one transfer that differs; None stands for one that TensorFlow or simplace does not have."""
 
     ours: Transfer | None
     theirs: Transfer | None
@@ -64,7 +64,7 @@ class CopyDifference:
 
 @dataclass(frozen=True, slots=True)
 class CopyAgreement:
-    """Count the copies that both make alike, out of all that either makes, over all cuts of a graph."""
+    """Record of how many copies both make alike, out of all that either makes, over all partitionings of a graph."""
 
     same: int
     total: int
@@ -72,31 +72,31 @@ class CopyAgreement:
 
     @property
     def holds(self) -> bool:
-        """Say whether there is no difference at all."""
+        """Return whether there is no difference at all."""
         return not self.differences
 
     def __str__(self) -> str:
         return f"{self.same}/{self.total} copies"
 
 
-def compare_partitions(placement: Placement, cuts: Iterable[Cut]) -> CopyAgreement | None:
-    """Cut a placement as each of TensorFlow's cuts was made, and compare; None where TensorFlow made none."""
+def compare_partitions(placement: Placement, partitionings: Iterable[Partitioning]) -> CopyAgreement | None:
+    """Partition a placement as each of TensorFlow's partitionings was made, and compare; None where there is none."""
     if placement.refusal is not None:
         return None
     same = total = 0
     differences: list[CopyDifference] = []
-    cuts = tuple(cuts)
-    for cut in cuts:
-        ours, theirs = Counter(_own_transfers(placement, cut)), Counter(transfers_in(cut.subgraphs))
+    partitionings = tuple(partitionings)
+    for partitioning in partitionings:
+        ours, theirs = Counter(_own_transfers(placement, partitioning)), Counter(transfers_in(partitioning.subgraphs))
         found = list(_pair_differences(ours - theirs, theirs - ours))
         both = (ours & theirs).total()
         same, total = same + both, total + both + len(found)
         differences += found
-    return CopyAgreement(same, total, tuple(differences)) if cuts else None
+    return CopyAgreement(same, total, tuple(differences)) if partitionings else None
 
 
 def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
-    """List the transfers of our own cut."""
+    """Return the transfers of our own partitioning."""
     found = []
     for send, receive in graph.receiver.items():
         copy = graph.copies[graph.nodes[send].copy]
@@ -117,18 +117,24 @@ def transfers_of(graph: PartitionedGraph) -> list[Transfer]:
 
 
 def transfers_in(subgraphs: Iterable[GraphDef]) -> list[Transfer]:
-    """List the transfers in the subgraphs of one cut by TensorFlow."""
+    """Return the transfers in the subgraphs of one partitioning by TensorFlow."""
     return list(_SubgraphReader(subgraphs).transfers())
 
 
-def _own_transfers(placement: Placement, cut: Cut) -> list[Transfer]:
-    """List our transfers; a run that names a node which only TensorFlow has can have none."""
-    names = () if cut.run is None else (*cut.run.feeds, *cut.run.fetches, *cut.run.targets)
+def _own_transfers(placement: Placement, partitioning: Partitioning) -> list[Transfer]:
+    """Return our transfers; none for a run that names a node which only TensorFlow has."""
+    names = (
+        ()
+        if partitioning.run is None
+        else (*partitioning.run.feeds, *partitioning.run.fetches, *partitioning.run.targets)
+    )
     if any(_node_of(name) not in placement.graph.ids for name in names):
         return []
     placed = placement.placed
     return transfers_of(
-        partition_graph(placed if cut.run is None else rewrite_for_run(before_pruning(placed), cut.run).placed)
+        partition_graph(
+            placed if partitioning.run is None else rewrite_for_run(before_pruning(placed), partitioning.run).placed
+        )
     )
 
 
@@ -153,7 +159,7 @@ def _pair_differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Ite
 
 
 class _SubgraphReader:
-    """Read TensorFlow's sends and receives, which know each other by their devices and their `tensor_name`."""
+    """Reader of TensorFlow's sends and receives, which are paired by their devices and `tensor_name`."""
 
     def __init__(self, subgraphs: Iterable[GraphDef]) -> None:
         self._nodes: dict[str, NodeDef] = {}
@@ -187,7 +193,7 @@ class _SubgraphReader:
             )
 
     def _is_order(self, send: NodeDef) -> bool:
-        """Say whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
+        """Return whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
         source = _read_string(send.attrs, "_src")
         return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
 
@@ -224,7 +230,7 @@ class _SubgraphReader:
 
 
 def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:
-    """Say whether a node is a send or receive that the cut made: those of a master's feeds and fetches name no edge."""
+    """Return whether the partitioning made a send or receive: those of a master's feeds and fetches name no edge."""
     return node.op in ops and "_src" in node.attrs
 
 

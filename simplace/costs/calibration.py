@@ -1,4 +1,4 @@
-"""Read the executor's fixed times on this machine off the probes: small graphs that cost nothing else.
+"""Derive the executor's fixed times on this machine from the probes: small graphs that cost nothing else.
 
 Nothing here looks at the graph that is measured. A step is a sum, so means are taken within a step, and the median over
 steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Of single hand-offs
@@ -23,7 +23,7 @@ _GROUPS, _IN_GROUP = 4, 30  # at most so many lengths of idleness, with at least
 
 
 class Run(Protocol):
-    """Say when a node held its thread, in nanoseconds."""
+    """Record of when a node held its thread, in nanoseconds."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ def _measure_gap(steps: Steps) -> float:
 
 
 def _measure_small_nodes(steps: Steps) -> tuple[float, float, list[tuple[float, float]]]:
-    """Return the time between small nodes, what a first run adds, and (length, time more) after short and long ones."""
+    """Return the time between small nodes, the extra of a first run, and (length, extra) after short and long ones."""
     found = [_small_of_step(runs) for runs in steps]
     short, first, length, of_long, more = (median(values) for values in zip(*found, strict=True))
     return short, max(0.0, first), [(length, 0.0), (of_long, more)]
@@ -109,9 +109,9 @@ def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, flo
 
 
 def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Sort points by the first number, and let the second one never fall, nor be negative.
+    """Sort points by the first number, and make the second one non-negative and non-decreasing.
 
-    >>> _rising([(3.0, 1.0), (1.0, -0.5), (2.0, 2.0)])
+    >>> _make_monotonic([(3.0, 1.0), (1.0, -0.5), (2.0, 2.0)])
     [(1.0, 0.0), (2.0, 2.0), (3.0, 2.0)]
     """
     ordered = sorted(points)
@@ -120,7 +120,7 @@ def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, 
 
 
 def _measure_sharing(steps: Steps) -> float:
-    """Return what a node costs more where another thread ended one since this thread did, in two loops at once."""
+    """Return the extra cost of a node where another thread finished one since this thread did, in two loops at once."""
     found = []
     for runs in steps:
         loops = [[run for run in runs if f"{name}/" in run.name] for name in ("long", "short")]
@@ -145,7 +145,7 @@ def _sum_gaps(steps: Steps) -> float:
 def _average_without_outliers(times: Sequence[int]) -> float:
     """Return the mean of what is not many times the median.
 
-    >>> _mean([1, 2, 3, 500])
+    >>> _average_without_outliers([1, 2, 3, 500])
     2.0
     """
     most = _LOST * median(times)
@@ -162,7 +162,7 @@ def _measure_product(steps: Steps) -> float:
 
 
 def _measure_dispatch(steps: Steps, gap: float) -> tuple[float, float]:
-    """Return what each of three dispatched ops costs their thread, and what taking one from the queue costs."""
+    """Return the cost of each of three dispatched ops on their thread, and of taking one from the queue."""
     pairs = [(before, after) for runs in steps for before, after in pairwise(runs)]
     kept = [b.start - a.end for a, b in pairs if a.name.startswith("join") and b.name.startswith("wide")]
     taken = [b.start - a.end for a, b in pairs if a.name.startswith("wide") and b.name.startswith("wide")]
@@ -198,9 +198,9 @@ def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:
 
 
 def _find_threshold(below: Sequence[int], above: Sequence[int]) -> float:
-    """Return the length that parts two samples with the fewest on the wrong side, the smallest such length.
+    """Return the length that separates two samples with the fewest errors, the smallest such length.
 
-    >>> _threshold([1, 2, 3], [2, 5, 6])
+    >>> _find_threshold([1, 2, 3], [2, 5, 6])
     3
     """
     lengths = sorted({*below, *above})

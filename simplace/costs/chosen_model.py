@@ -1,4 +1,4 @@
-"""Make the cost model that a user names."""
+"""Create the cost model that a user names."""
 
 from __future__ import annotations
 

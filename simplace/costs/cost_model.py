@@ -1,4 +1,4 @@
-"""What a cost model is asked and what it answers."""
+"""The interface of a cost model: its questions, its answers, the executor's fixed times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Bound = Literal["launch", "memory", "arithmetic"]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Describe an input or output as far as costs need: all dimensions are known, where necessary by assumption.
+    """Record of an input or output as far as costs need: all dimensions are known, where necessary by assumption.
 
     `size` is in bytes, 0 for types without a fixed size (string, resource, variant).
     """
@@ -33,7 +33,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class OpCall:
-    """Describe one execution of an op; `device_type` is "CPU" or "GPU", `name` the node's."""
+    """Record of one execution of an op; `device_type` is "CPU" or "GPU", `name` the node's."""
 
     name: str
     op: str
@@ -45,12 +45,12 @@ class OpCall:
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
-    """Say what one execution costs, in seconds.
+    """Record of the cost of one execution, in seconds.
 
     `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time
     on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads would share the work
     on a CPU; TensorFlow runs GPU kernels whole, the textbook's GPUs are pools that share it too.
-    `is_guess` says that only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
+    `is_guess`: only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
     average of costs has seen of it where that is not `host_s` (None). `runs_s` are the times of the first run of a
     step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
     `source` says where the times come from, `error` by how much they are off in the mean (None: nobody knows). `bound`
@@ -71,7 +71,7 @@ class KernelCost:
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Hold the fixed times of the executor, in seconds.
+    """Record of the fixed times of the executor, in seconds.
 
     `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
     `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that nothing of it is in caches.
@@ -136,9 +136,9 @@ class Overheads:
 
 
 def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> float:
-    """Interpolate between points by their first number; beyond the ends nothing changes any more.
+    """Interpolate between points by their first number; constant beyond the ends.
 
-    >>> interpolated([(1.0, 10.0), (3.0, 20.0)], 2.0), interpolated([(1.0, 10.0), (3.0, 20.0)], 9.0)
+    >>> interpolate_points([(1.0, 10.0), (3.0, 20.0)], 2.0), interpolate_points([(1.0, 10.0), (3.0, 20.0)], 9.0)
     (15.0, 20.0)
     """
     if at <= points[0][0]:
@@ -150,11 +150,11 @@ def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> floa
 
 
 class CostModel(Protocol):
-    """Price kernels and copies."""
+    """Estimate the costs of kernels and copies."""
 
     @property
     def name(self) -> str:
-        """Name the model in a few words for people."""
+        """Return the model's name as a short phrase."""
         ...
 
     @property
@@ -168,11 +168,11 @@ class CostModel(Protocol):
         ...
 
     def kernel(self, call: OpCall) -> KernelCost:
-        """Price one execution."""
+        """Estimate one execution."""
         ...
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Price a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" for a target in another process."""
+        """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process)."""
         ...
 
     def memory(self, device_type: str) -> int:

@@ -1,4 +1,4 @@
-"""Price every node and every copy of a partitioned graph with a cost model."""
+"""Estimate the costs of every node and every copy of a partitioned graph with a cost model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FREE = KernelCost(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Record what had to be assumed: `kind` is "batch", "dimension", "rank" or "formula".
+    """Record of an assumption: `kind` is "batch", "dimension", "rank" or "formula".
 
-    `count` says of how many tensors (of ops for "formula"), `example` names one, `value` is what was taken.
+    `count` is the number of tensors (of ops for "formula"), `example` names one, `value` is what was assumed.
     """
 
     kind: str
@@ -33,10 +33,10 @@ class Assumption:
 
 
 @dataclass(frozen=True)
-class PricedGraph:
-    """Hold a partitioned graph with costs.
+class EstimatedGraph:
+    """Record of a partitioned graph with costs.
 
-    `kernels` are by node, `outputs` the tensors each node puts out, `copy_seconds` and `copy_bytes` by copy.
+    `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy.
     """
 
     graph: PartitionedGraph
@@ -53,14 +53,14 @@ class PricedGraph:
         return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
 
 
-def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> PricedGraph:
-    """Price a graph; `batch` stands for a first dimension that is unknown, 1 for any other."""
+def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> EstimatedGraph:
+    """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one."""
     if batch < 1:
-        raise SimplaceError(f"a batch of {batch} is not possible; it is a whole number above 0")
-    return _Pricer(graph, model, batch).priced()
+        raise SimplaceError(f"batch must be a whole number above 0; got {batch}")
+    return _Estimator(graph, model, batch).estimated()
 
 
-class _Pricer:
+class _Estimator:
     def __init__(self, graph: PartitionedGraph, model: CostModel, batch: int) -> None:
         self.graph = graph
         self.model = model
@@ -70,7 +70,7 @@ class _Pricer:
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.assumed: dict[str, list[str]] = {}
 
-    def priced(self) -> PricedGraph:
+    def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
         kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
         copy_bytes = tuple(0 if c.is_control else self._tensor(c.producer, c.slot).size for c in self.graph.copies)
@@ -79,7 +79,7 @@ class _Pricer:
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
-        return PricedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
+        return EstimatedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
         if node < 0:
@@ -91,7 +91,7 @@ class _Pricer:
         return make_tensor(dtypes.format_dtype(dtype), self._shape(node, slot), dtypes.data_type_size(dtype))
 
     def _shape(self, node: int, slot: int) -> tuple[int, ...]:
-        """Return a shape after those it follows from, depth first; a loop may be longer than Python calls itself."""
+        """Return a shape after those it depends on, depth first, without recursion, which a long chain would exceed."""
         asked = [] if (node, slot) in self.shapes else [((node, slot), self._assumed_shape(node, slot))]
         while asked:
             key, shape = asked[-1]

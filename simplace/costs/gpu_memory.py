@@ -21,11 +21,13 @@ def compute_usable_bytes(total: int, capability: int, fraction: float = 0.0) -> 
     `capability` is the major compute capability, `fraction` per_process_gpu_memory_fraction, where 0 leaves all but a
     reserve to TensorFlow. Raises `SimplaceError` for a fraction that needs unified memory.
 
-    >>> usable(16 << 30, 7) >> 20, usable(16 << 30, 7, 0.5) >> 20, usable(1 << 30, 7) >> 20
-    (15334, 8192, 799)
+    >>> compute_usable_bytes(16 << 30, 7) >> 20, compute_usable_bytes(1 << 30, 7) >> 20
+    (15334, 799)
+    >>> compute_usable_bytes(16 << 30, 7, fraction=0.5) >> 20
+    8192
     """
     if not 0 <= fraction <= 1:
-        raise SimplaceError(f"a memory fraction of {fraction:g} is not possible; it lies between 0 and 1, 0 for all")
+        raise SimplaceError(f"the GPU memory fraction must be between 0 and 1 (0: all but a reserve); got {fraction:g}")
     if fraction:
         return int(total * fraction)
     if total < _SMALL:

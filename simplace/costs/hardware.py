@@ -9,7 +9,7 @@ Peaks are those of the data sheets, without sparsity. They are upper bounds: rea
   cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of DDR4-2666 (21.3 GB/s,
   JEDEC JESD79-4) together with its neighbour.
 
-No data sheet tells the fixed times: a kernel launch costs the host a few microseconds, a copy 5 to 7 (measured in
+No data sheet lists the fixed times: a kernel launch costs the host a few microseconds, a copy 5 to 7 (measured in
 arXiv:2602.21548, section 5.2). `launch_s`, `least_s` and `latency_s` are round figures of that size.
 """
 
@@ -26,7 +26,7 @@ GB = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Describe what computes: one core of a CPU, or a whole GPU.
+    """Record of a processor: one core of a CPU, or a whole GPU.
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
@@ -52,7 +52,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Describe one way between memories: bytes/s in one direction, seconds before the first byte."""
+    """Record of a link between memories: bytes/s in one direction, seconds before the first byte."""
 
     name: str
     bandwidth: float
@@ -69,7 +69,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Put a machine together: `cpu` is one of its cores, `host_link` joins host and GPU, `peer_link` two GPUs."""
+    """Return a machine: `cpu` is one of its cores, `host_link` connects host and GPU, `peer_link` two GPUs."""
 
     cpu: Processor
     gpu: Processor
@@ -107,9 +107,9 @@ MACHINES: Mapping[str, Hardware] = {name: _make_machine(sheet) for name, sheet i
 
 
 def find_hardware(name: str) -> Hardware:
-    """Look a machine up by the name of its GPUs, ours or the driver's; raise `SimplaceError` otherwise.
+    """Return the machine with GPUs of this name, ours or the driver's; raise `SimplaceError` with the known otherwise.
 
-    >>> machine("H100").gpu.name
+    >>> find_hardware("H100").gpu.name
     'H100'
     """
     found = MACHINES.get(name.lower())
@@ -117,6 +117,6 @@ def find_hardware(name: str) -> Hardware:
         return _make_machine(sheet)
     if found is None:
         raise SimplaceError(
-            f"{name!r} is not a GPU that simplace knows the speed of; known are {join_choices(MACHINES)}"
+            f"{name!r} is not a GPU that simplace has performance data for; it has {join_choices(MACHINES)}"
         )
     return found

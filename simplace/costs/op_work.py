@@ -28,7 +28,7 @@ from simplace.graph.op_kinds import (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Hold FLOPs and bytes; `is_guess`: there was no formula. `on_matrix_units`: a GPU's tensor cores can do it.
+    """Record of FLOPs and bytes; `is_guess`: no formula exists. `on_matrix_units`: a GPU's tensor cores can do it.
 
     `is_plain`: each element is read or written once, and that is all: elementwise, a copy, a reduction, an update.
     """
@@ -40,7 +40,7 @@ class Work:
     is_plain: bool = False
 
 
-# Ops that hand a buffer on, read a shape, or only steer control: no arithmetic, and no byte of a tensor is touched.
+# Ops that forward a buffer, read a shape or only affect control flow: no arithmetic, no byte of a tensor is touched.
 _FREE = frozenset(
     "NoOp PlaceholderWithDefault ReadVariableOp IdentityN StopGradient PreventGradient CheckNumericsV2 Snapshot "
     "Reshape Squeeze ExpandDims ShapeN BroadcastGradientArgs ControlTrigger Assert VarIsInitializedOp VariableShape "
@@ -85,7 +85,7 @@ _MOVES = frozenset(
 
 
 def is_free(op: str) -> bool:
-    """Say whether an op touches no element of a tensor.
+    """Return whether an op touches no element of a tensor.
 
     >>> is_free("Reshape"), is_free("MatMul")
     (True, False)
@@ -97,7 +97,7 @@ def count_work(call: OpCall) -> Work:
     """Count the FLOPs and bytes of one execution.
 
     >>> x, w, y = (Tensor("float32", s, 4 * s[0] * s[1]) for s in ((64, 16), (16, 8), (64, 8)))
-    >>> work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
+    >>> count_work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
     Work(flops=16384, bytes=6656, on_matrix_units=True, is_guess=False, is_plain=False)
     """
     if call.op in _FREE:
@@ -130,7 +130,7 @@ def _count_matmul(call: OpCall) -> int:
 
 
 def _count_einsum(call: OpCall) -> int:
-    """Multiply the sizes of all the letters of the equation."""
+    """Return the product of the sizes of all labels of the equation, times two."""
     equation = call.attrs.get("equation", b"")
     left = equation.decode().split("->")[0].split(",") if isinstance(equation, bytes) else []
     sizes: dict[str, int] = {}
@@ -141,7 +141,7 @@ def _count_einsum(call: OpCall) -> int:
 
 
 def _count_conv(call: OpCall) -> int:
-    """Two FLOPs for each element of the output and each weight of one filter."""
+    """Return two FLOPs for each element of the output and each weight of one filter."""
     if len(call.inputs) < 2 or not call.outputs or not call.inputs[1].shape:
         return 0
     filter_shape = call.inputs[1].shape
@@ -177,7 +177,7 @@ def _count_pool(call: OpCall) -> int:
 
 
 def _cudnn_rnn(call: OpCall) -> float:
-    """Two FLOPs a weight, for each step and sequence; the weights are input 3, the steps and batch lead input 0."""
+    """Return two FLOPs per weight, step and sequence; input 3 has the weights, input 0 starts with steps and batch."""
     if len(call.inputs) < 4 or len(call.inputs[0].shape) < 2:
         return 0
     backward = 2 if "Backprop" in call.op else 1
@@ -209,7 +209,7 @@ _NETWORK: Mapping[str, Callable[[OpCall], float]] = {
 def make_tensor(dtype: str, shape: tuple[int, ...], element_size: int | None) -> Tensor:
     """Make a tensor; types without a fixed element size have no bytes.
 
-    >>> tensor("float32", (2, 3), 4).size, tensor("resource", (), None).size
+    >>> make_tensor("float32", (2, 3), 4).size, make_tensor("resource", (), None).size
     (24, 0)
     """
     return Tensor(dtype, shape, prod(shape) * (element_size or 0))

@@ -4,7 +4,7 @@ The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.00
 `"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
 `"includes_overheads": true` they hold the executor's bookkeeping; what is added is `"overheads"`, the fields of
 `Overheads` in seconds, else `"gap"`, the seconds between two nodes on one thread, and hand-offs between threads.
-`"averages"` are the seconds of kernels alone, which tell the executor what is expensive.
+`"averages"` are the seconds of kernels alone, from which the executor decides what is expensive.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRANGE = 0.1  # of the nodes of a file may be missing in a graph
 
 @dataclass(frozen=True)
 class RecordedCosts:
-    """Take recorded times of nodes on the CPU, and `rest` for everything else.
+    """Cost model with recorded times of nodes on the CPU, and the model `rest` for everything else.
 
     `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
     the times of a node's first run, of its second and so on, where these are known each.
@@ -62,7 +62,7 @@ class RecordedCosts:
         return self.rest.clock
 
     def kernel(self, call: OpCall) -> KernelCost:
-        """Price one execution."""
+        """Estimate one execution."""
         if call.device_type != "CPU" or call.name not in self.seconds:
             return self.rest.kernel(call)
         seconds = self.seconds[call.name]
@@ -72,7 +72,7 @@ class RecordedCosts:
                           source="measured")  # fmt: skip
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Price a copy."""
+        """Estimate a copy."""
         return self.rest.copy(size, source, target)
 
     def memory(self, device_type: str) -> int:
@@ -100,7 +100,7 @@ def cost_file(
     tensorflow: str,
     averages: Mapping[str, float] | None = None,
 ) -> dict[str, object]:
-    """Return the content of a cost file of times that include the executor's bookkeeping.
+    """Return the content of a cost file whose times include the executor's bookkeeping.
 
     >>> cost_file({"a": 0.5}, intra_op=1, fixed=Overheads(), tensorflow="2.21.0")["nodes"]
     {'a': 0.5}
@@ -131,11 +131,11 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
         raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
     for name, seconds in (*nodes.items(), ("gap", values.get("gap", 0.0))):
         if not _is_seconds(seconds):
-            raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs are seconds, from 0 on")
+            raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs must be seconds, 0 or more")
     times = {name: float(seconds) for name, seconds in nodes.items()}
     intra_op = values.get("intra_op", 1)
     if not isinstance(intra_op, int) or intra_op < 1:
-        raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it is a whole number above 0")
+        raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it must be a whole number above 0")
     is_whole = values.get("includes_overheads") is True
     fixed = _parse_overheads(file, values["overheads"]) if "overheads" in values else None
     averages = values.get("averages")
@@ -157,7 +157,7 @@ def _parse_time(file: str, name: str, value: object) -> float | tuple[tuple[floa
     width = _TABLES.get(name)
     if width is None:
         if not _is_seconds(value):
-            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it is seconds, from 0 on')
+            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it must be seconds, 0 or more')
         return float(value)  # type: ignore[arg-type]
     rows: Sequence[Any] = value if isinstance(value, list | tuple) else [None]
     if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_seconds, row)) for row in rows):

@@ -1,6 +1,6 @@
-"""Price kernels from their work: arithmetic and memory traffic overlap, the slower one counts.
+"""The roofline cost model: arithmetic and memory traffic of a kernel overlap, the slower one counts.
 
-CPU kernels are priced on one thread; how many threads may share them follows Eigen's cost model
+CPU kernels are estimated on one thread; how many threads may share them follows Eigen's cost model
 (unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h): one thread up to 210,000 cycles, one more every 100,000.
 """
 
@@ -26,7 +26,7 @@ MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, dead_s=0.5e-6, hand_off_s=12e-6, for
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Price for a machine of the library; `memory_fraction` is per_process_gpu_memory_fraction, 0 for unset."""
+    """Cost model for a machine of the library; `memory_fraction` is per_process_gpu_memory_fraction, 0 for unset."""
 
     hardware: Hardware
     overheads: Overheads = MEASURED_OVERHEADS
@@ -44,7 +44,7 @@ class Roofline:
         return self.hardware.cpu.clock
 
     def kernel(self, call: OpCall) -> KernelCost:
-        """Price one execution."""
+        """Estimate one execution."""
         if is_free(call.op):
             return KernelCost(0.0)
         found = count_work(call)
@@ -59,7 +59,7 @@ class Roofline:
         return KernelCost(processor.launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Price a copy; within host memory the buffer is shared."""
+        """Estimate a copy; within host memory the buffer is shared."""
         if target == "remote":
             return self.hardware.network.seconds(size)
         if source == target == "CPU":
@@ -76,7 +76,7 @@ class Roofline:
 def count_shards(cycles: float) -> int:
     """Return how many threads Eigen's cost model gives a kernel of that many cycles.
 
-    >>> shards(150_000), shards(210_000), shards(1_000_000)
+    >>> count_shards(150_000), count_shards(210_000), count_shards(1_000_000)
     (1, 2, 9)
     """
     return max(1, min(_MOST_SHARDS, int((cycles - _STARTUP_CYCLES) / _CYCLES_A_THREAD + 0.9)))

@@ -11,9 +11,9 @@ Dims = tuple[int, ...]
 def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
     """Return the shape of output 0, None where there is no rule or the inputs do not fit it.
 
-    >>> infer("MatMul", {"transpose_a": True}, [(5, 3), (5, 7)]), infer("Tile", {}, [(2,), (1,)])
+    >>> infer_shape("MatMul", {"transpose_a": True}, [(5, 3), (5, 7)]), infer_shape("Tile", {}, [(2,), (1,)])
     ((3, 7), None)
-    >>> infer("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
+    >>> infer_shape("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
     (8, 5, 5, 16)
     """
     rule = _RULES.get(op)

@@ -77,15 +77,15 @@ class DeviceName(NamedTuple):
 
     @property
     def is_set(self) -> bool:
-        """Say whether any field is set."""
+        """Return whether any field is set."""
         return self != _NOWHERE
 
     def compatible_with(self, other: DeviceName) -> bool:
-        """Say whether no field that both set differs."""
+        """Return whether no field that both set differs."""
         return all(a is None or b is None or a == b for a, b in zip(self, other, strict=True))
 
     def matches(self, full: DeviceName) -> bool:
-        """Say whether each field that is set here equals that of `full`."""
+        """Return whether each field that is set here equals that of `full`."""
         return all(a is None or a == b for a, b in zip(self, full, strict=True))
 
     def overwritten_by(self, other: DeviceName) -> DeviceName:
@@ -114,11 +114,11 @@ class DeviceName(NamedTuple):
         return _merge_names(self, other, how)
 
     def same_address_space(self, other: DeviceName) -> bool:
-        """Say whether both name the same job, replica and task in full."""
+        """Return whether both name the same job, replica and task in full."""
         return None not in self[:3] and self[:3] == other[:3]
 
     def different_address_space(self, other: DeviceName) -> bool:
-        """Say whether job, replica or task are set in both and differ."""
+        """Return whether job, replica or task are set in both and differ."""
         return any(a is not None and b is not None and a != b for a, b in zip(self[:3], other[:3], strict=True))
 
 

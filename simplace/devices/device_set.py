@@ -23,7 +23,7 @@ COMPOSITE = "COMPOSITE"  # composite_device.h: one name for a device on each of 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Hold one device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown)."""
+    """Record of a device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown)."""
 
     name: str
     spec: DeviceName
@@ -45,7 +45,7 @@ class Device:
         return f"{self.spec.job}/{self.spec.task}/{short}"
 
     def counts_as(self, device_type: str) -> bool:
-        """Say whether kernels of a device type can run here; a composite device takes those of any type."""
+        """Return whether kernels of a device type can run here; a composite device takes those of any type."""
         return self.type in (device_type, COMPOSITE)
 
 
@@ -58,7 +58,7 @@ def make_device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
 
 
 class DeviceSet:
-    """Hold the devices that a placer may use, in TensorFlow's order.
+    """Record of the devices that a placer may use, in TensorFlow's order.
 
     `priorities` are the factory priorities by device type, by default those of TensorFlow's wheel.
     """

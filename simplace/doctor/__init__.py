@@ -1,1 +1,1 @@
-"""The silent failures of a program: found, and said with their remedy."""
+"""The silent failures of a program: found, and reported with their remedy."""

@@ -1,4 +1,4 @@
-"""Turn findings into what happened, why, and what to write instead: the doctor's only words."""
+"""Turn findings into what happened, why, and what to write instead: all of the doctor's sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simplace.explain.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Say a finding: what happened, why TensorFlow does so, and what to write instead."""
+    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead."""
 
     what: str
     why: str
@@ -22,25 +22,35 @@ class Advice:
 
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
+    about.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph asks for a device that is not there",
     about.NoSuchDevice: "A request names a device that is not there",
-    about.NoKernel: "A request was not met for want of a kernel",
-    about.RequestOverruled: "A request gave way to another node's",
+    about.NoKernel: "A request was not met: no kernel for that device",
+    about.RequestOverruled: "A request was overridden by that of a colocated node",
     found.UnknownColocation: "A node is colocated with one that does not exist",
     found.LostScope: "Python dropped a tf.device scope",
     found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
     found.DatasetScope: "A tf.device scope does not reach a dataset's function",
     about.DetourOverCpu: "Ops between GPU ops run on the CPU",
     about.HostMemory: "Results of GPU ops live in host memory",
-    about.IdleGpu: "A GPU has nothing to do",
+    about.IdleGpu: "A GPU is idle",
 }
 
 
 def advise_on_finding(finding: Finding) -> Advice:
-    """Say one finding."""
+    """Return the text of one finding."""
     return _SENTENCES[type(finding)](finding)
+
+
+def _not_compilable(finding: about.NotCompilable) -> Advice:
+    return Advice(
+        f"XLA has no kernel for {finding.op}, which {finding.call} needs: TensorFlow refuses to run that call.",
+        "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
+        "where it sees a GPU.",
+        "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
 
 
 def _late_log_flag(_: found.LateLogFlag) -> Advice:
@@ -63,8 +73,8 @@ def _hidden_log(finding: found.HiddenLog) -> Advice:
 def _baked_device(finding: found.BakedDevice) -> Advice:
     effect = "TensorFlow refuses the graph" if finding.is_refused else "soft placement puts them elsewhere"
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} in the saved file; there are only "
-        f"{finding.there}, and {effect}.",
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} in the saved "
+        f"file; there are only {finding.there}, and {effect}.",
         "tf.device scopes around the code that was saved are written into the nodes of the graph.",
         "Save it without device scopes, or load it with clear_devices=True (tf.compat.v1.train.import_meta_graph), or "
         "turn soft placement on.",
@@ -82,15 +92,15 @@ def _no_such_device(finding: about.NoSuchDevice) -> Advice:
         f"{who} for {finding.request}, which does not exist, {instead}; there are {finding.there}.",
         "Soft placement, on by default, takes another device without a warning, whatever the index or type.",
         "Correct the name, loop over tf.config.list_logical_devices('GPU'), or call "
-        "tf.config.set_soft_device_placement(False) to be told.",
+        "tf.config.set_soft_device_placement(False) to get an error.",
     )
 
 
 def _no_kernel(finding: about.NoKernel) -> Advice:
     other = f"Use {finding.instead}, for which there is a kernel, or" if finding.instead else "Use another op, or"
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and run{_verb_ending(finding.nodes)} on "
-        f"{finding.got}.",
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and "
+        f"run{_verb_ending(finding.nodes)} on {finding.got}.",
         f"{finding.op} has no kernel there for its data types, and soft placement moves it without a warning.",
         f"{other} take it out of the scope, so that the copies show in the code; "
         f"`simplace kernels {finding.op}` lists what there is.",
@@ -99,8 +109,8 @@ def _no_kernel(finding: about.NoKernel) -> Advice:
 
 def _request_overruled(finding: about.RequestOverruled) -> Advice:
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and run{_verb_ending(finding.nodes)} on "
-        f"{finding.got}.",
+        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and "
+        f"run{_verb_ending(finding.nodes)} on {finding.got}.",
         finding.because,
         "Create the variable under the scope that its ops shall run in, or read it once (tf.identity) in the scope.",
     )
@@ -108,8 +118,8 @@ def _request_overruled(finding: about.RequestOverruled) -> Advice:
 
 def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
     return Advice(
-        f"{_count_nodes(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with {finding.wanted!r}, "
-        "and there is no node of that name.",
+        f"{_count_nodes(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with "
+        f"{finding.wanted!r}, and there is no node of that name.",
         "A name in loc:@ is only a label: nodes that share it are colocated, and nobody checks that it is a node's.",
         "Correct the name, or give the op itself to colocate_with; after an import, the name needs the scope's prefix.",
     )
@@ -117,8 +127,8 @@ def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
 
 def _lost_scope(finding: found.LostScope) -> Advice:
     return Advice(
-        f"{_count_nodes(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, but "
-        f"{finding.got} is what the graph asks for.",
+        f"{_count_nodes(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, "
+        f"but {finding.got} is what the graph asks for.",
         f"colocate_with (which assigning to a reference variable does too) gives an op the device of "
         f"{finding.leader or 'its leader'!r}, and drops the tf.device scope before anything is placed.",
         "Leave colocate_with out, or use resource variables (use_resource=True), whose reads can be placed.",
@@ -158,8 +168,8 @@ def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
 def _host_memory(finding: about.HostMemory) -> Advice:
     return Advice(
         f"{finding.ops} on a GPU keep{_verb_ending(finding.nodes)} int32 results in host memory.",
-        "The GPU's kernels for int32 work in host memory, because such values mostly steer the program (shapes, sizes, "
-        "counters): the device says GPU, the bytes are in the host's memory.",
+        "The GPU's kernels for int32 work in host memory, because such values mostly control the program (shapes, "
+        "sizes, counters): the op's device is a GPU, its output bytes are in host memory.",
         "Nothing, if these are shapes or counters; for data, use int64 or a float type, which live in GPU memory.",
     )
 
@@ -167,13 +177,13 @@ def _host_memory(finding: about.HostMemory) -> Advice:
 def _idle_gpu(finding: about.IdleGpu) -> Advice:
     if finding.requests:
         return Advice(
-            f"{finding.device} has nothing to do, though {finding.requests} ops asked for it.",
+            f"{finding.device} is idle, though {finding.requests} ops asked for it.",
             "Each of them was moved, or colocated with a node elsewhere.",
             "See the findings above, or `simplace explain TARGET NODE` for one of them.",
         )
     return Advice(
-        f"{finding.device} has nothing to do: no op asks for it.",
-        "TensorFlow takes the first GPU for all that asks for none; it does not spread work over devices by itself.",
+        f"{finding.device} is idle: no op asks for it.",
+        "TensorFlow places ops that ask for no device on the first GPU; it does not spread work over GPUs by itself.",
         "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.",
     )
 
@@ -196,6 +206,7 @@ def _verb_ending(nodes: tuple[str, ...]) -> str:
 
 _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
+    about.NotCompilable: _not_compilable,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,

@@ -23,21 +23,21 @@ _NVIDIA = Path("/proc/driver/nvidia")
 _BUILD_INFO = ("python", "platform", "build_info.py")
 _SETTING = re.compile(r"\('(is_cuda_build|cuda_version|cudnn_version)', ('?)([^',)]*)\2\)")
 
-# What the variables do that steer devices, logging or threads.
+# What the variables do that control devices, logging or threads.
 VARIABLES: Mapping[str, str] = {
     "CUDA_VISIBLE_DEVICES": "numbers the GPUs that are seen, from GPU:0; an empty value or -1 hides all",
     "CUDA_DEVICE_ORDER": "orders the GPUs; nvidia-smi numbers them by PCI_BUS_ID",
     "NVIDIA_VISIBLE_DEVICES": "the GPUs that a container is given",
     "TF_CPP_MIN_LOG_LEVEL": "1 and above hide TensorFlow's placement log",
-    "TF_CPP_VMODULE": "makes parts of TensorFlow's C++ talk, such as placer=3",
-    "TF_CPP_MAX_VLOG_LEVEL": "makes all of TensorFlow's C++ talk",
+    "TF_CPP_VMODULE": "verbose logging for parts of TensorFlow's C++, such as placer=3",
+    "TF_CPP_MAX_VLOG_LEVEL": "verbose logging for all of TensorFlow's C++",
     "TF_DUMP_GRAPH_PREFIX": "the folder that graphs are dumped into",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true: take GPU memory as it is needed, not all at once",
     "TF_GPU_ALLOCATOR": "how GPU memory is managed",
     "TF_GPU_THREAD_MODE": "which threads launch GPU kernels",
     "TF_GPU_THREAD_COUNT": "how many threads launch GPU kernels",
-    "TF_NUM_INTEROP_THREADS": "threads that run ops, unless the program says",
-    "TF_NUM_INTRAOP_THREADS": "threads that share one op, unless the program says",
+    "TF_NUM_INTEROP_THREADS": "size of the inter-op pool, unless the program sets it",
+    "TF_NUM_INTRAOP_THREADS": "size of the intra-op pool, unless the program sets it",
     "OMP_NUM_THREADS": "threads of libraries such as oneDNN and NumPy's; TensorFlow's own settings don't govern them",
     "TF_ENABLE_ONEDNN_OPTS": "0 turns oneDNN's CPU kernels off",
     "TF_XLA_FLAGS": "flags of XLA; auto-clustering moves ops into compiled clusters",
@@ -52,12 +52,12 @@ VARIABLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Computer:
-    """Hold what was found on a computer.
+    """Record of what was found on a computer.
 
-    `tensorflow` is "" where it is not installed; `cuda` says what its build wants ("" for a build without GPU kernels,
+    `tensorflow` is "" where it is not installed; `cuda` is what its build requires ("" for a build without GPU kernels,
     None for unknown). `gpus` are the models of the NVIDIA GPUs that the driver knows, None without a driver.
     `cuda_libraries` are those of the driver and of CUDA that cannot be loaded. `compiler` is a command, or "" with
-    `compiler_missing` saying why. `drawing` is what draws figures, "pygraphviz" or the path of a `dot`, or "" likewise.
+    `compiler_missing` giving the reason. `drawing` draws figures: "pygraphviz" or the path of a `dot`, or "" likewise.
     """
 
     system: str
@@ -76,7 +76,7 @@ class Computer:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Say one thing about a computer: "ok", a "note" (works, but know this), or "wrong"; `remedy` is "" for "ok"."""
+    """Record of a fact about a computer: "ok", a "note" (works, with a caveat), or "wrong"; `remedy` is "" for "ok"."""
 
     topic: str
     state: State
@@ -85,17 +85,17 @@ class Fact:
 
     @property
     def is_wrong(self) -> bool:
-        """Say whether something does not work for it."""
+        """Return whether something does not work because of it."""
         return self.state == "wrong"
 
 
 def examine_computer(environment: Mapping[str, str]) -> tuple[Fact, ...]:
-    """Look at this computer, and say what is well and what is not."""
+    """Return what works on this computer and what does not."""
     return judge_computer(inspect_computer(environment))
 
 
 def inspect_computer(environment: Mapping[str, str]) -> Computer:
-    """Find out what this computer has."""
+    """Return what this computer has."""
     compiler, compiler_missing = _find_compiler()
     drawing, drawing_missing = _what_draws()
     return Computer(
@@ -115,7 +115,7 @@ def inspect_computer(environment: Mapping[str, str]) -> Computer:
 
 
 def judge_computer(computer: Computer) -> tuple[Fact, ...]:
-    """Say what is well on a computer and what is not, in the order in which things build on each other."""
+    """Return what works on a computer and what does not, each fact after those it depends on."""
     facts = [_judge_tensorflow(computer), _judge_gpus(computer), _judge_emulation(computer), _judge_drawing(computer)]
     return (*facts, *(_judge_variable(name, value) for name, value in computer.variables.items()))
 
@@ -130,7 +130,7 @@ def _judge_tensorflow(computer: Computer) -> Fact:
     if not any(table.startswith(f"{series}.") for table in computer.tables):
         known = ", ".join(computer.tables)
         return Fact(
-            "TensorFlow", "note", text, f"simplace was compared with {known}; `simplace check` says how it does"
+            "TensorFlow", "note", text, f"simplace is tested with {known}; `simplace check` compares it with this one"
         )
     return Fact("TensorFlow", "ok", text)
 
@@ -138,9 +138,9 @@ def _judge_tensorflow(computer: Computer) -> Fact:
 def _judge_gpus(computer: Computer) -> Fact:
     if computer.gpus is None:
         text = "none: no NVIDIA driver is loaded, so TensorFlow sees the CPU alone"
-        return Fact("GPUs", "note", text, "nothing, to look at placements: --devices cpu:1,gpu:2 emulates them")
+        return Fact("GPUs", "note", text, "no GPU is needed to look at placements: --devices cpu:1,gpu:2 emulates them")
     if not computer.gpus:
-        return Fact("GPUs", "wrong", "the NVIDIA driver knows of no GPU", "see nvidia-smi; in a container, --gpus all")
+        return Fact("GPUs", "wrong", "the NVIDIA driver lists no GPU", "see nvidia-smi; in a container, --gpus all")
     there = f"{len(computer.gpus)}: {', '.join(computer.gpus)}"
     if computer.cuda == "":
         text = f"{there}, but this build of TensorFlow has no GPU kernels"
@@ -152,7 +152,7 @@ def _judge_gpus(computer: Computer) -> Fact:
     if visible is not None and not _first_number(visible):
         text = f"{there}, but CUDA_VISIBLE_DEVICES={visible!r} hides all of them"
         return Fact("GPUs", "wrong", text, "unset CUDA_VISIBLE_DEVICES, or list numbers from 0")
-    wants = f"; TensorFlow wants {computer.cuda}" if computer.cuda else ""
+    wants = f"; TensorFlow requires {computer.cuda}" if computer.cuda else ""
     return Fact("GPUs", "ok", f"{there}{wants}")
 
 
@@ -166,7 +166,7 @@ def _judge_drawing(computer: Computer) -> Fact:
     if computer.drawing == "pygraphviz":
         return Fact("figures", "ok", "drawn by the Graphviz inside pygraphviz's wheel")
     if computer.drawing:
-        text = f"drawn by {computer.drawing}; machines with pygraphviz draw them alike, and not quite like this"
+        text = f"drawn by {computer.drawing}; layouts may differ from pygraphviz's, which are the same everywhere"
         return Fact("figures", "note", text, "pip install pygraphviz, without GRAPHVIZ_DOT in the environment")
     return Fact("figures", "wrong", "no Graphviz", computer.drawing_missing)
 
@@ -205,7 +205,7 @@ def _can_load(library: str) -> bool:
 
 
 def _cuda_build() -> str | None:
-    """Read what the installed build wants from the file that it says so in."""
+    """Return what the installed build requires, read from its build_info file."""
     spec = importlib.util.find_spec("tensorflow")
     file = Path(spec.origin).parent.joinpath(*_BUILD_INFO) if spec is not None and spec.origin else None
     if file is None or not file.is_file():

@@ -1,4 +1,4 @@
-"""The doctor's examinations: each looks at a result for one thing that fails without a word."""
+"""The doctor's examinations: each searches a result for one kind of silent failure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from simplace.explain.findings import (
     detours_over_cpu,
     host_memory,
     idle_gpus,
+    uncompilable_ops,
     ungranted_requests,
 )
 from simplace.explain.sentences import short_request, state_conflict
@@ -29,21 +30,21 @@ _LABEL = b"loc:@"
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """Hold what is examined: a result, whether it is of a saved file, and the environment the program ran in."""
+    """Record of what is examined: a result, whether it is of a saved file, and the environment the program ran in."""
 
     result: Result
     is_saved: bool
     environment: Mapping[str, str]
 
     def facts(self, kind: str) -> list[PythonFact]:
-        """List the facts of one kind that the running program showed."""
+        """Return the facts of one kind that the running program showed."""
         return [fact for fact in self.result.python if fact.kind == kind]
 
 
 def diagnose_result(result: Result, *, is_saved: bool, environment: Mapping[str, str]) -> tuple[Finding, ...]:
-    """List the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is said once.
+    """Return the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is listed once.
 
-    `is_saved` says that the target is a file, whose requests were written down on another machine. `environment` is
+    `is_saved`: the target is a file, whose requests were saved on another machine. `environment` is
     that of the program (this process's own).
     """
     patient = Patient(result, is_saved, environment)
@@ -67,6 +68,11 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         yield found.ProgramRefused(
             at, placed.name, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
         )
+
+
+def _find_uncompilable(patient: Patient) -> Iterator[Finding]:
+    for placed in patient.result:
+        yield from uncompilable_ops(placed.placement)
 
 
 def _find_late_log_flag(patient: Patient) -> Iterator[Finding]:
@@ -100,7 +106,7 @@ def _find_baked_devices(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_ungranted_requests(patient: Patient) -> Iterator[Finding]:
-    """Look at the requests that were not granted; a baked device is a finding of its own."""
+    """Yield the requests that were not granted; a device in a saved file is a finding of its own."""
     for placed in patient.result:
         for finding in ungranted_requests(placed.placement):
             if not (patient.is_saved and isinstance(finding, NoSuchDevice)):
@@ -155,7 +161,7 @@ def _find_layers_outside(patient: Patient) -> Iterator[Finding]:
         if built is None or called is None:
             continue
         if built.matches(called.filled_from(home.spec) if called.type is None else called):
-            continue  # the computation comes to be there all the same
+            continue  # the computation is placed there anyway
         yield found.LayerOutsideScope(
             fact.at, "", (), values["layer"], short_request(values["requested"]), values["called_at"]
         )
@@ -175,7 +181,7 @@ def _find_detours(patient: Patient) -> Iterator[Finding]:
 
 def _find_host_memory(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
-        yield from host_memory(placed.placement, [DataType.DT_INT32])  # a truth value is where the host needs it
+        yield from host_memory(placed.placement, [DataType.DT_INT32])  # a boolean is where the host needs it
 
 
 def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
@@ -189,13 +195,14 @@ def _all_nodes(program: Program) -> Iterator[NodeDef]:
 
 
 def _own_nodes(program: Program) -> Iterable[NodeDef]:
-    """List the nodes of the graph itself, or of the function called: others may carry labels of their caller."""
+    """Return the nodes of the graph itself, or of the called function: others may carry labels of their caller."""
     if program.function is None:
         return program.graph.nodes
     return program.graph.library[program.function].nodes
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _find_refused_programs, _find_late_log_flag, _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation,
-    _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours, _find_host_memory, _find_idle_gpus,
+    _find_refused_programs, _find_uncompilable, _find_late_log_flag, _find_hidden_log, _find_baked_devices,
+    _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation, _find_lost_scopes,
+    _find_layers_outside, _find_dataset_scopes, _find_detours, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What goes wrong without a word, as data: one record per kind of finding.
+"""The silent failures as data: one record per kind of finding.
 
 What a placement alone shows is in `simplace.explain.findings`; here is what Python, the environment and a saved file
 add to it. Sentences are made of all of them in `simplace.doctor.advice`.
@@ -17,6 +17,7 @@ from simplace.explain.findings import (
     Level,
     NoKernel,
     NoSuchDevice,
+    NotCompilable,
     RequestOverruled,
 )
 
@@ -30,7 +31,7 @@ class LateLogFlag(Finding):
 
 @dataclass(frozen=True, slots=True)
 class HiddenLog(Finding):
-    """The log level hides the placement log that was asked for; `inherited` says that the environment set it."""
+    """The log level hides the placement log that was asked for; `inherited`: the environment set it."""
 
     rule: ClassVar[str] = "hidden-log"
     log_level: str
@@ -39,7 +40,7 @@ class HiddenLog(Finding):
 
 @dataclass(frozen=True, slots=True)
 class BakedDevice(Finding):
-    """A saved graph asks for a device that is not there; `is_refused` says that TensorFlow won't place it therefore."""
+    """A saved graph asks for a device that is not there; `is_refused`: so TensorFlow refuses to place it."""
 
     rule: ClassVar[str] = "baked-device"
     request: str
@@ -87,7 +88,7 @@ class DatasetScope(Finding):
 
 @dataclass(frozen=True, slots=True)
 class ProgramRefused(Finding):
-    """TensorFlow does not place the program; `because` says which wishes clash and what would help."""
+    """TensorFlow does not place the program; `because` names the constraints that conflict and how to fix it."""
 
     rule: ClassVar[str] = "refused"
     level: ClassVar[Level] = "error"
@@ -96,6 +97,6 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation,
-    LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
+    ProgramRefused, NotCompilable, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
+    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
 )  # fmt: skip

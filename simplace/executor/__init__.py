@@ -1,1 +1,1 @@
-"""When what runs: a discrete-event simulation of a placed and partitioned graph."""
+"""A discrete-event simulation of one step of a placed and partitioned graph."""

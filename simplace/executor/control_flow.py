@@ -1,4 +1,4 @@
-"""How loops and branches will go: what a simulation must be told, can read off the graph, or has to assume."""
+"""Outcomes of loops and branches: given by the user, read from the graph, or assumed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Say how often the body of a loop runs, and how that is known."""
+    """Record of how often the body of a loop runs, and how that is known."""
 
     name: str
     trips: int
@@ -48,7 +48,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Say which output of the switches on one predicate is taken: 1 is "then" for an If."""
+    """Record of which output of the switches on one predicate is taken: 1 is "then" for an If."""
 
     predicate: str
     taken: int
@@ -57,9 +57,9 @@ class Branch:
 
 @dataclass(frozen=True)
 class ControlFlow:
-    """Hold the loops and branches of a graph with their outcomes.
+    """Record of the loops and branches of a graph with their outcomes.
 
-    `role` says of each node what it does with frames, `frames` holds (name, enters, parallel iterations), which
+    `role` has for each node what it does with frames, `frames` holds (name, enters, parallel iterations), which
     `frame_of_enter` points to.
     """
 
@@ -105,7 +105,7 @@ def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
                 f"no {what} is called {name!r} in this graph; there are: {join_choices(known) or 'none'}"
             )
         if value < 0:
-            raise SimplaceError(f"{value} for the {what} {name!r} is not possible; it is a whole number from 0 on")
+            raise SimplaceError(f"{value} for the {what} {name!r} is not possible; give 0 or a positive integer")
 
 
 class _ControlFlowReader:

@@ -1,4 +1,4 @@
-"""The clock: what happens next, with a tie rule.
+"""The clock: which event is next, and the order of events at one time.
 
 Events at one time run in the order in which they were scheduled.
 """

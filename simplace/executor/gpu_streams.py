@@ -15,16 +15,16 @@ from simplace.executor.trace_recorder import TraceRecorder
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """Hold one queue: its lane, when all that was enqueued is done, and the last span on it."""
+    """Record of one queue: its track, when all that was enqueued is done, and the last span on it."""
 
-    lane: int
+    track: int
     free_at: int = 0
     last_span: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Say when something enqueued will start, and what held it up."""
+    """Record of when enqueued work starts, and what delayed it."""
 
     time: int
     why: Why
@@ -57,7 +57,7 @@ class Streams:
         """Return the stream of a kind that belongs to a device, or to a pair of processes."""
         key = (owner, kind)
         if key not in self._made:
-            self._made[key] = Stream(self._recorder.lane(name, kind, owner))
+            self._made[key] = Stream(self._recorder.track(name, kind, owner))
         return self._made[key]
 
     @property

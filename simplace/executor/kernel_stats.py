@@ -34,7 +34,7 @@ _NEVER_MEASURED = frozenset({VARIABLE_HANDLE})
 
 
 def can_be_expensive(op: str, device_type: str) -> bool:
-    """Say whether an op's kernel counts as expensive until measured otherwise.
+    """Return whether an op's kernel counts as expensive until measured otherwise.
 
     >>> can_be_expensive("MatMul", "CPU"), can_be_expensive("MatMul", "GPU"), can_be_expensive("Reshape", "CPU")
     (True, False, False)
@@ -61,7 +61,7 @@ class CostAverages:
         self._runs = [0] * len(cycles)
 
     def is_expensive(self, node: int) -> bool:
-        """Say whether a node goes to another thread now."""
+        """Return whether a node goes to another thread now."""
         return self._can_be[node] and self._average[node] > EXPENSIVE_CYCLES
 
     def ran(self, node: int) -> None:

@@ -1,4 +1,4 @@
-"""What the user may set of a simulated step: threads and cores, and what things cost, loop and hold."""
+"""What the user may set of a simulated step: threads and cores, costs, loop counts and branch outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GpuThreadMode = Literal["global", "gpu_private", "gpu_shared"]
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Hold thread settings under TensorFlow's names.
+    """Record of thread settings under TensorFlow's names.
 
     `inter_op` and `intra_op` 0 stand for the number of cores, `inter_op` -1 for the caller's thread. `cores` is how
     many threads of a process really run at once. `gpu_thread_mode` and `gpu_thread_count` are TF_GPU_THREAD_MODE and
@@ -36,18 +36,18 @@ class Threads:
     def __post_init__(self) -> None:
         if self.inter_op < -1:
             raise SimplaceError(
-                f"{self.inter_op} inter-op threads are not possible; 0 takes one a core, -1 the caller's thread alone"
+                f"inter_op must be -1 (the caller's thread alone), 0 (one per core) or positive; got {self.inter_op}"
             )
         if self.intra_op < 0:
-            raise SimplaceError(f"{self.intra_op} intra-op threads are not possible; 0 takes one a core")
-        for name, value in (("cores", self.cores), ("steps", self.steps), ("GPU threads", self.gpu_thread_count)):
+            raise SimplaceError(f"intra_op must be 0 (one per core) or positive; got {self.intra_op}")
+        for name, value in (("cores", self.cores), ("steps", self.steps), ("gpu_thread_count", self.gpu_thread_count)):
             if value < 1:
-                raise SimplaceError(f"{value} {name} are not possible; give a whole number above 0")
+                raise SimplaceError(f"{name} must be positive; got {value}")
         if max(self.inter_op, self.intra_op, self.cores, self.gpu_thread_count) > 4096:
-            raise SimplaceError("more than 4,096 threads or cores are not simulated")
+            raise SimplaceError("simplace simulates at most 4,096 threads and cores")
         if self.gpu_thread_mode not in get_args(GpuThreadMode):
             modes = ", ".join(sorted(get_args(GpuThreadMode)))
-            raise SimplaceError(f"{self.gpu_thread_mode!r} is not a TF_GPU_THREAD_MODE; there are: {modes}")
+            raise SimplaceError(f"{self.gpu_thread_mode!r} is not a TF_GPU_THREAD_MODE; choose one of: {modes}")
 
     @property
     def inter_op_size(self) -> int:

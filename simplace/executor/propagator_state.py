@@ -1,4 +1,4 @@
-"""Tell which nodes become ready: pending counts, frames, iterations and dead branches.
+"""Find the nodes that become ready: pending counts, frames, iterations and dead branches.
 
 Mirrors tensorflow/core/common_runtime/propagator_state.cc. TensorFlow keeps one such state a device; here one state
 serves all devices, so a loop over several devices counts its parallel iterations once for all of them.
@@ -19,7 +19,7 @@ Payload = object  # what travels along a data edge; the propagator only carries 
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """Hold a loop that runs: `iterations` maps a number to a running iteration."""
+    """Record of a loop that runs: `iterations` maps a number to a running iteration."""
 
     name: str
     parent: Iteration | None
@@ -34,7 +34,7 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Iteration:
-    """Hold the counts of one iteration of a frame."""
+    """Record of the counts of one iteration of a frame."""
 
     frame: Frame
     number: int
@@ -53,7 +53,7 @@ class Iteration:
 
 @dataclass(slots=True, eq=False)
 class Activation:
-    """Hold one execution of a node. `ready_at` and `released_by` are the executor's own notes."""
+    """Record of one execution of a node. `ready_at` and `released_by` are the executor's own notes."""
 
     node: int
     iteration: Iteration
@@ -66,7 +66,7 @@ class Activation:
 class Propagator:
     """Run the counts of one step.
 
-    `on_keep` is told of each use of a payload that the executor could not foresee in `delivers`: a frame keeps what a
+    `on_keep` is called for a use of a payload that the executor could not foresee in `delivers`: a frame keeps what a
     constant Enter brings, and hands it to every iteration; `on_drop` of what the frame no longer keeps.
     """
 
@@ -96,7 +96,7 @@ class Propagator:
 
     @property
     def is_done(self) -> bool:
-        """Say whether nothing runs any more."""
+        """Return whether nothing runs any more."""
         root = self._root.iterations[0]
         return root.running == 0 and root.open_frames == 0
 

@@ -1,7 +1,7 @@
 """What one run of a session makes of a partitioned graph: the part that its targets need, in TensorFlow's own order.
 
 The order of more than eight edges out of a
-node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so it can only be learnt from a run.
+node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so it can only be observed in a run.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def prune_to_targets(graph: PartitionedGraph, targets: Collection[str]) -> Parti
     return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=tuple(outs), receiver=receiver)
 
 
-def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Callable[[int], bool]) -> PartitionedGraph:
+def with_observed_order(
+    graph: PartitionedGraph, order: Sequence[str], stays: Callable[[int], bool]
+) -> PartitionedGraph:
     """Order the edges of nodes that have more than eight by when their ends started in a run on one thread.
 
-    `order` names the nodes by start. Each time that a node ran tells something of the ends that followed at once.
-    `stays` says of a node whether it is cheap: cheap ends start in the order of the edges, expensive ones in the
+    `order` names the nodes by start. Each run of a node bears out the order of the ends that followed at once.
+    `stays` returns whether a node is cheap: cheap ends start in the order of the edges, expensive ones in the
     reverse order but for the last one, which may start first. Ends that did not run keep their place at the end.
     """
     places: dict[str, list[int]] = {}
@@ -55,7 +57,7 @@ def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Call
         places.setdefault(name, []).append(place)
     names = [node.name for node in graph.nodes]
 
-    def learnt(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
+    def observed(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
         if len(edges) <= INLINE_EDGES:
             return edges
         rank = _rank_ends(places, names[edges[0].src], [names[edge.dst] for edge in edges])
@@ -64,7 +66,7 @@ def with_learnt_order(graph: PartitionedGraph, order: Sequence[str], stays: Call
         expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
         return tuple(sorted([*cheap, *expensive], key=lambda edge: edge.dst_slot == CONTROL))
 
-    return replace(graph, outs=tuple(learnt(edges) for edges in graph.outs))
+    return replace(graph, outs=tuple(observed(edges) for edges in graph.outs))
 
 
 def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) -> dict[str, int]:

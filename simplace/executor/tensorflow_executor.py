@@ -4,7 +4,7 @@ Mirrors ExecutorState of tensorflow/core/common_runtime/executor.cc: cheap nodes
 ready, in FIFO order; of the expensive ones all but the last are dispatched; asynchronous ones hold no thread.
 One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches.
 
-Ties: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
+Order: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from simplace.costs.cost_model import Overheads
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.devices.device_set import Device
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.cores import Cores
@@ -22,25 +22,25 @@ from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
 from simplace.executor.options import Threads
 from simplace.executor.propagator_state import Activation, Iteration, Propagator
-from simplace.executor.thread_pool import Helpers, Pool, PoolTimes, Worker
+from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
 from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder
 
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """Hold what the devices of one process share."""
+    """Record of what the devices of one process share."""
 
     name: str
     cores: Cores
-    helpers: Helpers
+    intra_op_workers: IntraOpWorkers
     pool: Pool
     last: Worker | None = None  # who ended a node last
 
 
 @dataclass(slots=True, eq=False)
-class _Meeting:
-    """Hold a send or a receive that waits for the other: the rendezvous' entry of one tensor."""
+class _RendezvousEntry:
+    """Record of a rendezvous entry: the send or the receive of one tensor that waits for the other."""
 
     receive: Activation | None = None
     sent_by: int = -1
@@ -48,28 +48,28 @@ class _Meeting:
     is_dead: bool = False
 
 
-def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
     """Run the steps; return the trace and how many events it took."""
-    simulation = _TensorFlowSimulation(priced, flow, threads)
+    simulation = _TensorFlowSimulation(estimated, flow, threads)
     simulation.run_steps()
     return simulation.recorder.trace(simulation.step_ends), simulation.events.count
 
 
 class _TensorFlowSimulation:
-    def __init__(self, priced: PricedGraph, flow: ControlFlow, threads: Threads) -> None:
-        self.priced = priced
-        self.graph = priced.graph
+    def __init__(self, estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> None:
+        self.estimated = estimated
+        self.graph = estimated.graph
         self.flow = flow
         self.threads = threads
         self.events = Events()
         self.random = Random(threads.seed)
-        self.recorder = TraceRecorder(priced)
+        self.recorder = TraceRecorder(estimated)
         self.streams = Streams(self.recorder)
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
-        overheads = priced.model.overheads
+        overheads = estimated.model.overheads
         self.op_ns, self.first_ns, self.dead_ns = (
             _to_nanoseconds(overheads.op_s),
             _to_nanoseconds(overheads.first_s),
@@ -82,12 +82,13 @@ class _TensorFlowSimulation:
             _to_nanoseconds(overheads.step_s),
         )
         self.pool_times = _pool_times(overheads)
-        self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in priced.kernels]
-        self.device_ns = [_to_nanoseconds(cost.device_s) for cost in priced.kernels]
-        self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in priced.kernels]
+        self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in estimated.kernels]
+        self.device_ns = [_to_nanoseconds(cost.device_s) for cost in estimated.kernels]
+        self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in estimated.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
-            (cost.host_s if cost.average_s is None else cost.average_s) * priced.model.clock for cost in priced.kernels
+            (cost.host_s if cost.average_s is None else cost.average_s) * estimated.model.clock
+            for cost in estimated.kernels
         ]
         self.is_receive = [node.role == "recv" for node in self.graph.nodes]
         self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
@@ -97,7 +98,7 @@ class _TensorFlowSimulation:
         self.pool_of = [self.pools.get(d.name, p.pool) for d, p in zip(self.device, self.process_of, strict=True)]
         self.in_caller = threads.inter_op == -1 and len(self.graph.devices) == 1
         self.propagator = self._new_propagator()
-        self.meetings: dict[tuple[int, Iteration], _Meeting] = {}
+        self.rendezvous: dict[tuple[int, Iteration], _RendezvousEntry] = {}
         self.ran = [0] * len(self.graph)  # times, in this step
         self.sender = {receive: send for send, receive in self.graph.receiver.items()}
         self.is_over = False
@@ -112,15 +113,15 @@ class _TensorFlowSimulation:
             size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
             title = "caller" if threads.inter_op == -1 and size == 1 else "inter-op"
             workers = [
-                self.recorder.lane(f"{where}{title} {i}" if title != "caller" else f"{where}caller", "worker", name)
+                self.recorder.track(f"{where}{title} {i}" if title != "caller" else f"{where}caller", "worker", name)
                 for i in range(size or threads.cores)
             ]
-            helpers = [
-                self.recorder.lane(f"{where}intra-op {i}", "intra", name)
+            intra_op_workers = [
+                self.recorder.track(f"{where}intra-op {i}", "intra", name)
                 for i in range(threads.intra_op_size if threads.intra_op_size > 1 else 0)
             ]
             pool = Pool(self.events, self.random, workers, self.pool_times, self.work_on)
-            made[name] = _Process(name, Cores(self.events, threads.cores), Helpers(helpers), pool)
+            made[name] = _Process(name, Cores(self.events, threads.cores), IntraOpWorkers(intra_op_workers), pool)
         return made
 
     def _make_pools(self) -> dict[str, Pool]:
@@ -136,10 +137,10 @@ class _TensorFlowSimulation:
                 found[gpu.name] = shared[process]
                 continue
             title = f"{gpu.short} launch" if mode == "gpu_private" else "GPU launch"
-            lanes = [
-                self.recorder.lane(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
+            tracks = [
+                self.recorder.track(f"{title} {i}", "worker", process) for i in range(self.threads.gpu_thread_count)
             ]
-            found[gpu.name] = Pool(self.events, self.random, lanes, self.pool_times, self.work_on)
+            found[gpu.name] = Pool(self.events, self.random, tracks, self.pool_times, self.work_on)
             shared[process] = found[gpu.name]
         return found
 
@@ -156,7 +157,7 @@ class _TensorFlowSimulation:
 
     def _start_step(self) -> None:
         self.propagator = self._new_propagator()
-        self.meetings = {}
+        self.rendezvous = {}
         self.ran = [0] * len(self.graph)
         self.is_over = False
         for activation in self.propagator.start():
@@ -177,7 +178,7 @@ class _TensorFlowSimulation:
     # the loop of a worker
 
     def work_on(self, worker: Worker) -> None:
-        """Let a worker run until it has to wait for the end of an op, or has nothing to do."""
+        """Run a worker until it has to wait for the end of an op, or has nothing to do."""
         while True:
             if self._pays(worker):
                 return
@@ -193,33 +194,33 @@ class _TensorFlowSimulation:
                 return
 
     def _pays(self, worker: Worker) -> bool:
-        """Let a worker do the bookkeeping that it owes; say whether there was any."""
+        """Run the bookkeeping that a worker owes; return whether there was any."""
         if not worker.owed:
             return False
         work, worker.owed = worker.owed, 0
-        process = self.processes[self.recorder.lanes[worker.lane].owner]
+        process = self.processes[self.recorder.tracks[worker.track].owner]
         process.cores.run(work, lambda: self.work_on(worker))
         return True
 
     def _begin(self, worker: Worker, activation: Activation) -> bool:
-        """Start a node on a worker; say whether it takes time."""
+        """Start a node on a worker; return whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
         work = self._bookkeeping(node) if runs else self.dead_ns
-        helpers: list[int] = []
+        intra_op_workers: list[int] = []
         if runs:
-            helpers = self._helpers(node)
+            intra_op_workers = self._take_intra_op_workers(node)
             times = self.host_ns[node]
-            share = times[min(self.ran[node], len(times) - 1)] // (len(helpers) + 1)
+            share = times[min(self.ran[node], len(times) - 1)] // (len(intra_op_workers) + 1)
             self.ran[node] += 1
-            work += share + (self.fork_ns if helpers else 0)
+            work += share + (self.fork_ns if intra_op_workers else 0)
             self.averages.ran(node)
         span = self._worker_span(worker, activation, self._span_kind(node, runs))
         outputs = self.recorder.outputs(node, activation.payloads, now, span) if runs else []
-        if work == 0 and not helpers:
+        if work == 0 and not intra_op_workers:
             self._finish(worker, activation, outputs, span)
             return False
-        left = [1 + len(helpers)]
+        left = [1 + len(intra_op_workers)]
 
         def part_done() -> None:
             left[0] -= 1
@@ -229,8 +230,8 @@ class _TensorFlowSimulation:
 
         cores = self.process_of[node].cores
         cores.run(work, part_done)
-        for lane in helpers:
-            self._run_shard(lane, activation, share, span, part_done)
+        for track in intra_op_workers:
+            self._run_shard(track, activation, share, span, part_done)
         return True
 
     def _bookkeeping(self, node: int) -> int:
@@ -238,22 +239,22 @@ class _TensorFlowSimulation:
             return 0
         return self.op_ns if self.ran[node] else self.op_ns + self.first_ns
 
-    def _helpers(self, node: int) -> list[int]:
+    def _take_intra_op_workers(self, node: int) -> list[int]:
         """Take free threads of the intra-op pool for a kernel that can be split."""
-        shards = min(self.priced.kernels[node].shards, self.threads.intra_op_size)
+        shards = min(self.estimated.kernels[node].shards, self.threads.intra_op_size)
         if shards < 2 or self.device[node].type != "CPU":
             return []
-        return self.process_of[node].helpers.take(shards - 1)
+        return self.process_of[node].intra_op_workers.take(shards - 1)
 
-    def _run_shard(self, lane: int, activation: Activation, work: int, op: int, then: object) -> None:
+    def _run_shard(self, track: int, activation: Activation, work: int, op: int, then: object) -> None:
         process, now = self.process_of[activation.node], self.events.now
         span = self.recorder.add(
-            Span(activation.node, lane, "shard", now, now, now, op, "dependency", self.step, str(activation.iteration))
+            Span(activation.node, track, "shard", now, now, now, op, "dependency", self.step, str(activation.iteration))
         )
 
         def done() -> None:
             self.recorder.ends_at(span, self.events.now)
-            process.helpers.give_back(lane)
+            process.intra_op_workers.give_back(track)
             assert callable(then), "a shard reports to its op"
             then()
 
@@ -272,7 +273,7 @@ class _TensorFlowSimulation:
             why = "thread"
             cause = worker.last_span if worker.last_time == now else cause
         return self.recorder.add(
-            Span(activation.node, worker.lane, kind, now, now, ready, cause, why, self.step, str(activation.iteration))
+            Span(activation.node, worker.track, kind, now, now, ready, cause, why, self.step, str(activation.iteration))
         )
 
     def _finish(self, worker: Worker, activation: Activation, outputs: list[object], span: int) -> None:
@@ -367,7 +368,7 @@ class _TensorFlowSimulation:
         stream.last_span = self.recorder.add(
             Span(
                 node,
-                stream.lane,
+                stream.track,
                 kind,
                 start.time,
                 end,
@@ -384,47 +385,47 @@ class _TensorFlowSimulation:
 
     def _send(self, activation: Activation, worker: Worker, span: int) -> None:
         receive = self.graph.receiver[activation.node]
-        meeting = self._meeting(receive, activation.iteration)
-        meeting.sent_by, meeting.is_dead = span, activation.is_dead
-        meeting.payload = activation.payloads[0] if activation.payloads else None
-        if meeting.receive is None and not self._is_posted_by_source(receive):
-            meeting.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)
+        entry = self._find_entry(receive, activation.iteration)
+        entry.sent_by, entry.is_dead = span, activation.is_dead
+        entry.payload = activation.payloads[0] if activation.payloads else None
+        if entry.receive is None and not self._is_posted_by_source(receive):
+            entry.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)
             activation.iteration.running += 1
-        if meeting.receive is not None:
-            self._transfer(activation.node, meeting, worker, span)
+        if entry.receive is not None:
+            self._transfer(activation.node, entry, worker, span)
 
     def _post_receive(self, activation: Activation, worker: Worker, span: int) -> None:
-        meeting = self._meeting(activation.node, activation.iteration)
-        meeting.receive = activation
-        if meeting.sent_by >= 0:
-            self._transfer(self.sender[activation.node], meeting, worker, span)
+        entry = self._find_entry(activation.node, activation.iteration)
+        entry.receive = activation
+        if entry.sent_by >= 0:
+            self._transfer(self.sender[activation.node], entry, worker, span)
 
-    def _meeting(self, receive: int, iteration: Iteration) -> _Meeting:
-        return self.meetings.setdefault((receive, iteration), _Meeting())
+    def _find_entry(self, receive: int, iteration: Iteration) -> _RendezvousEntry:
+        return self.rendezvous.setdefault((receive, iteration), _RendezvousEntry())
 
     def _is_posted_by_source(self, receive: int) -> bool:
         return bool(self.graph.ins[receive])
 
-    def _transfer(self, send: int, meeting: _Meeting, worker: Worker, last: int) -> None:
+    def _transfer(self, send: int, entry: _RendezvousEntry, worker: Worker, last: int) -> None:
         """Both ends are there, `last` came later: copy, or share the buffer where both are host memory."""
-        receive = meeting.receive
+        receive = entry.receive
         assert receive is not None, "a transfer needs both ends"
-        receive.is_dead = meeting.is_dead
+        receive.is_dead = entry.is_dead
         number = self.graph.nodes[send].copy
-        duration = _to_nanoseconds(self.priced.copy_seconds[number])
+        duration = _to_nanoseconds(self.estimated.copy_seconds[number])
         stream, waits_for = self._way(send, number)
-        if stream is None or meeting.is_dead:
-            outputs = [meeting.payload]
+        if stream is None or entry.is_dead:
+            outputs = [entry.payload]
             self._received(receive, outputs, worker, last)
             return
         span = self._enqueue(stream, send, "copy", duration, last, waits_for, receive)
         copy = self.graph.copies[number]
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
         start = self.recorder.spans[span].start
-        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, start, span)
+        made = self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, start, span)
 
         def arrived() -> None:
-            self.recorder.release(meeting.payload, self.events.now, span)
+            self.recorder.release(entry.payload, self.events.now, span)
             self._received(receive, [made], None, span)
 
         self.events.at(self.recorder.spans[span].end + self.poll_ns, arrived)

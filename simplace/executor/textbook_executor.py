@@ -1,9 +1,9 @@
-"""Run a step as tutorials tell it: a pool of threads a device, ops queued when their counter reaches zero.
+"""Run a step on the textbook model: a pool of threads per device, ops queued when their counter reaches zero.
 
 Each device has an inter-op pool, which runs whole ops in the order in which they became ready, and an intra-op pool,
 over which a multi-threaded kernel is split; the thread of the op waits for the parts. A GPU is a pool like any other.
 Copies have a link an ordered pair of devices, one at a time. This is not how TensorFlow works: see
-`tensorflow_model`. Ops that take no time need no thread. Ties: ops that become ready together queue in the order of
+`tensorflow_model`. Ops that take no time need no thread. Order: ops that become ready together queue in the order of
 the edges; the free thread with the lowest number is taken.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from simplace.costs.estimate import PricedGraph
+from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.events import Events
 from simplace.executor.options import Threads
@@ -20,12 +20,12 @@ from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder
 
-_Start = Callable[[int, int], None]  # called with a free lane and the last span on it
+_Start = Callable[[int, int], None]  # called with a free track and the last span on it
 
 
-def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
+def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
     """Run the steps; return the trace and how many events it took."""
-    simulation = _TextbookSimulation(priced, flow, threads)
+    simulation = _TextbookSimulation(estimated, flow, threads)
     simulation.start_step()
     simulation.events.run()
     assert len(simulation.step_ends) == threads.steps, "every node that can run does run"
@@ -33,37 +33,37 @@ def run_executor(priced: PricedGraph, flow: ControlFlow, threads: Threads) -> tu
 
 
 class _Queue:
-    """Serve requests for a lane, first in, first out."""
+    """Serve requests for a track, first in, first out."""
 
-    def __init__(self, lanes: list[int]) -> None:
-        self._free = list(lanes)
+    def __init__(self, tracks: list[int]) -> None:
+        self._free = list(tracks)
         self._waiting: deque[_Start] = deque()
-        self._last_span = dict.fromkeys(lanes, -1)
+        self._last_span = dict.fromkeys(tracks, -1)
 
     def ask(self, start: _Start) -> None:
         self._waiting.append(start)
         self._serve()
 
-    def give_back(self, lane: int, span: int) -> None:
-        self._last_span[lane] = span
-        self._free.append(lane)
+    def give_back(self, track: int, span: int) -> None:
+        self._last_span[track] = span
+        self._free.append(track)
         self._free.sort()
         self._serve()
 
     def _serve(self) -> None:
         while self._waiting and self._free:
-            lane = self._free.pop(0)
-            self._waiting.popleft()(lane, self._last_span[lane])
+            track = self._free.pop(0)
+            self._waiting.popleft()(track, self._last_span[track])
 
 
 class _TextbookSimulation:
-    def __init__(self, priced: PricedGraph, flow: ControlFlow, threads: Threads) -> None:
-        self.priced = priced
-        self.graph = priced.graph
+    def __init__(self, estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> None:
+        self.estimated = estimated
+        self.graph = estimated.graph
         self.flow = flow
         self.threads = threads
         self.events = Events()
-        self.recorder = TraceRecorder(priced)
+        self.recorder = TraceRecorder(estimated)
         self.step_ends: list[int] = []
         self.is_over = False
         self.inter = {name: self._pool(name, "inter-op", threads.inter_op_size) for name in self.graph.devices}
@@ -74,11 +74,11 @@ class _TextbookSimulation:
 
     def _pool(self, device: str, title: str, size: int) -> _Queue:
         short, kind = self._short(device), "intra" if title == "intra-op" else "worker"
-        lanes = [
-            self.recorder.lane(f"{short} {title} {i}", "intra" if kind == "intra" else "worker", device)
+        tracks = [
+            self.recorder.track(f"{short} {title} {i}", "intra" if kind == "intra" else "worker", device)
             for i in range(max(size, 0 if kind == "intra" else 1))
         ]
-        return _Queue(lanes)
+        return _Queue(tracks)
 
     def _short(self, device: str) -> str:
         return self.graph.placed.devices.by_name[device].short
@@ -114,12 +114,12 @@ class _TextbookSimulation:
             return  # ends with its copy
         duration = 0 if activation.is_dead else self._duration(activation.node)
         if duration:
-            self.inter[node.device].ask(lambda lane, last: self._start_op(activation, duration, lane, last))
+            self.inter[node.device].ask(lambda track, last: self._start_op(activation, duration, track, last))
             return
         self.events.at(self.events.now, lambda: self._pass(activation))
 
     def _duration(self, node: int) -> int:
-        cost = self.priced.kernels[node]
+        cost = self.estimated.kernels[node]
         return round(1e9 * (cost.device_s or cost.host_s))
 
     def _pass(self, activation: Activation) -> None:
@@ -133,17 +133,17 @@ class _TextbookSimulation:
     def _outputs(self, activation: Activation, span: int) -> list[object]:
         return self.recorder.outputs(activation.node, activation.payloads, self.events.now, span)
 
-    def _start_op(self, activation: Activation, duration: int, lane: int, last: int) -> None:
+    def _start_op(self, activation: Activation, duration: int, track: int, last: int) -> None:
         device = self.graph.nodes[activation.node].device
-        span = self._span(activation, lane, "op", last, "thread")
+        span = self._span(activation, track, "op", last, "thread")
         outputs = self._outputs(activation, span)
 
         def end() -> None:
             self.recorder.ends_at(span, self.events.now)
-            self.inter[device].give_back(lane, span)
+            self.inter[device].give_back(track, span)
             self._done(activation, outputs, activation.payloads, span)
 
-        parts = min(self.priced.kernels[activation.node].shards, self.threads.intra_op_size)
+        parts = min(self.estimated.kernels[activation.node].shards, self.threads.intra_op_size)
         if parts < 2:
             self.events.at(self.events.now + duration, end)
             return
@@ -154,14 +154,14 @@ class _TextbookSimulation:
         pool = self.intra[self.graph.nodes[activation.node].device]
         left = [parts]
 
-        def start_part(part: int, lane: int, last: int) -> None:
+        def start_part(part: int, track: int, last: int) -> None:
             share = duration // parts + (part < duration % parts)
             now, asked = self.events.now, self.recorder.spans[op].start
             why: Why = "thread" if now > asked else "dependency"
             span = self.recorder.add(
                 Span(
                     activation.node,
-                    lane,
+                    track,
                     "shard",
                     now,
                     now + share,
@@ -172,18 +172,18 @@ class _TextbookSimulation:
                     str(activation.iteration),
                 )
             )
-            self.events.at(now + share, lambda: end_part(lane, span))
+            self.events.at(now + share, lambda: end_part(track, span))
 
-        def end_part(lane: int, span: int) -> None:
-            pool.give_back(lane, span)
+        def end_part(track: int, span: int) -> None:
+            pool.give_back(track, span)
             left[0] -= 1
             if left[0] == 0:
                 then()
 
         for part in range(parts):
-            pool.ask(lambda lane, last, part=part: start_part(part, lane, last))  # type: ignore[misc]
+            pool.ask(lambda track, last, part=part: start_part(part, track, last))  # type: ignore[misc]
 
-    def _span(self, activation: Activation, lane: int, kind: SpanKind, last: int, waited_for: Why) -> int:
+    def _span(self, activation: Activation, track: int, kind: SpanKind, last: int, waited_for: Why) -> int:
         now, ready = self.events.now, activation.ready_at
         why: Why = "start" if activation.released_by < 0 else "dependency"
         cause = activation.released_by
@@ -191,7 +191,16 @@ class _TextbookSimulation:
             why, cause = waited_for, last
         return self.recorder.add(
             Span(
-                activation.node, lane, kind, now, now, ready, cause, why, len(self.step_ends), str(activation.iteration)
+                activation.node,
+                track,
+                kind,
+                now,
+                now,
+                ready,
+                cause,
+                why,
+                len(self.step_ends),
+                str(activation.iteration),
             )
         )
 
@@ -221,17 +230,17 @@ class _TextbookSimulation:
         if not self.graph.ins[receive.node]:  # in a loop nothing posts it beforehand
             activation.iteration.running += 1
         payload = activation.payloads[0] if activation.payloads else None
-        duration = 0 if activation.is_dead else round(1e9 * self.priced.copy_seconds[number])
+        duration = 0 if activation.is_dead else round(1e9 * self.estimated.copy_seconds[number])
         self._done(activation, [], [], activation.released_by)
         if duration == 0:
             self._done(receive, [payload], [], receive.released_by)
             return
         link = self._link(copy.source, copy.target)
         send = activation.node
-        link.ask(lambda lane, last: self._start_copy(link, send, receive, payload, duration, lane, last))
+        link.ask(lambda track, last: self._start_copy(link, send, receive, payload, duration, track, last))
 
     def _start_copy(
-        self, link: _Queue, send: int, receive: Activation, payload: object, duration: int, lane: int, last: int
+        self, link: _Queue, send: int, receive: Activation, payload: object, duration: int, track: int, last: int
     ) -> None:
         number = self.graph.nodes[send].copy
         copy = self.graph.copies[number]
@@ -240,7 +249,7 @@ class _TextbookSimulation:
         span = self.recorder.add(
             Span(
                 send,
-                lane,
+                track,
                 "copy",
                 now,
                 now + duration,
@@ -252,10 +261,10 @@ class _TextbookSimulation:
             )
         )
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
-        made = self.recorder.allocate(target, self.priced.copy_bytes[number], receive.node, 0, now, span)
+        made = self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, now, span)
 
         def end() -> None:
-            link.give_back(lane, span)
+            link.give_back(track, span)
             self._done(receive, [made], [payload], span)
 
         self.events.at(now + duration, end)
@@ -263,5 +272,5 @@ class _TextbookSimulation:
     def _link(self, source: str, target: str) -> _Queue:
         if (source, target) not in self.links:
             name = f"{self._short(source)} → {self._short(target)}"
-            self.links[source, target] = _Queue([self.recorder.lane(name, "link", f"{source} → {target}")])
+            self.links[source, target] = _Queue([self.recorder.track(name, "link", f"{source} → {target}")])
         return self.links[source, target]

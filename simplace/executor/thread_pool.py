@@ -1,4 +1,4 @@
-"""Thread pools that keep a queue a worker and steal from each other.
+"""Thread pools that have a queue per worker and steal from each other.
 
 Mirrors Eigen's NonBlockingThreadPool: what a worker schedules goes to the front of its own queue, what anybody else
 schedules to the back of a random one; a worker takes from its own front, then steals from the back of others,
@@ -24,17 +24,17 @@ _ACTIVE_WITHOUT_SPINNER = 4  # kMinActiveThreadsToStartSpinning: with more activ
 
 
 class Worker:
-    """Hold one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
+    """Record of one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
 
     `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`;
     it has had none since `idle_since`, None for a thread that had none before.
     """
 
-    __slots__ = ("idle_since", "inline", "lane", "last_span", "last_time", "owed", "pool", "queue", "spins_until")
+    __slots__ = ("idle_since", "inline", "last_span", "last_time", "owed", "pool", "queue", "spins_until", "track")
 
-    def __init__(self, pool: Pool, lane: int) -> None:
+    def __init__(self, pool: Pool, track: int) -> None:
         self.pool = pool
-        self.lane = lane
+        self.track = track
         self.queue: deque[Activation] = deque()
         self.inline: deque[Activation] = deque()
         self.last_span = -1
@@ -46,12 +46,12 @@ class Worker:
     @property
     def parked_at(self) -> int:
         """Return when this idle thread parked, below 0 where it never had work: the first of a pool parks last."""
-        return -1 - self.lane if self.idle_since is None else max(self.idle_since, self.spins_until)
+        return -1 - self.track if self.idle_since is None else max(self.idle_since, self.spins_until)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolTimes:
-    """Hold a pool's fixed times in nanoseconds, under the names of `Overheads`.
+    """Record of a pool's fixed times in nanoseconds, under the names of `Overheads`.
 
     `parked` holds (without work for so long, hand-off, wake), by the first; () where both are always the same.
     """
@@ -75,20 +75,20 @@ class PoolTimes:
 
 
 class Pool:
-    """Hold the workers of one pool. `go` is called with a worker that may have something to do.
+    """Record of the workers of one pool. `go` is called with a worker that may have something to do.
 
     One thread without work spins for a while before it parks, so that it finds soon what is dispatched; a parked one
     has to be woken, which costs the thread that dispatches as well.
     """
 
     def __init__(
-        self, events: Events, random: Random, lanes: list[int], times: PoolTimes, go: Callable[[Worker], None]
+        self, events: Events, random: Random, tracks: list[int], times: PoolTimes, go: Callable[[Worker], None]
     ) -> None:
         self._events = events
         self._random = random
         self._times = times
         self._go = go
-        self.workers = [Worker(self, lane) for lane in lanes]
+        self.workers = [Worker(self, track) for track in tracks]
         self._idle = list(self.workers)
 
     def schedule(self, activation: Activation, by: Worker | None) -> None:
@@ -141,18 +141,18 @@ class Pool:
 _parked_at = attrgetter("parked_at")
 
 
-class Helpers:
-    """Count the free threads of a process's intra-op pool, by lane."""
+class IntraOpWorkers:
+    """Count the free threads of a process's intra-op pool, by track."""
 
-    def __init__(self, lanes: list[int]) -> None:
-        self._free = list(lanes)
+    def __init__(self, tracks: list[int]) -> None:
+        self._free = list(tracks)
 
     def take(self, wanted: int) -> list[int]:
-        """Take up to `wanted` free threads, lowest lanes first."""
+        """Take up to `wanted` free threads, lowest tracks first."""
         taken, self._free = self._free[:wanted], self._free[wanted:]
         return taken
 
-    def give_back(self, lane: int) -> None:
+    def give_back(self, track: int) -> None:
         """Return a thread."""
-        self._free.append(lane)
+        self._free.append(track)
         self._free.sort()

@@ -1,4 +1,4 @@
-"""The record of a simulated run: spans on lanes, and memory over time."""
+"""The record of a simulated run: spans on tracks, and memory over time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """Describe one thing that does one thing at a time: a thread, a stream, a link between processes.
+class Track:
+    """Record of a track, which runs one span at a time: a thread, a stream, a link between processes.
 
     `owner` is a device's full name, or a process ("/job:localhost/replica:0/task:0") for threads shared by devices.
     """
@@ -27,7 +27,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Record what a lane did from `start` to `end`, in nanoseconds.
+    """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
     that ("dependency": for nothing), `cause` the number of the span that ended the wait (-1: none). `step` counts from
@@ -36,7 +36,7 @@ class Span:
     """
 
     node: int
-    lane: int
+    track: int
     kind: SpanKind
     start: int
     end: int
@@ -69,9 +69,9 @@ class MemoryChange:
 
 @dataclass(frozen=True)
 class Trace:
-    """Hold a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
+    """Record of a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
 
-    lanes: tuple[Lane, ...]
+    tracks: tuple[Track, ...]
     spans: tuple[Span, ...]
     memory: tuple[MemoryChange, ...]
     steps: tuple[int, ...]
@@ -83,25 +83,26 @@ class Trace:
         return self.steps[-1] if self.steps else 0
 
     @cached_property
-    def by_lane(self) -> tuple[tuple[int, ...], ...]:
-        """List the spans of each lane by start."""
-        lists: list[list[int]] = [[] for _ in self.lanes]
+    def by_track(self) -> tuple[tuple[int, ...], ...]:
+        """List the spans of each track by start."""
+        lists: list[list[int]] = [[] for _ in self.tracks]
         for i, span in enumerate(self.spans):
-            lists[span.lane].append(i)
+            lists[span.track].append(i)
         return tuple(tuple(sorted(one, key=lambda i: (self.spans[i].start, i))) for one in lists)
 
     @cached_property
     def lane_order(self) -> tuple[int, ...]:
-        """Order the lanes for people: threads of processes, then each device's threads and streams, then links."""
+        """Order the tracks for display: threads of processes, then each device's threads and streams, then links."""
 
         def key(i: int) -> tuple[int, str, int, int]:
-            lane = self.lanes[i]
-            place = 2 if lane.kind == "link" else 1 if "/device:" in lane.owner else 0
-            return place, lane.owner, _KINDS.index(lane.kind), i
+            track = self.tracks[i]
+            place = 2 if track.kind == "link" else 1 if "/device:" in track.owner else 0
+            return place, track.owner, _KINDS.index(track.kind), i
 
-        return tuple(sorted(range(len(self.lanes)), key=key))
+        return tuple(sorted(range(len(self.tracks)), key=key))
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{span.start:>9} {span.end:>9} {self.lanes[span.lane].name} {span.kind} {span.node}" for span in self.spans
+            f"{span.start:>9} {span.end:>9} {self.tracks[span.track].name} {span.kind} {span.node}"
+            for span in self.spans
         )

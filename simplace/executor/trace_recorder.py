@@ -1,11 +1,11 @@
-"""Write down a run while it happens: spans on lanes, buffers in memory."""
+"""Record a run while it is simulated: spans on tracks, buffers in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simplace.costs.estimate import PricedGraph
-from simplace.executor.trace import Lane, LaneKind, MemoryChange, Span, Trace
+from simplace.costs.estimate import EstimatedGraph
+from simplace.executor.trace import LaneKind, MemoryChange, Span, Trace, Track
 from simplace.graph.op_kinds import (
     ARGS,
     CONSTANTS,
@@ -27,7 +27,7 @@ _SAME_BUFFER = frozenset(
 ).union(IDENTITIES, CONTROL_FLOW, [LOOP_COND], RETVALS)
 # Ops that hand out what lives longer than the step: constants, arguments, variables.
 _RESIDENT = CONSTANTS | ARGS | VARIABLES | {VARIABLE_HANDLE, "ReadVariableOp"}
-# Ops that write their output into an input which nobody else needs, of the same type and size: those that call
+# Ops that write their output into an input which no other op needs, of the same type and size: those that call
 # forward_input in tensorflow/core/kernels/cwise_ops_common.{h,cc}, bias_op.cc, softmax_op.cc, aggregate_ops.cc,
 # cwise_op_clip.cc and in the UnaryElementWiseOp and BinaryElementWiseOp of core/framework/numeric_op.h.
 _TAKES_OVER = frozenset(
@@ -42,7 +42,7 @@ _TAKES_OVER = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """Hold a tensor in memory; `uses` counts who still needs it."""
+    """Record of a tensor in memory; `uses` counts who still needs it."""
 
     device: str
     size: int
@@ -52,21 +52,21 @@ class Buffer:
 
 
 class TraceRecorder:
-    """Collect lanes, spans and memory changes."""
+    """Collect tracks, spans and memory changes."""
 
-    def __init__(self, priced: PricedGraph) -> None:
-        self._priced = priced
-        self._graph = priced.graph
-        self._hosts = _find_host_cpus(priced)
-        self._memory_types = MemoryTypes(priced.graph.placed)
-        self.lanes: list[Lane] = []
+    def __init__(self, estimated: EstimatedGraph) -> None:
+        self._priced = estimated
+        self._graph = estimated.graph
+        self._hosts = _find_host_cpus(estimated)
+        self._memory_types = MemoryTypes(estimated.graph.placed)
+        self.tracks: list[Track] = []
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []
 
-    def lane(self, name: str, kind: LaneKind, owner: str) -> int:
-        """Add a lane; return its number."""
-        self.lanes.append(Lane(name, kind, owner))
-        return len(self.lanes) - 1
+    def track(self, name: str, kind: LaneKind, owner: str) -> int:
+        """Add a track; return its number."""
+        self.tracks.append(Track(name, kind, owner))
+        return len(self.tracks) - 1
 
     def add(self, span: Span) -> int:
         """Add a span; return its number."""
@@ -77,7 +77,7 @@ class TraceRecorder:
         """Set the end of a span that was added before its end was known."""
         s = self.spans[span]
         self.spans[span] = Span(
-            s.node, s.lane, s.kind, s.start, end, s.ready, s.cause, s.why, s.step, s.iteration
+            s.node, s.track, s.kind, s.start, end, s.ready, s.cause, s.why, s.step, s.iteration
         )  # fmt: skip
 
     def outputs(self, node: int, inputs: list[object], time: int, span: int) -> list[object]:
@@ -127,7 +127,7 @@ class TraceRecorder:
     def trace(self, steps: list[int]) -> Trace:
         """Return the record."""
         changes = tuple(sorted(self.changes, key=lambda change: change.time))
-        return Trace(tuple(self.lanes), tuple(self.spans), changes, tuple(steps), self._resident())
+        return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), self._resident())
 
     def _output(self, node: int, slot: int, size: int, time: int, span: int) -> Buffer | None:
         part = self._graph.nodes[node]
@@ -178,9 +178,9 @@ class TraceRecorder:
         return read
 
 
-def _find_host_cpus(priced: PricedGraph) -> dict[str, str]:
+def _find_host_cpus(estimated: EstimatedGraph) -> dict[str, str]:
     """Map each device to the first CPU of its process, to itself where the process lists none."""
-    devices = list(priced.graph.placed.devices)
+    devices = list(estimated.graph.placed.devices)
     return {
         d.name: next((c.name for c in devices if c.type == "CPU" and c.spec.same_address_space(d.spec)), d.name)
         for d in devices

@@ -1,17 +1,17 @@
-"""Walk the colocation edges from a node: who is tied to it, and by which chain of edges."""
+"""Walk the colocation edges from a node: its group, and the path of edges to each member."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from simplace.placement.colocation_graph import Join
+from simplace.placement.colocation_graph import ColocationEdge
 
-JoinsAt = Callable[[int], Iterable[Join]]  # the colocation edges of a node
+JoinsAt = Callable[[int], Iterable[ColocationEdge]]  # the colocation edges of a node
 
 
-def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, Join | None]]:
-    """Yield each node that hangs together with `start`, the nearest first, with the node and edge that led to it."""
-    queue: list[tuple[int, int, Join | None]] = [(start, start, None)]
+def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, int, ColocationEdge | None]]:
+    """Yield each node colocated with `start`, the nearest first, with the node and edge that led to it."""
+    queue: list[tuple[int, int, ColocationEdge | None]] = [(start, start, None)]
     seen = {start}
     for step in queue:  # grows while it is walked
         yield step
@@ -23,15 +23,15 @@ def walk_colocation_edges(joins_at: JoinsAt, start: int) -> Iterator[tuple[int, 
                 queue.append((other, node, join))
 
 
-def shortest_path(joins_at: JoinsAt, start: int, goal: int) -> tuple[Join, ...]:
-    """Return the shortest chain of colocation edges that ties two nodes, () where none does."""
-    came: dict[int, tuple[int, Join]] = {}
+def shortest_path(joins_at: JoinsAt, start: int, goal: int) -> tuple[ColocationEdge, ...]:
+    """Return the shortest path of colocation edges between two nodes, () where there is none."""
+    came: dict[int, tuple[int, ColocationEdge]] = {}
     for node, before, join in walk_colocation_edges(joins_at, start):
         if join is not None:
             came[node] = before, join
         if node == goal:
             break
-    chain: list[Join] = []
+    chain: list[ColocationEdge] = []
     while goal != start and goal in came:
         goal, join = came[goal]
         chain.append(join)

@@ -1,4 +1,4 @@
-"""Find the decision that makes a copy between devices necessary."""
+"""Return the decision that makes a copy between devices necessary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simplace.placement.placement import Placement
 
 @dataclass(frozen=True, slots=True)
 class CopyCause:
-    """Group the copies that one decision causes: numbers into the placement's copies, the largest copy first.
+    """Record of the copies that one decision causes: numbers into the placement's copies, the largest copy first.
 
     `reason` is the decision of a node that decided by itself, `source` the user's line of what it asked ("" unknown).
     `size` sums the known bytes.
@@ -25,7 +25,7 @@ class CopyCause:
 
 
 def group_copy_causes(placement: Placement, copies: Iterable[Copy]) -> tuple[CopyCause, ...]:
-    """Group copies by the decision behind them, most bytes first, then most copies, then the first node.
+    """Return the copies by the decision behind them, most bytes first, then most copies, then the first node.
 
     A node that takes its device over from another leads back to that other. Decisions that agree in their kind, in
     what was requested, in the line that requested it and in the device count as one.
@@ -50,7 +50,7 @@ def find_root_reason(placement: Placement, node: int) -> why.Reason:
 
 
 def _choose_cause(placement: Placement, copy: Copy, roots: dict[int, why.Reason]) -> why.Reason:
-    """Choose between the ends of a copy: the less free decision, the consumer's where both are alike."""
+    """Return the more constrained decision of a copy's two ends, the consumer's where both are alike."""
     for node in (copy.producer, copy.consumers[0]):
         if node not in roots:
             roots[node] = find_root_reason(placement, node)

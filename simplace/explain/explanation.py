@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simplace.errors import NodeNotFoundError, join_alternatives, join_choices
@@ -12,14 +13,15 @@ from simplace.explain.sentences import Words
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.kernel_lookup import NearestDtype
-from simplace.placement.colocation_graph import Join
+from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, ClusterOp
 from viz.names import visible
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Hold the answer to "why is this node there": a headline and numbered sentences, in the order of the facts."""
+    """Record of why a node is on its device: a headline and numbered sentences, in the order of the facts."""
 
     node: str
     headline: Sentence
@@ -30,9 +32,32 @@ class Explanation:
         return "\n".join(map(visible, lines))
 
 
-def explain_node(placement: Placement, name: str) -> Explanation:
-    """Explain the device of the node called `name`; raise `NodeNotFoundError` with the closest names otherwise."""
+def explain_node(placement: Placement, name: str, clusters: Sequence[Cluster] = ()) -> Explanation:
+    """Explain the device of the node called `name`, or of an op of that name in one of the clusters.
+
+    Raise `NodeNotFoundError` with the closest names where there is none.
+    """
+    compiled = _find_compiled(placement, name, clusters)
+    if compiled is not None:
+        return Explainer(placement).explain_compiled(*compiled)
     return Explainer(placement).explain(find_node(placement, name))
+
+
+def check_found(placement: Placement, name: str, clusters: Sequence[Cluster]) -> None:
+    """Raise `NodeNotFoundError` unless `explain_node` would find the name."""
+    if _find_compiled(placement, name, clusters) is None:
+        find_node(placement, name)
+
+
+def _find_compiled(placement: Placement, name: str, clusters: Sequence[Cluster]) -> tuple[Cluster, ClusterOp] | None:
+    """Return the op that XLA compiles under this name, or the only one under a name with this end."""
+    if name in placement.graph.ids:
+        return None
+    every = [(cluster, op) for cluster in clusters for op in cluster.ops]
+    found = [each for each in every if each[1].name == name] or [
+        each for each in every if each[1].name.endswith("/" + name)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 class Explainer:
@@ -46,8 +71,12 @@ class Explainer:
         teller = _Teller(self._words)
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
 
+    def explain_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
+        """Explain the device of an op that XLA compiles."""
+        return _Teller(self._words).tell_compiled(cluster, op)
+
     def reason(self, reason: why.Reason) -> Sentence:
-        """Say one reason in one sentence."""
+        """Return the sentence of one reason."""
         return self._words.reason(reason)
 
 
@@ -61,8 +90,8 @@ def find_node(placement: Placement, name: str) -> int:
         return ends[0]
     if ends:
         raise NodeNotFoundError(
-            f"{name!r} is the end of {len(ends)} node names in {placement.program.name}; "
-            f"say which: {join_choices(graph.names[i] for i in ends)}"
+            f"{name!r} is ambiguous in {placement.program.name}: {len(ends)} nodes end in it; "
+            f"name one of {join_choices(graph.names[i] for i in ends)}"
         )
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
     hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
@@ -91,6 +120,18 @@ class _Teller:
         headline = join_sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
+    def tell_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
+        words, reason = self._words, why.make_compiled_reason(cluster, op)
+        self._say(words.compiled(reason))
+        if not op.is_supported:
+            self._say(f"XLA has no kernel for {op.op}: TensorFlow refuses to run the call.")
+        self._say(
+            "As for ", words.node(cluster.node), ": ", words.reason(why.find_reason(self._placement, cluster.node))
+        )
+        at = f" at {op.at}" if op.at else ""
+        headline = join_sentence(f"{op.name} ({op.op}) runs on {words.device(cluster.device)}{at}.")
+        return Explanation(op.name, headline, tuple(self._lines))
+
     def tell_refused(self, node: int) -> Explanation:
         words, refusal = self._words, self._placement.refusal
         assert refusal is not None, "only a refused placement leaves nodes out"
@@ -112,7 +153,7 @@ class _Teller:
         graph, notes, origin = self._placement.graph, self._placement.notes(node), self._placement.graph.origins[node]
         request = graph.requested[node]
         if not request:
-            made = f"TensorFlow made this node itself ({origin.made_by}); " if origin.made_by else ""
+            made = f"TensorFlow added this node ({origin.made_by}); " if origin.made_by else ""
             self._say(f"{made}{'n' if made else 'N'}o device was requested for it.")
             return
         where = f" by the line {notes.device_at}" if notes.device_at else ""
@@ -134,7 +175,7 @@ class _Teller:
     def _say_group(self, node: int, reason: why.Reason) -> None:
         self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))
 
-    def _say_ties(self, node: int, joins: tuple[Join, ...]) -> None:
+    def _say_ties(self, node: int, colocation_edges: tuple[ColocationEdge, ...]) -> None:
         members = why.list_group_members(self._placement, node)
         if len(members) < 2:
             return
@@ -143,11 +184,11 @@ class _Teller:
         more = f" and {len(members) - 1 - len(shown)} more" if len(members) - 1 > len(shown) else ""
         kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
         group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
-        self._say("It must share a device with ", join_with_commas(shown), group)
-        for join in joins[:6]:
-            self._say("They are tied because ", words.join(join), ".")
+        self._say("It is colocated with ", join_with_commas(shown), group)
+        for join in colocation_edges[:6]:
+            self._say("Colocated because ", words.join(join), ".")
 
-    def _own_joins(self, node: int) -> tuple[Join, ...]:
+    def _own_joins(self, node: int) -> tuple[ColocationEdge, ...]:
         return tuple(self._placement.joins_at.get(node, ()))[:3]
 
     def _say_candidates(self, node: int) -> None:
@@ -158,7 +199,7 @@ class _Teller:
             d.short + (" (the default device)" if default is not None and d.name == default.name else "")
             for d in candidates.devices
         ]
-        self._say(f"The devices left to choose from, best first: {', '.join(names)}.")
+        self._say(f"Candidate devices, highest priority first: {', '.join(names)}.")
 
     def _say_decision(self, reason: why.Reason) -> None:
         self._say(self._words.reason(reason))

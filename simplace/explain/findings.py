@@ -1,7 +1,7 @@
-"""What a user would not expect of a placement, as records: requests not granted, detours over the CPU, idle devices.
+"""Findings about a placement, as records: requests not granted, CPU ops between GPUs, idle devices.
 
-`show` says each in a line (`format_finding`), the doctor with advice (`simplace.doctor.advice`), which has findings of its own
-about what Python and the environment did. Devices are spelled as the program wrote them where they are requests, and
+`show` prints each in a line (`format_finding`), the doctor with advice (`simplace.doctor.advice`), which has further
+findings about Python and the environment. Devices are written as in the program where they are requests, and
 in short ("GPU:0") where they are devices of the run.
 """
 
@@ -29,6 +29,7 @@ from simplace.graph.op_kinds import (
 )
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
+from simplace.placement.xla_compiler import find_clusters
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
@@ -41,7 +42,7 @@ _DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).un
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Say where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
+    """Record of where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
 
     `rule` is stable, `title` a phrase for it.
     """
@@ -56,7 +57,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RequestNotGranted(Finding):
-    """A request was not met: the nodes are on `got`, and `because` says why of the first one.
+    """A request was not granted: the nodes are on `got`, and `because` says why of the first one.
 
     `ops` counts the op types of the nodes.
     """
@@ -70,7 +71,7 @@ class RequestNotGranted(Finding):
 
 @dataclass(frozen=True, slots=True)
 class NoSuchDevice(RequestNotGranted):
-    """A request names a device that is not there, and soft placement took another without a warning.
+    """A request names a device that does not exist, and soft placement took another without a warning.
 
     `got` is "" for a scope around eager code, whose ops are placed one by one.
     """
@@ -81,7 +82,7 @@ class NoSuchDevice(RequestNotGranted):
 
 @dataclass(frozen=True, slots=True)
 class NoKernel(RequestNotGranted):
-    """A request could not be met, since an op has no kernel there; `instead` is a data type that has one, or ""."""
+    """A request could not be granted, since an op has no kernel there; `instead` is a data type that has one, or ""."""
 
     rule: ClassVar[str] = "no-kernel"
     op: str
@@ -90,10 +91,21 @@ class NoKernel(RequestNotGranted):
 
 @dataclass(frozen=True, slots=True)
 class RequestOverruled(RequestNotGranted):
-    """A request gave way to that of a colocated node or resource: which one tells two findings apart."""
+    """A request lost to that of a colocated node or resource: which one distinguishes two findings."""
 
     rule: ClassVar[str] = "request-overruled"
     because: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompilable(Finding):
+    """XLA has no kernel for ops of a call that it is to compile: TensorFlow refuses to run the call."""
+
+    rule: ClassVar[str] = "not-compilable"
+    level: ClassVar[Level] = "error"
+    title: ClassVar[str] = "XLA cannot compile"
+    op: str
+    call: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +131,7 @@ class HostMemory(Finding):
 
 @dataclass(frozen=True, slots=True)
 class IdleGpu(Finding):
-    """No op runs on a GPU: `requests` counts the ops that asked for it and went elsewhere."""
+    """No op runs on a GPU: `requests` counts the ops that requested it and are elsewhere."""
 
     rule: ClassVar[str] = "idle-gpu"
     level: ClassVar[Level] = "note"
@@ -129,33 +141,37 @@ class IdleGpu(Finding):
 
 
 def find_in_placement(placement: Placement) -> list[Finding]:
-    """List the findings of one placement, the most telling kind first, then by first node."""
+    """Return the findings of one placement, by kind, then by first node."""
     return [
+        *uncompilable_ops(placement),
         *ungranted_requests(placement),
         *detours_over_cpu(placement),
-        *idle_gpus([placement], placement.devices),
+        *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
 
 
 def format_finding(finding: Finding) -> str:
-    """Return a finding in a line, with the user's line."""
+    """Return a finding as one line of text, with the user's line."""
     at = f" ({finding.source})" if finding.source else ""
     match finding:
         case RequestNotGranted():
             return f"{finding.ops}{at}: {finding.because}"
+        case NotCompilable():
+            ops = f"{len(finding.nodes)} × {finding.op}" if len(finding.nodes) > 1 else finding.op
+            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {finding.call}, which it is to compile"
         case DetourOverCpu():
             return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case IdleGpu():
             device = finding.device
-            return f"{device} has nothing to do: no op asks for it, and TensorFlow does not spread work by itself"
+            return f"{device} is idle: no op requests it, and TensorFlow does not distribute ops by itself"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
 def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
-    """Count the op types of nodes, the three most frequent by name."""
+    """Return the op types of nodes with their counts, the three most frequent."""
     graph = placement.graph
     if len(nodes) == 1:
         return f"{graph.names[nodes[0]]} ({graph.ops[nodes[0]]})"
@@ -164,8 +180,18 @@ def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
     return f"{len(nodes)} ops ({kinds}{', …' if len(ops) > 3 else ''})"
 
 
+def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
+    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together."""
+    found: dict[tuple[int, str, str], list[str]] = {}
+    for cluster in find_clusters(placement):
+        for op in cluster.unsupported:
+            found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
+    graph, program = placement.graph, placement.program.name
+    return [NotCompilable(at, program, tuple(names), op, graph.names[node]) for (node, op, at), names in found.items()]
+
+
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
-    """List the requests that were not met, those of one line and reason together."""
+    """Return the requests that were not granted, those of one line and reason together."""
     graph = placement.graph
     missed = {
         node for node in _list_ungranted(placement) if not graph.assigned[node] and not graph.origins[node].made_by
@@ -173,7 +199,7 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
     found: dict[tuple[object, ...], list[int]] = {}
     for node in sorted(missed):
         if placement.decisions[node].follows in missed:
-            continue  # a constant that goes with a missed consumer says nothing new
+            continue  # a constant that follows such a consumer adds nothing
         reason = _find_node_reason(placement, node)
         key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
         found.setdefault(key, []).append(node)
@@ -181,7 +207,7 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
 
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
-    """List the ops on a CPU that nobody put there, and whose inputs and outputs are on GPUs."""
+    """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs."""
     graph = placement.graph
     cpu = {d.name for d in placement.devices if d.type == "CPU"}
     gpu = {d.name for d in placement.devices if d.type == "GPU"}
@@ -233,14 +259,14 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet) -> Iterator[I
 
 
 def _list_ungranted(placement: Placement) -> list[int]:
-    """List the placed nodes whose own request does not allow the device that they are on."""
+    """Return the placed nodes whose own request does not allow the device that they are on."""
     rows = list(zip(placement.graph.requested, placement.node_devices, strict=True))
     one_of = {row: node for node, row in enumerate(rows) if row[0] and row[1]}
     refused = {row for row, node in one_of.items() if not is_request_granted(placement, node)}
     return [node for node, row in enumerate(rows) if row in refused] if refused else []
 
 
-# A graph without findings does without the reasons: the functions that tell one import what they need.
+# A graph without findings needs no reasons: the functions that state one import what they need.
 
 
 def _find_node_reason(placement: Placement, node: int) -> Reason:

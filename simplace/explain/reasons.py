@@ -16,9 +16,10 @@ from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import is_arg, is_identity, is_retval
 from simplace.kernels.kernel_lookup import NearestDtype, nearest_dtype
 from simplace.placement.candidates import Candidates, Fallback
-from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import Rule
+from simplace.placement.xla_compiler import Cluster, ClusterOp
 
 Via = Literal["", "colocation", "propagation"]
 _KINDS: dict[str, type[Reason]] = {}  # in the order of their definition
@@ -26,10 +27,10 @@ _KINDS: dict[str, type[Reason]] = {}  # in the order of their definition
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Name the node, the device it got, and (per subclass) what made it so.
+    """Record of a node, the device it got, and (per subclass) the cause.
 
-    `via` is how the node that it `follows` comes to have a say, `takes_over` whether the device itself comes from that
-    node, so that the reason for it is that node's. `weight` is how little of a choice the decision was.
+    `via` is how the node that it `follows` affects it, `takes_over` whether the device itself comes from that
+    node, so that the reason for it is that node's. `weight` is how constrained the decision was.
     """
 
     rule: ClassVar[str] = ""
@@ -44,7 +45,7 @@ class Reason:
 
     @property
     def follows(self) -> int:
-        """Return the node whose device, or whose request, made this one so; -1 for none."""
+        """Return the node whose device or request decided this one; -1 for none."""
         return -1
 
 
@@ -58,7 +59,7 @@ class Argument(Reason):
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult(Reason):
-    """A result goes to the device that its producer asked for or is fixed to; identities that did neither count for
+    """A result goes to the device that its producer requested or was assigned; identities without either are
     nothing.
     """
 
@@ -96,7 +97,7 @@ class KeptFromEarlierRun(Reason):
 
 @dataclass(frozen=True, slots=True)
 class Requested(Reason):
-    """The node asked for this device and got it; `request` is its own words."""
+    """The node requested this device and got it; `request` is as the program wrote it."""
 
     rule: ClassVar[str] = "requested"
     weight: ClassVar[int] = 2
@@ -105,9 +106,9 @@ class Requested(Reason):
 
 @dataclass(frozen=True, slots=True)
 class SoftFallback(Reason):
-    """Nothing fits the request of the node or its group, so soft placement looked elsewhere.
+    """No device satisfies the request of the node or its group, so soft placement chose another.
 
-    `request` is what `leader` asked for, the node itself or a member of its group (-1: all of them together).
+    `request` is what `leader` requested, the node itself or a member of its group (-1: all of them together).
     `exists` says whether a device of that name exists (then a kernel is missing), `kernels_missing_at` is the member
     of the group that lacks a kernel for the requested type (-1: none does), `moved_resource` whether a variable had to
     move.
@@ -124,16 +125,16 @@ class SoftFallback(Reason):
 
     @property
     def follows(self) -> int:
-        """Return who asked."""
+        """Return the node that requested it."""
         return self.leader
 
 
 @dataclass(frozen=True, slots=True)
 class Colocated(Reason):
-    """The node's group decides: `leader` is the member that fixes the device, `path` the joins that lead to it.
+    """The node's group decides: `leader` is the member that decides, `path` the colocation edges that lead to it.
 
     `how` says what the leader brings: "placed" (it was placed first), "request", "resource" (a variable's device),
-    "kernel" (it has a kernel only there), "host" (it holds what only host memory can hold) or "call" (a called function
+    "kernel" (it has a kernel only there), "host" (it has host-only contents) or "call" (a called function
     demands it, of the node itself).
     """
 
@@ -142,20 +143,20 @@ class Colocated(Reason):
     takes_over: ClassVar[bool] = True
     leader: int
     how: str
-    path: tuple[Join, ...]
+    path: tuple[ColocationEdge, ...]
 
     @property
     def follows(self) -> int:
-        """Return the member that fixes the device."""
+        """Return the member that decides the device."""
         return self.leader
 
 
 @dataclass(frozen=True, slots=True)
 class Overruled(Reason):
-    """The node asked for a device, but its group's devices merged to another.
+    """The node requested a device, but its group's devices merged to another.
 
     `merged` is what was left of the requests when the group was first placed ("" for nothing), `leader` is a member
-    whose wish does not go with the node's (-1: none found), `how` says why that one counts: "resource", "placed" or
+    whose request contradicts the node's (-1: none found), `how` says why that one counts: "resource", "placed" or
     "request". `notice` is what TensorFlow logged.
     """
 
@@ -170,13 +171,13 @@ class Overruled(Reason):
 
     @property
     def follows(self) -> int:
-        """Return the member that is in the way."""
+        """Return the member that contradicts it."""
         return self.leader
 
 
 @dataclass(frozen=True, slots=True)
 class OnlyKernel(Reason):
-    """Nobody asked for a device; the preferred device has no kernel for the node's types."""
+    """No device was requested; the preferred device has no kernel for the node's types."""
 
     rule: ClassVar[str] = "only_kernel"
     weight: ClassVar[int] = 3
@@ -185,21 +186,21 @@ class OnlyKernel(Reason):
 
 @dataclass(frozen=True, slots=True)
 class HeldOnHost(Reason):
-    """A variant that holds what only host memory can hold keeps the node on the CPU."""
+    """A variant with host-only contents keeps the node on the CPU."""
 
     rule: ClassVar[str] = "held_on_host"
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultDevice(Reason):
-    """Nobody asked for a device, so the device of the function's call is taken."""
+    """No device was requested, so the device of the function's call is used."""
 
     rule: ClassVar[str] = "default_device"
 
 
 @dataclass(frozen=True, slots=True)
 class Preferred(Reason):
-    """Nobody asked for a device, so the best of the candidates is taken."""
+    """No device was requested, so the highest-priority candidate is used."""
 
     rule: ClassVar[str] = "preferred_device"
     weight: ClassVar[int] = 0
@@ -253,11 +254,32 @@ class GeneratorFollowsConsumers(Reason):
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """List which device types have a kernel for a node, and the nearest data type where one has none."""
+    """Record of which device types have a kernel for a node, and the nearest data type where one has none."""
 
     node: int
     types: tuple[str, ...]
     lacking: tuple[tuple[str, NearestDtype | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledByXla:
+    """Record of why an op that no placer sees is where it is: XLA compiles it with `others` of one call.
+
+    `node` is the id of the call's node, `name` and `op` are those of the op, which XLA has a kernel for or not.
+    """
+
+    rule: ClassVar[str] = "compiled_by_xla"
+    node: int
+    device: str
+    name: str
+    op: str
+    others: int
+    is_supported: bool
+
+
+def make_compiled_reason(cluster: Cluster, op: ClusterOp) -> CompiledByXla:
+    """Return the reason for the device of an op of a cluster."""
+    return CompiledByXla(cluster.node, cluster.device, op.name, op.op, len(cluster.ops) - 1, op.is_supported)
 
 
 ALL_REASONS: tuple[type[Reason], ...] = tuple(_KINDS.values())
@@ -293,7 +315,7 @@ def follow_reasons(placement: Placement, first: Reason) -> Iterator[Reason]:
 
 
 def kernel_facts(placement: Placement, node: int) -> KernelFacts:
-    """Say which device types of the set have a kernel for a node."""
+    """Return which device types of the set have a kernel for a node."""
     graph, support = placement.graph, placement.groups.support
     have = tuple(kind for kind, _ in placement.groups.own_types[node])
     lacking = tuple(
@@ -305,17 +327,17 @@ def kernel_facts(placement: Placement, node: int) -> KernelFacts:
 
 
 def list_group_members(placement: Placement, node: int) -> list[int]:
-    """List the members of a node's colocation group by id."""
+    """Return the members of a node's colocation group by id."""
     return placement.members[placement.groups.root(node)]
 
 
-def find_colocation_path(placement: Placement, start: int, goal: int) -> tuple[Join, ...]:
-    """Return the joins that tie two members of one group, shortest chain first."""
+def find_colocation_path(placement: Placement, start: int, goal: int) -> tuple[ColocationEdge, ...]:
+    """Return the shortest path of colocation edges between two members of one group."""
     return shortest_path(lambda node: placement.joins_at.get(node, ()), start, goal)
 
 
 def _was_free(decision: Decision) -> bool:
-    """Say whether following a neighbour changed anything that a request or a group had not settled already."""
+    """Return whether following a neighbour decided anything that a request or a group had not decided already."""
     return decision.candidates is not None and len(decision.candidates.devices) > 1
 
 
@@ -391,7 +413,7 @@ def _soft_fallback(placement: Placement, node: int, device: str, candidates: Can
 
 
 def _explain_overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
-    """Find the member whose wish counts for more, or as much: a fixed one, a resource, any other."""
+    """Return the reason, with the member whose request takes precedence: an assigned one, a resource, any other."""
     graph = placement.graph
     members = list_group_members(placement, node)
     first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
@@ -412,7 +434,7 @@ def _parse_constraint(graph: Graph, node: int) -> DeviceName:
 
 
 def _explain_colocated(placement: Placement, node: int, device: str) -> Reason:
-    """Find the member that brought the device: placed before this one, else a resource's device, else a request."""
+    """Return the reason, with the member that decided: placed before this one, else a resource, else a request."""
     graph, rank = placement.graph, placement.rank
     got = placement.devices.by_name[device].spec
     members = [i for i in list_group_members(placement, node) if i != node]

@@ -1,4 +1,4 @@
-"""A sentence as a tuple of parts, text or a node to link, so that a terminal and a page render the same one."""
+"""A sentence as a tuple of parts, text or a node link, so that a terminal and a page render the same one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Part = str | NodeLink
 class Sentence(tuple[Part, ...]):
     """A tuple of texts and node links; no two texts stand side by side. Its `str` is the plain text.
 
-    >>> str(sentence("It stays with ", NodeLink(2, "name", "a"), "."))
+    >>> str(join_sentence("It stays with ", NodeLink(2, "name", "a"), "."))
     'It stays with a.'
     """
 
@@ -33,16 +33,16 @@ class Sentence(tuple[Part, ...]):
 
 
 def join_sentence(*parts: Part | Sentence) -> Sentence:
-    """Return a sentence of parts and of parts of sentences.
+    """Return a sentence joined of parts and sentences.
 
-    >>> sentence("a", "b", sentence("c", NodeLink(2, "name", "d")), "")
+    >>> join_sentence("a", "b", join_sentence("c", NodeLink(2, "name", "d")), "")
     ('abc', NodeLink(node=2, form='name', text='d'))
     """
     return Sentence(_merge_texts(parts))
 
 
 def join_with_commas(parts: Sequence[Part]) -> Sentence:
-    """Return parts with commas between them."""
+    """Return parts joined with commas."""
     return join_sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
 
 

@@ -1,4 +1,4 @@
-"""Turn reasons and conflicts into plain sentences: the only place where simplace explains a decision in words."""
+"""Write reasons and conflicts as plain sentences: the only place where simplace explains a decision in words."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain import reasons as why
-from simplace.explain.conflict import Conflict, Want, find_conflict
+from simplace.explain.conflict import Conflict, Constraint, find_conflict
 from simplace.explain.sentence import NodeLink, Sentence, join_sentence
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.partition.transfers import MemoryTypes
-from simplace.placement.colocation_graph import Join, JoinKind
+from simplace.placement.colocation_graph import ColocationEdge, ColocationEdgeKind
 from simplace.placement.placement import Placement
 
 # What it is in a group's leader that decides, by `Colocated.how`.
 DECIDED_BY = {
     "placed": "placed first", "request": "its request", "resource": "its resource", "kernel": "its kernels",
-    "host": "what it holds", "call": "the function it calls",
+    "host": "its host-only contents", "call": "the function it calls",
 }  # fmt: skip
 _Reason = TypeVar("_Reason", bound=why.Reason)
 
@@ -32,18 +32,18 @@ def state_reason(placement: Placement, reason: why.Reason) -> Sentence:
 
 
 def state_conflict(placement: Placement) -> tuple[Sentence, ...]:
-    """Return which wishes clash in a refused placement, what ties them, and what would mend it; () if none is known."""
+    """Return the conflicting constraints of a refused placement, the colocation edges between them, and a fix."""
     found = find_conflict(placement)
     if found is None:
         return ()
     words = Words(placement)
-    wishes = [_state_constraint(words, want) for want in found.wants]
-    ties = [join_sentence("They are tied because ", words.join(join), ".") for join in found.path]
-    return (*wishes, *ties, _suggest_changes(words, found))
+    stated = [_state_constraint(words, constraint) for constraint in found.constraints]
+    edges = [join_sentence("Colocated because ", words.join(join), ".") for join in found.path]
+    return (*stated, *edges, _suggest_changes(words, found))
 
 
 class Words:
-    """Name the nodes and devices of one placement; what many sentences need is looked up once."""
+    """Names of the nodes and devices of one placement; what many sentences need is looked up once."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -63,16 +63,24 @@ class Words:
         """Return the sentence of a reason."""
         return SENTENCES[type(reason)](self, reason)
 
+    def compiled(self, reason: why.CompiledByXla) -> Sentence:
+        """Return the sentence of why an op that XLA compiles is where it is."""
+        device, call = self.device(reason.device), self.full_name(reason.node)
+        others = f"together with {reason.others:,} other{'s' * (reason.others != 1)}" if reason.others else "alone"
+        return join_sentence(
+            f"It is compiled by XLA {others} into one kernel for {device}, where its call ", call, " runs."
+        )
+
     def node(self, i: int) -> NodeLink:
-        """Name a node by its variable, or by name and op."""
+        """Return a link to a node by its variable, or by name and op."""
         return self._variable(i) or self.full_name(i)
 
     def full_name(self, i: int) -> NodeLink:
-        """Name a node by name and op."""
+        """Return a link to a node by name and op."""
         return NodeLink(i, "full", f"{self.graph.names[i]} ({self.graph.ops[i]})")
 
     def name(self, i: int) -> NodeLink:
-        """Name a node by its variable, or by name alone."""
+        """Return a link to a node by its variable, or by name alone."""
         return self._variable(i) or NodeLink(i, "name", self.graph.names[i])
 
     def _variable(self, i: int) -> NodeLink | None:
@@ -80,7 +88,7 @@ class Words:
         return NodeLink(i, "variable", f"the variable {variable!r}") if variable else None
 
     def device(self, name: str) -> str:
-        """Write a device in short where it is one of the placement's."""
+        """Return the short name of a device where it is one of the placement's."""
         found = self.placement.devices.find(name)
         if found is not None:
             return found.short
@@ -88,12 +96,12 @@ class Words:
         return name if spec is None else str(spec)
 
     def at(self, i: int) -> str:
-        """Write where the user's line of a node is, "" where that is unknown."""
+        """Return the user's line of a node, "" where that is unknown."""
         at = self.placement.notes(i).at
         return f" at {at}" if at else ""
 
     def dtypes(self, i: int) -> str:
-        """Write the type attributes of a node, "" for none."""
+        """Return the type attributes of a node, "" for none."""
         op_def = self.placement.groups.support.table.op(self.graph.ops[i])
         if op_def is None:
             return ""
@@ -103,23 +111,23 @@ class Words:
         ]
         return " with " + ", ".join(pairs) if pairs else ""
 
-    def join(self, join: Join) -> Sentence:
+    def join(self, join: ColocationEdge) -> Sentence:
         """Return why two nodes must share a device."""
         first, second = self.name(join.first), self.name(join.second)
         match join.kind:
-            case JoinKind.CLASS:
+            case ColocationEdgeKind.CLASS:
                 return join_sentence(first, " and ", second, f" share the colocation attribute loc:@{join.group}")
-            case JoinKind.REFERENCE:
+            case ColocationEdgeKind.REFERENCE:
                 return join_sentence(second, " takes a reference to ", first)
-            case JoinKind.RESOURCE:
+            case ColocationEdgeKind.RESOURCE:
                 return join_sentence(second, " uses the resource that comes from ", first)
-            case JoinKind.DATASET:
+            case ColocationEdgeKind.DATASET:
                 return join_sentence(second, " is a dataset built on the dataset ", first)
         return join_sentence(first, " and ", second, " pass the same resource through a call")
 
 
 def short_request(text: str) -> str:
-    """Write a requested device without the task that every program on one machine is in."""
+    """Return a requested device without the task that every program on one machine is in."""
     return text.removeprefix("/job:localhost/replica:0/task:0")
 
 
@@ -129,39 +137,39 @@ def _format_dtype(value: Any) -> str:
     return dtypes.format_dtype(value) if isinstance(value, int) else str(value)
 
 
-def _state_constraint(words: Words, want: Want) -> Sentence:
-    notes = words.placement.notes(want.node)
-    wishes = []
-    if want.fixed:
-        wishes.append(f"is fixed to {words.device(want.device)}")
-    elif want.device:
+def _state_constraint(words: Words, constraint: Constraint) -> Sentence:
+    notes = words.placement.notes(constraint.node)
+    clauses = []
+    if constraint.fixed:
+        clauses.append(f"is assigned to {words.device(constraint.device)}")
+    elif constraint.device:
         line = f" (by the line {notes.device_at})" if notes.device_at else ""
-        wishes.append(f"asks for {short_request(want.device)}{line}")
-    if set(want.types) != set(words.placement.groups.support.device_types):
-        wishes.append(f"has a kernel for {' and '.join(want.types) or 'no device type here'}{words.dtypes(want.node)}")
-    return join_sentence(words.node(want.node), f"{words.at(want.node)} {' and '.join(wishes)}.")
+        clauses.append(f"asks for {short_request(constraint.device)}{line}")
+    if set(constraint.types) != set(words.placement.groups.support.device_types):
+        clauses.append(
+            f"has a kernel for {' and '.join(constraint.types) or 'no device type here'}{words.dtypes(constraint.node)}"
+        )
+    return join_sentence(words.node(constraint.node), f"{words.at(constraint.node)} {' and '.join(clauses)}.")
 
 
 def _suggest_changes(words: Words, found: Conflict) -> Sentence:
-    """Name one way out for each wish."""
+    """Return one change per constraint that would resolve the conflict."""
     ways: list[Sentence] = []
-    for want in found.wants:
-        name = words.name(want.node)
-        if want.device and not want.fixed:
+    for constraint in found.constraints:
+        name = words.name(constraint.node)
+        if constraint.device and not constraint.fixed:
             ways.append(join_sentence("request another device for ", name, ", or none"))
-        elif want.fixed:
-            ways.append(join_sentence("put what ", name, " stands for elsewhere"))
-        nearest = [n for kind, n in why.kernel_facts(words.placement, want.node).lacking if kind == "GPU" and n]
+        elif constraint.fixed:
+            ways.append(join_sentence("place the tensor or variable of ", name, " on another device"))
+        nearest = [n for kind, n in why.kernel_facts(words.placement, constraint.node).lacking if kind == "GPU" and n]
         if nearest:
-            instead = f" {nearest[0].attr}={dtypes.format_dtype(nearest[0].instead)}, which has a GPU kernel"
-            ways.append(join_sentence("give ", name, instead))
+            instead = f"use {nearest[0].attr}={dtypes.format_dtype(nearest[0].instead)} for "
+            ways.append(join_sentence(instead, name, ", which has a GPU kernel"))
     if not words.placement.soft_placement:
         ways.append(join_sentence("turn soft placement on"))
     if not ways:
-        return join_sentence("Each of them would have to give way.")
-    return join_sentence(
-        "What would help: ", *(p for i, way in enumerate(ways) for p in ("; or " if i else "", way)), "."
-    )
+        return join_sentence("No single change resolves this; one of these constraints must go.")
+    return join_sentence("To fix it: ", *(p for i, way in enumerate(ways) for p in ("; or " if i else "", way)), ".")
 
 
 def _register_sentence(
@@ -195,14 +203,14 @@ def _state_result(words: Words, reason: why.FunctionResult) -> Sentence:
     if words.graph.requested[reason.producer]:
         end = f" asked to be, even if that one cannot run there: {device}."
         return join_sentence("A result goes where its producer ", producer, end)
-    start = "A result goes to the device that was fixed for its producer "
+    start = "A result goes to the device that was assigned to its producer "
     return join_sentence(start, producer, f" before placement: {device}.")
 
 
 @_register_sentence(why.LoopVariable)
 def _state_loop_variable(words: Words, reason: why.LoopVariable) -> Sentence:
     return join_sentence(
-        f"The loop's nodes for a variable take over the device to which its initial value was fixed before placement: "
+        f"The nodes of a loop variable are on the device that its initial value was assigned before placement: "
         f"{words.device(reason.device)}."
     )
 
@@ -250,7 +258,7 @@ def _state_colocated(words: Words, reason: why.Colocated) -> Sentence:
             asked = short_request(words.graph.requested[reason.leader])
             return join_sentence(f"Its colocation group goes to {device} because ", leader, f" asked for {asked}.")
         case "host":
-            end = " holds what only host memory can hold."
+            end = " has host-only contents (strings, resources or a dataset)."
             return join_sentence(f"Its colocation group stays on {device}: ", leader, end)
         case "call":
             return join_sentence(
@@ -265,35 +273,35 @@ def _state_overruled(words: Words, reason: why.Overruled) -> Sentence:
     device = words.device(reason.device)
     start = f"It asked for {short_request(reason.request)}, but "
     if reason.notice is not None:
-        end = f", and a resource's device beats the request of its user: {device}."
+        end = f", and the device of a resource takes precedence over the request of an op that uses it: {device}."
         return join_sentence(start, "it uses a resource of ", words.node(reason.notice.other), end)
     if reason.leader < 0:
         return join_sentence(start, f"its colocation group as a whole has to be on {device}.")
     leader = words.node(reason.leader)
     if reason.how == "placed":
-        end = f" in its colocation group was fixed to another device before placement: {device}."
+        end = f" in its colocation group was assigned to another device before placement: {device}."
         return join_sentence(start, leader, end)
     other = short_request(words.graph.requested[reason.leader])
     if reason.how == "resource":
-        end = f" in its colocation group asked for {other}, which comes first: {device}."
+        end = f" in its colocation group asked for {other}, which takes precedence: {device}."
         return join_sentence(start, "the resource ", leader, end)
     left = f"leaving {short_request(reason.merged)}" if reason.merged else "leaving none"
-    asked = f" in its colocation group asked for {other}; requests that contradict each other cancel out, "
-    return join_sentence(start, leader, asked, f"{left}, and the group got {device}.")
+    asked = f" in its colocation group asked for {other}; conflicting requests are dropped (soft placement), "
+    return join_sentence(start, leader, asked, f"{left}, and the group is on {device}.")
 
 
 @_register_sentence(why.OnlyKernel)
 def _state_only_kernel(words: Words, reason: why.OnlyKernel) -> Sentence:
     preferred, device = words.device(reason.preferred), words.device(reason.device)
     return join_sentence(
-        f"Nobody asked for a device; {preferred} would come first but has no kernel for it, so it runs on {device}."
+        f"No device was requested; {preferred} has priority but no kernel for it, so it runs on {device}."
     )
 
 
 @_register_sentence(why.HeldOnHost)
 def _state_held_on_host(words: Words, reason: why.HeldOnHost) -> Sentence:
     return join_sentence(
-        "Its variant input holds what only host memory can hold (strings or a dataset), so it stays on "
+        "Its variant input has host-only contents (strings or a dataset), so it stays on "
         f"{words.device(reason.device)}."
     )
 
@@ -301,14 +309,14 @@ def _state_held_on_host(words: Words, reason: why.HeldOnHost) -> Sentence:
 @_register_sentence(why.DefaultDevice)
 def _state_default_device(words: Words, reason: why.DefaultDevice) -> Sentence:
     device = words.device(reason.device)
-    return join_sentence(f"Nobody asked for a device, so it takes the device of the function's call: {device}.")
+    return join_sentence(f"No device was requested; the device of the function's call is used: {device}.")
 
 
 @_register_sentence(why.Preferred)
 def _state_preferred(words: Words, reason: why.Preferred) -> Sentence:
     over = f" before {', '.join(map(words.device, reason.over))}" if reason.over else ", the only candidate"
     device = words.device(reason.device)
-    return join_sentence(f"Nobody asked for a device, so it takes the best candidate: {device}{over}.")
+    return join_sentence(f"No device was requested; the highest-priority candidate is used: {device}{over}.")
 
 
 @_register_sentence(why.MetadataFollowsInput)

@@ -1,7 +1,7 @@
 """Write a schedule in Chrome's trace event format, which Perfetto and chrome://tracing open.
 
-A lane is a thread (`tid`) of its own, grouped by what owns it (`pid`). Arrows (flow events) lead from what released
-an op to the op where both are on different lanes; memory is a counter a device. Times are in microseconds.
+A track is a thread (`tid`) of its own, grouped by what owns it (`pid`). Arrows (flow events) lead from what released
+an op to the op where both are on different tracks; memory is one counter per device. Times are in microseconds.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from simplace.executor.trace import Span
 
 
 def chrome_trace(schedule: Schedule) -> dict[str, Any]:
-    """Return the trace as JSON-ready data; events are in the order of lanes, then time."""
-    lanes = schedule.trace.lanes
+    """Return the trace as JSON-ready data; events are in the order of tracks, then time."""
+    tracks = schedule.trace.tracks
     # Perfetto takes a thread that has its process's number for the main one, so no number is both.
-    pids = {owner: len(lanes) + i for i, owner in enumerate(dict.fromkeys(lane.owner for lane in lanes))}
+    pids = {owner: len(tracks) + i for i, owner in enumerate(dict.fromkeys(track.owner for track in tracks))}
     events = [
         *_name_tracks(schedule, pids),
         *_list_slices(schedule, pids),
@@ -26,7 +26,11 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
     ]
     return {
         "displayTimeUnit": "ns",
-        "otherData": {"executor": schedule.executor, "costs": schedule.priced.model.name, "source": "made by simplace"},
+        "otherData": {
+            "executor": schedule.executor,
+            "costs": schedule.estimated.model.name,
+            "source": "made by simplace",
+        },
         "traceEvents": events,
     }
 
@@ -36,10 +40,10 @@ def _name_tracks(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _shorten_owner(owner)}}
         for owner, pid in pids.items()
     ]
-    place = {lane: i for i, lane in enumerate(schedule.trace.lane_order)}
-    for tid, lane in enumerate(schedule.trace.lanes):
-        pid = pids[lane.owner]
-        events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": lane.name}})
+    place = {track: i for i, track in enumerate(schedule.trace.lane_order)}
+    for tid, track in enumerate(schedule.trace.tracks):
+        pid = pids[track.owner]
+        events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": track.name}})
         events.append(
             {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place[tid]}}
         )
@@ -55,14 +59,14 @@ def _list_slices(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any
     critical = set(schedule.critical_path)
     return [
         _describe_slice(schedule, pids, i, i in critical)
-        for own in schedule.trace.by_lane
+        for own in schedule.trace.by_track
         for i in own
         if schedule.trace.spans[i].duration
     ]
 
 
 def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critical: bool) -> dict[str, Any]:
-    span, graph = schedule.trace.spans[i], schedule.priced.graph
+    span, graph = schedule.trace.spans[i], schedule.estimated.graph
     node = graph.nodes[span.node]
     arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
     arguments |= {"waited for": span.why, "waited (us)": (span.start - span.ready) / 1000, "step": span.step}
@@ -83,14 +87,14 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
 
 
 def _locate_slice(schedule: Schedule, pids: dict[str, int], span: Span) -> dict[str, int]:
-    return {"pid": pids[schedule.trace.lanes[span.lane].owner], "tid": span.lane}
+    return {"pid": pids[schedule.trace.tracks[span.track].owner], "tid": span.track}
 
 
 def _list_flows(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     spans = schedule.trace.spans
     for i, span in enumerate(spans):
-        if span.cause < 0 or spans[span.cause].lane == span.lane or not span.duration:
+        if span.cause < 0 or spans[span.cause].track == span.track or not span.duration:
             continue
         before = spans[span.cause]
         if not before.duration or span.why not in ("dependency", "thread"):
@@ -108,7 +112,7 @@ def _list_counters(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, A
     for use in schedule.memory:
         if len(use.series) < 2 and not use.resident:
             continue
-        pid = pids.get(use.device, len(schedule.trace.lanes))
+        pid = pids.get(use.device, len(schedule.trace.tracks))
         name = f"memory of {_shorten_owner(use.device)}"
         events += [
             {"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": time / 1000, "args": {"bytes": size}}

@@ -44,7 +44,7 @@ def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
     message = RunMetadata()
     by_device: dict[str, list[tuple[str, int, int]]] = {}
     for name, (start, end) in _collect_times(schedule).items():
-        node = placement.graph.ids.get(name, -1)  # a node that the cut made is not in the graph
+        node = placement.graph.ids.get(name, -1)  # a node that partitioning added is not in the graph
         if device := placement.device(node):
             by_device.setdefault(device, []).append((name, start, end))
     for device, nodes in sorted(by_device.items()):
@@ -63,9 +63,9 @@ def _run_metadata(placement: Placement, schedule: Schedule) -> bytes:
 
 
 def _collect_times(schedule: Schedule) -> dict[str, tuple[int, int]]:
-    """Map each node that took time in the first step to its start and end, in nanoseconds, by start."""
+    """Return start and end, in nanoseconds, of each node that took time in the first step, by start."""
     times: dict[str, tuple[int, int]] = {}
-    parts = schedule.priced.graph.nodes
+    parts = schedule.estimated.graph.nodes
     for span in schedule.trace.spans:
         node = parts[span.node]
         if span.step or not span.duration or node.role != "op":

@@ -1,4 +1,4 @@
-"""Say the doctor's findings as verdicts, which JUnit and SARIF files hold."""
+"""Convert the doctor's findings to verdicts, for JUnit and SARIF files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from simplace.explain.findings import Finding
 
 
 def describe_rule(kind: type[Finding]) -> ProblemKind:
-    """Describe a kind of finding for machines."""
+    """Return the rule of a kind of finding."""
     return ProblemKind(
         kind.rule, TITLES[kind], f"See docs/doctor.md, {kind.rule}: what TensorFlow does and what to write."
     )
 
 
 def describe_problem(finding: Finding) -> Problem:
-    """Say a finding as a problem of its line."""
+    """Return a finding as a problem of its line."""
     said = advise_on_finding(finding)
     node = finding.nodes[0] if finding.nodes else ""
     message = f"{said.what} {said.why} {said.instead}"
@@ -26,7 +26,7 @@ def describe_problem(finding: Finding) -> Problem:
 
 
 def list_verdicts(findings: Sequence[Finding]) -> tuple[Verdict, ...]:
-    """Ask for each kind of finding whether there is one."""
+    """Return a verdict for each kind of finding."""
     return tuple(
         Verdict("", kind.rule, tuple(describe_problem(finding) for finding in findings if type(finding) is kind))
         for kind in ALL_FINDINGS

@@ -1,4 +1,4 @@
-"""Every format that a placement can be written in, and which one a file's name asks for."""
+"""Every format that a placement can be written in, and the one that a file's name selects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simplace.result import Placed, Result
 
 @dataclass(frozen=True)
 class Export:
-    """Hold what an export is made from.
+    """Record of what an export is made from.
 
     `program` is the one that a format of one graph writes. `colours` are "#rrggbb" by full device name, `schedule`
     simulates a step of a program when a format needs it, `wall_time` is in seconds since 1970.
@@ -33,9 +33,9 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Describe a format: its name, what it is for, the endings of file names that ask for it, and its writer.
+    """Record of a format: its name, what it is for, the file name endings that select it, and its writer.
 
-    `is_folder` says that it is written into a folder, under a name of its own. `of_one` says that it holds one
+    `is_folder` says that it is written into a folder, under a name of its own. `of_one` says that it contains one
     program, not all.
     """
 
@@ -100,9 +100,9 @@ FORMATS: tuple[Format, ...] = (
 
 
 def choose_format(file: str, name: str | None) -> Format:
-    """Return the format called `name`, or else the one that the file's name asks for; raise `DrawingError`.
+    """Return the format called `name`, or else the one that the file's name selects; raise `DrawingError`.
 
-    >>> choose("model.pbtxt", None).name, choose("logs/", "tensorboard").name
+    >>> choose_format("model.pbtxt", None).name, choose_format("logs/", "tensorboard").name
     ('graph-def-text', 'tensorboard')
     """
     if name is not None:
@@ -117,11 +117,11 @@ def choose_format(file: str, name: str | None) -> Format:
             return each
     endings = join_choices(ending for each in FORMATS for ending in each.endings)
     names = join_choices(each.name for each in FORMATS)
-    raise DrawingError(f"{file}: cannot tell the format by the name; end it in {endings}, or say --format: {names}")
+    raise DrawingError(f"{file}: no known file extension; end the name in {endings}, or pass --format: {names}")
 
 
 def write_format(export: Export, form: Format) -> bytes:
-    """Write one format; raise `SimplaceError` for a program that TensorFlow refuses to place, where that matters."""
+    """Return a file's bytes in one format; raise `SimplaceError` for a refused program, where that matters."""
     placement = export.program.placement
     if form.of_one and placement.refusal is not None:
         raise SimplaceError(

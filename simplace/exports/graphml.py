@@ -13,7 +13,7 @@ from simplace.placement.placement import Placement
 
 
 def write_graphml(placement: Placement) -> bytes:
-    """Return the document, UTF-8; characters that XML cannot hold are replaced, and names made unique again."""
+    """Return the document, UTF-8; characters that XML cannot contain are replaced, and names made unique again."""
     import networkx as nx
 
     graph = to_networkx(placement.graph, placement.device)
@@ -32,7 +32,7 @@ def write_graphml(placement: Placement) -> bytes:
 
 
 def _safe_names(names: list[str]) -> dict[str, str]:
-    r"""Map names to names that XML can hold, each to one of its own.
+    r"""Return a unique name that XML can contain for each name.
 
     >>> _safe_names(["a", "b\x01", "b\x02"])
     {'a': 'a', 'b\x01': 'b�', 'b\x02': 'b�#2'}

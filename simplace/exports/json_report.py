@@ -8,18 +8,21 @@ from typing import Any
 
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
+from simplace.compare.coverage import Coverage
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
-from simplace.explain.sentences import state_conflict, state_reason
+from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.partition.transfers import Copy
-from simplace.placement.colocation_graph import Join, Notice
+from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster
+from simplace.program.program import Caller
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
 SCHEMA = "simplace/placement/1"
 
-# Fields of reasons that hold node ids; JSON has their names.
+# Fields of reasons with node ids; JSON has their names.
 _NODE_FIELDS = frozenset(
     {"node", "producer", "source", "leader", "input", "consumers", "kernels_missing_at", "first", "second", "other"}
 )
@@ -35,6 +38,16 @@ def report_result(result: Result) -> dict[str, Any]:
         "devices": [device.name for device in result.devices],
         "programs": [_report_program(placed) for placed in result.programs],
         "remarks": list(result.remarks),
+        "coverage": None if result.coverage is None else _coverage(result.coverage),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "accounted": coverage.accounted,
+        "total": coverage.total,
+        "eager": coverage.eager,
+        "missing": list(coverage.missing),
     }
 
 
@@ -46,9 +59,11 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),
+        "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
         "nodes": [_report_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
+        "clusters": [_cluster(placement, cluster) for cluster in placed.clusters],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
@@ -68,6 +83,43 @@ def _report_node(placement: Placement, i: int) -> dict[str, Any]:
     }
 
 
+def _caller(caller: Caller) -> dict[str, Any]:
+    """Return who calls a function out of a kernel; program and node are null for an op that ran eagerly."""
+    return {
+        "program": caller.program or None,
+        "node": caller.node or None,
+        "op": caller.op,
+        "role": caller.role,
+        "source": caller.at,
+    }
+
+
+def _cluster(placement: Placement, cluster: Cluster) -> dict[str, Any]:
+    """Return what XLA compiles of one call."""
+    words, names = Words(placement), placement.graph.names
+    reasons = ((op, why.make_compiled_reason(cluster, op)) for op in cluster.ops)
+    return {
+        "call": names[cluster.node],
+        "function": cluster.function,
+        "device": cluster.device,
+        "ops": [
+            {
+                "name": op.name,
+                "op": op.op,
+                "source": op.at,
+                "supported": op.is_supported,
+                "reason": {
+                    "rule": reason.rule,
+                    "call": names[reason.node],
+                    "others": reason.others,
+                    "text": str(words.compiled(reason)),
+                },
+            }
+            for op, reason in reasons
+        ],
+    }
+
+
 def reason_report(placement: Placement, i: int) -> dict[str, Any]:
     """Return the reason for a placed node's device: its rule, what it is made of, and the same as a sentence."""
     reason = why.find_reason(placement, i)
@@ -79,7 +131,7 @@ def reason_report(placement: Placement, i: int) -> dict[str, Any]:
 def _report_value(placement: Placement, name: str, value: Any) -> Any:
     if isinstance(value, tuple):
         return [_report_value(placement, name, item) for item in value]
-    if isinstance(value, Join | Notice):
+    if isinstance(value, ColocationEdge | Notice):
         return {f.name: _report_value(placement, f.name, getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value
@@ -161,13 +213,13 @@ def _report_conflict(placement: Placement, found: Conflict | None) -> dict[str, 
     return {
         "nodes": [
             {
-                "name": graph.names[want.node],
-                "op": graph.ops[want.node],
-                "device": want.device,
-                "kernels": list(want.types),
-                "source": placement.notes(want.node).at,
+                "name": graph.names[constraint.node],
+                "op": graph.ops[constraint.node],
+                "device": constraint.device,
+                "kernels": list(constraint.types),
+                "source": placement.notes(constraint.node).at,
             }
-            for want in found.wants
+            for constraint in found.constraints
         ],
         "path": [_report_value(placement, "path", join) for join in found.path],
         "text": list(map(str, state_conflict(placement))),

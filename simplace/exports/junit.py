@@ -1,4 +1,4 @@
-"""Write verdicts as a JUnit XML report: a suite a program, a test case a question, a failure with all its problems."""
+"""Write verdicts as a JUnit XML report: one suite per program, one test case per question, problems as failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write placed graphs as Model Explorer's JSON: a graph a program, and node data that colours nodes by device.
+"""Write placed graphs as Model Explorer's JSON: one graph per program, and node data that colours nodes by device.
 
 Values are strings, as its reader wants them; nodes that decided a device are links. Labels end in the device: colour
 alone would not do, and Model Explorer hides all nodes whose label is just Const or ReadVariableOp. See
@@ -52,7 +52,7 @@ def node_data(programs: Sequence[Placed], colours: Mapping[str, str]) -> dict[st
 
 
 def _graph_ids(programs: Sequence[Placed]) -> list[str]:
-    """Give each program a name of its own: several programs may share one."""
+    """Return a unique name for each program: several programs may share one."""
     seen: dict[str, int] = {}
     ids = []
     for placed in programs:

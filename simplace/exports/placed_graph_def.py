@@ -1,4 +1,4 @@
-"""Write a placed graph as a GraphDef whose nodes hold the devices that they were assigned.
+"""Write a placed graph as a GraphDef whose nodes have their assigned devices.
 
 The graph is the one that TensorFlow's placer sees: calls inlined, control flow lowered. What the program asked for and
 why the device was chosen are attributes that begin with an underscore, which TensorFlow passes over. Constants are

@@ -67,9 +67,9 @@ def _locate_source(source: str, root: Path) -> dict[str, Any]:
 
 
 def _split_source(source: str) -> tuple[str, int]:
-    """Take "file:line" apart; the line is 0 where there is none, as for a target.
+    """Return the file and line of "file:line"; the line is 0 where there is none, as for a target.
 
-    >>> _split("a/model.py:12"), _split("model.py:step"), _split("saved_model")
+    >>> _split_source("a/model.py:12"), _split_source("model.py:step"), _split_source("saved_model")
     (('a/model.py', 12), ('model.py', 0), ('saved_model', 0))
     """
     file, colon, rest = source.rpartition(":")

@@ -22,16 +22,16 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
         "schema": SCHEMA,
         "program": schedule.placement.program.name,
         "executor": schedule.executor,
-        "costs": schedule.priced.model.name,
+        "costs": schedule.estimated.model.name,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},
         "makespan": trace.makespan,
         "steps": list(trace.steps),
         "longest_chain": schedule.longest_chain,
         "time_sources": [
             {"source": one.source, "share": round(one.share, 6), "error": one.error}
-            for one in share_sources(schedule.priced, [trace.spans[i] for i in schedule.critical_path])
+            for one in share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
         ],
-        "lanes": [{"name": lane.name, "kind": lane.kind, "owner": lane.owner} for lane in trace.lanes],
+        "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
         "spans": [_report_span(schedule, span) for span in trace.spans],
         "critical_path": list(schedule.critical_path),
         "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
@@ -50,18 +50,18 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
         ],
         "assumptions": [
             {"kind": one.kind, "count": one.count, "example": one.example, "value": one.value}
-            for one in schedule.priced.assumptions
+            for one in schedule.estimated.assumptions
         ],
     }
 
 
 def _report_span(schedule: Schedule, span: Span) -> dict[str, Any]:
-    node = schedule.priced.graph.nodes[span.node]
+    node = schedule.estimated.graph.nodes[span.node]
     return {
-        "node": node.name, "op": node.op, "device": node.device, "lane": span.lane, "kind": span.kind,
+        "node": node.name, "op": node.op, "device": node.device, "lane": span.track, "kind": span.kind,
         "start": span.start, "end": span.end, "ready": span.ready, "cause": span.cause, "why": span.why,
-        "step": span.step, "iteration": span.iteration, "line": schedule.priced.graph.source_line(span.node),
-        "cost": _report_cost(find_cost(schedule.priced, span)),
+        "step": span.step, "iteration": span.iteration, "line": schedule.estimated.graph.source_line(span.node),
+        "cost": _report_cost(find_cost(schedule.estimated, span)),
     }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _report_cost(cost: KernelCost | None) -> dict[str, Any] | None:
 
 
 def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
-    nodes = schedule.priced.graph.nodes
+    nodes = schedule.estimated.graph.nodes
     return {
         "device": use.device,
         "resident": use.resident,
@@ -94,5 +94,5 @@ def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
 
 
 def _report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
-    name = schedule.priced.graph.nodes[held.node].name
+    name = schedule.estimated.graph.nodes[held.node].name
     return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

@@ -1,4 +1,4 @@
-"""Text files that a terminal can show: what could steer it is written as the format's own escape, which reads back."""
+"""Text files that a terminal can show: control characters are written as the format's own escapes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _STEERING, _IN_XML = re.compile(f"[{_CHARACTERS}]"), re.compile(f"[\r{_CHARACTER
 
 
 def escape_json(text: str) -> str:
-    r"""Escape in JSON text, where such characters stand in strings only.
+    r"""Return JSON text with escapes, where such characters stand in strings only.
 
-    >>> print(json_escaped('"a\x9b"'))
+    >>> print(escape_json('"a\x9b"'))
     "a\u009b"
     """
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def escape_xml(text: str) -> str:
-    r"""Escape in XML, where such characters stand in text and attributes only.
+    r"""Return XML with escapes, where such characters stand in text and attributes only.
 
-    >>> xml_escaped("<a>\x9b</a>")
+    >>> escape_xml("<a>\x9b</a>")
     '<a>&#x9b;</a>'
     """
     return _IN_XML.sub(lambda found: f"&#x{ord(found[0]):x};", text)
 
 
 def escape_proto(text: str) -> str:
-    r"""Escape in protobuf's text form, where such characters stand in strings only.
+    r"""Return protobuf's text form with escapes, where such characters stand in strings only.
 
-    >>> print(proto_escaped('name: "a\x9b"'))
+    >>> print(escape_proto('name: "a\x9b"'))
     name: "a\302\233"
     """
     return _STEERING.sub(lambda found: "".join(f"\\{byte:o}" for byte in found[0].encode()), text)

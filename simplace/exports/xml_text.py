@@ -8,9 +8,9 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def replace_illegal(text: str) -> str:
-    r"""Replace each character that no XML document may hold by U+FFFD.
+    r"""Return a text with U+FFFD for each character that no XML document may contain.
 
-    >>> xml_text("a\x00b\n<c>")
+    >>> replace_illegal("a\x00b\n<c>")
     'a\ufffdb\n<c>'
     """
     return _ILLEGAL.sub("\ufffd", text)

@@ -18,7 +18,7 @@ SINK = "_SINK"
 
 
 class Origin(NamedTuple):
-    """Say where a node was written: in which library function ("" for the graph itself), under which name.
+    """Record of where a node was written: in which library function ("" for the graph itself), under which name.
 
     `via` is the call, If, Case or While that brought it into the graph, "" for a node that was there from the start.
     `made_by` names the rewrite that invented the node ("inline", "lower If", ...), "" for a node somebody wrote.
@@ -31,7 +31,7 @@ class Origin(NamedTuple):
 
 
 class OpTypes(Protocol):
-    """Tell the input and output types of a node from its op and attributes, library functions included."""
+    """Return the input and output types of a node from its op and attributes, library functions included."""
 
     def __call__(self, op: str, attrs: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return (input types, output types), reference types plus 100."""
@@ -39,7 +39,7 @@ class OpTypes(Protocol):
 
 
 class Edge:
-    """Join an output slot of `src` to an input slot of `dst`; both slots are `CONTROL` for a control edge."""
+    """Record of an edge from an output of `src` to an input of `dst`; both slots are `CONTROL` for a control edge."""
 
     __slots__ = ("_in_place", "_out_place", "dst", "dst_slot", "id", "src", "src_slot")
 
@@ -54,7 +54,7 @@ class Edge:
 
     @property
     def is_control(self) -> bool:
-        """Say whether the edge only orders its ends."""
+        """Return whether the edge only orders its ends."""
         return self.src_slot == CONTROL
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class Edge:
 
 
 class Node:
-    """Hold one node: `device` is the requested device, `assigned` the assigned one ("" for none)."""
+    """Record of one node: `device` is the requested device, `assigned` the assigned one ("" for none)."""
 
     __slots__ = (
         "assigned", "attrs", "device", "id", "in_edges", "in_types", "name", "op", "origin", "out_edges", "out_types",
@@ -91,7 +91,7 @@ class Node:
 
     @property
     def is_source_or_sink(self) -> bool:
-        """Say whether this is one of the two nodes that every graph has."""
+        """Return whether this is one of the two nodes that every graph has."""
         return self.id < 2
 
     def data_input(self, slot: int) -> Edge:

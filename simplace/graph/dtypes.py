@@ -47,7 +47,7 @@ class DataType(IntEnum):
 
 
 class TypeNumber(int):
-    """Hold the number of a type that is no plain `DataType`: a reference, or one that is not known."""
+    """Record of the number of a type that is no plain `DataType`: a reference, or one that is not known."""
 
 
 _PUBLIC_NAMES = {"half": "float16", "float": "float32", "double": "float64"}
@@ -58,7 +58,7 @@ _SIZES = {
 
 
 def is_ref(dtype: int) -> bool:
-    """Say whether `dtype` is a reference type.
+    """Return whether `dtype` is a reference type.
 
     >>> is_ref(101), is_ref(1)
     (True, False)
@@ -69,7 +69,7 @@ def is_ref(dtype: int) -> bool:
 def base_type(dtype: int) -> int:
     """Strip the reference from `dtype`.
 
-    >>> base(103)
+    >>> base_type(103)
     3
     """
     return dtype - REF_OFFSET if dtype > REF_OFFSET else dtype
@@ -78,7 +78,7 @@ def base_type(dtype: int) -> int:
 def format_dtype(dtype: int) -> str:
     """Name `dtype` as users write it.
 
-    >>> name(1), name(119), name(20)
+    >>> format_dtype(1), format_dtype(119), format_dtype(20)
     ('float32', 'float16_ref', 'resource')
     """
     plain = _format_base_type(dtype)
@@ -106,7 +106,7 @@ def _format_base_type(dtype: int) -> str:
 def parse_dtype(text: str) -> DataType:
     """Read a type name in any of its spellings; raise `ValueError` for others.
 
-    >>> parse("float"), parse("DT_INT64"), parse("float16")
+    >>> parse_dtype("float"), parse_dtype("DT_INT64"), parse_dtype("float16")
     (<DataType.DT_FLOAT: 1>, <DataType.DT_INT64: 9>, <DataType.DT_HALF: 19>)
     """
     plain = text.strip().upper().removeprefix("DT_")
@@ -118,5 +118,5 @@ def parse_dtype(text: str) -> DataType:
 
 
 def data_type_size(dtype: int) -> int | None:
-    """Give an element's size in bytes, or None where it varies (string, resource, variant)."""
+    """Return an element's size in bytes, or None where it varies (string, resource, variant)."""
     return _SIZES.get(base_type(dtype))

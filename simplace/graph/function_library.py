@@ -1,4 +1,4 @@
-"""Say whether functions can be in one library, in TensorFlow's words.
+"""Check whether functions can be in one library, with TensorFlow's messages.
 
 Mirrors `FunctionLibraryDefinition::AddLibrary` and `FunctionDefsEqual` of tensorflow/core/framework/function.cc, and
 `EqualNodeDef` of tensorflow/core/util/equal_graph_def.cc.
@@ -14,10 +14,15 @@ from simplace.graph import protos
 def find_library_fault(library: Any) -> str:
     """Return why a `FunctionDefLibrary` message contradicts itself, "" if it does not."""
     first: dict[str, Any] = {}
+    compared: dict[str, bytes] = {}  # of the functions whose name is there twice
     for function in library.function:
         name = function.signature.name
         known = first.setdefault(name, function)
-        if known is not function and _encode_for_comparison(known) != _encode_for_comparison(function):
+        if known is function:
+            continue
+        if name not in compared:
+            compared[name] = _encode_for_comparison(known)
+        if _encode_for_comparison(function) != compared[name]:
             return different_function(name)
     gradients: dict[str, str] = {}
     for gradient in library.gradient:
@@ -32,7 +37,7 @@ def find_library_fault(library: Any) -> str:
 
 
 def different_function(name: str) -> str:
-    """Word the refusal of a function that differs from one of its name."""
+    """Return the refusal of a function that differs from one of its name."""
     return f"Cannot add function '{name}' because a different function with the same name already exists."
 
 

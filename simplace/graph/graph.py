@@ -70,7 +70,7 @@ class EdgesOfNodes(Sequence[list[int]]):
 
 @dataclass(frozen=True)
 class Graph:
-    """Hold nodes as columns by id and edges as columns by edge number.
+    """Record of nodes as columns by id and edges as columns by edge number.
 
     `requested` and `assigned` are device strings, "" for none; `assigned` is what was fixed before the placer ran
     (arguments, results, stateful nodes of an earlier run). Types are numbers, reference types plus 100.
@@ -126,11 +126,11 @@ class Graph:
         return sorted(edges, key=self.edge_dst_slot.__getitem__)
 
     def is_control(self, edge: int) -> bool:
-        """Say whether an edge only orders its ends."""
+        """Return whether an edge only orders its ends."""
         return self.edge_src_slot[edge] == CONTROL
 
     def input_names(self, node: int) -> list[str]:
-        """Spell the inputs of a node as a NodeDef does: data by slot, then "^control"; source edges left out."""
+        """Return the inputs of a node as a NodeDef does: data by slot, then "^control"; source edges left out."""
         data = [
             self.names[self.edge_src[e]] + (f":{self.edge_src_slot[e]}" if self.edge_src_slot[e] else "")
             for e in self.data_in_edges(node)

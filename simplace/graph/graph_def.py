@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from simplace.graph import protos
 from simplace.graph.collector import paused_collector
 from simplace.graph.dtypes import DataType, TypeNumber, data_type_size
 from simplace.graph.function_library import find_gradient_fault, find_library_fault
+from simplace.graph.message_count import AS_BINARY, check_count, check_text
 from simplace.graph.node_def import (
     ArgDef,
     AttrValue,
@@ -51,10 +53,11 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 _MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
 
 
-def read_graph_file(path: str | Path) -> GraphDef:
+def read_graph_file(path: str | Path, *, is_ours: bool = False) -> GraphDef:
     """Read a file that holds a GraphDef or a MetaGraphDef; raise `TargetError` for anything else.
 
-    The content decides between binary and text and between the two messages, not the name.
+    The content decides between binary and text and between the two messages, not the name. A file that TensorFlow wrote
+    for us (`is_ours`) may have any number of nodes.
     """
     file = Path(path)
     if file.is_dir():
@@ -65,38 +68,42 @@ def read_graph_file(path: str | Path) -> GraphDef:
         raise TargetError(f"{path} cannot be read: {error}") from error
     try:
         text = _as_text(data)
-        if text is not None and len(data) > LARGEST_MODEL_TEXT:
-            raise TargetError(f"text of {len(data):,} bytes; at most {LARGEST_MODEL_TEXT:,} are read, write it binary")
-        return parse_graph_def(data) if text is None else parse_text(text)
+        if text is not None and len(data) > LARGEST_MODEL_TEXT and not is_ours:
+            raise TargetError(f"text of {len(data):,} bytes; at most {LARGEST_MODEL_TEXT:,} are read, {AS_BINARY}")
+        return parse_graph_def(data, is_ours=is_ours) if text is None else parse_text(text, is_ours=is_ours)
     except TargetError as error:
         raise TargetError(f"{path}: {error}") from error.__cause__
 
 
-def parse_graph_def(data: bytes) -> GraphDef:
-    """Parse the bytes of a GraphDef or a MetaGraphDef; raise `TargetError` for anything else.
+def parse_graph_def(data: bytes, *, is_ours: bool = False) -> GraphDef:
+    """Parse the bytes of a GraphDef or a MetaGraphDef; raise `TargetError` for anything else; see `read_graph_file`.
 
     >>> message = protos.message_class("GraphDef")(node=[{"name": "a", "op": "NoOp"}])
-    >>> parse(message.SerializeToString()).nodes[0].op
+    >>> parse_graph_def(message.SerializeToString()).nodes[0].op
     'NoOp'
     """
     _refuse_known_formats(data)
-    graph = _decode_message("GraphDef", data)
+    excesses: list[UnreadableError] = []
+    decode = partial(_decode_message, data=data, excesses=None if is_ours else excesses)
+    graph = decode("GraphDef")
     found = _convert_if_plausible(graph)
     if found is not None:
         return found
-    meta = _decode_message("MetaGraphDef", data)
+    meta = decode("MetaGraphDef")
     found = _convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
     if found is not None:
         return found
-    saved = _decode_message("SavedModel", data)
+    saved = decode("SavedModel")
     if saved is not None and saved.meta_graphs and _convert_if_plausible(saved.meta_graphs[0].graph_def) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
+    if excesses:
+        raise TargetError(f"cannot be read: {excesses[0]}") from excesses[0]
     if graph is None or _try_convert_graph(graph) is None:
         raise TargetError("not a binary GraphDef: truncated, damaged, or another kind of file; write it again")
     raise TargetError("not a GraphDef: no node with a name and an op in it; write one with tf.io.write_graph")
 
 
-def parse_text(text: str) -> GraphDef:
+def parse_text(text: str, *, is_ours: bool = False) -> GraphDef:
     """Parse a GraphDef or MetaGraphDef in protobuf's text format; `TargetError` names the line of a mistake.
 
     >>> parse_text('node { name: "a" op: "NoOp" }').nodes[0].name
@@ -104,6 +111,8 @@ def parse_text(text: str) -> GraphDef:
     """
     _refuse_known_formats(text[:4096].encode())
     try:
+        if not is_ours:
+            check_text(text)
         found = from_message(_message_from_text(text))
     except MalformedError as error:
         raise TargetError(f"not a GraphDef in text form, {error}") from error
@@ -187,7 +196,7 @@ def convert_shape(message: Any) -> Shape:
 
 
 def data_type(number: int) -> DataType | TypeNumber:
-    """Give the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
+    """Return the `DataType` of a number, or the number itself where there is none (a reference, a newer type).
 
     >>> data_type(1), data_type(101), data_type(77)
     (<DataType.DT_FLOAT: 1>, 101, 77)
@@ -316,7 +325,7 @@ def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef
         if isinstance(count, int):
             if not 0 <= count <= MOST_ARGUMENTS:
                 raise TargetError(
-                    f"argument {arg.name!r} of a function is {count:,} tensors; at most {MOST_ARGUMENTS:,} are read"
+                    f"argument {arg.name!r} of a function stands for {count:,} tensors; the limit is {MOST_ARGUMENTS:,}"
                 )
             types = (dtype,) * count
         if types is None:
@@ -351,7 +360,14 @@ def _refuse_known_formats(data: bytes) -> None:
         raise TargetError("not a GraphDef but JSON, it seems; write a GraphDef with tf.io.write_graph")
 
 
-def _decode_message(name: str, data: bytes) -> Any:
+def _decode_message(name: str, data: bytes, excesses: list[UnreadableError] | None) -> Any:
+    """Return a sealed message, or None for what is none or, unless `excesses` is None, has too many parts."""
+    if excesses is not None:
+        try:
+            check_count(name, data, sealed=True)
+        except UnreadableError as error:
+            excesses.append(error)
+            return None
     try:
         return protos.sealed_class(name).FromString(data)
     except (DecodeError, UnicodeDecodeError):
@@ -377,12 +393,12 @@ def _is_plausible(graph: GraphDef) -> bool:
 
 
 def _message_from_text(text: str) -> Any:
-    """Parse a GraphDef, or the one in a MetaGraphDef; what is neither is told by its first mistake as a GraphDef."""
+    """Parse a GraphDef, or the one in a MetaGraphDef; for anything else report its first error as a GraphDef."""
     try:
         return protos.from_text("GraphDef", text)
     except MalformedError as mistake:
         try:
-            meta = protos.from_text("MetaGraphDef", text, allow_unknown_field=True)
+            meta = protos.from_text("MetaGraphDef", text)
         except MalformedError:
             raise mistake from None
         if not meta.graph_def.node:

@@ -14,7 +14,7 @@ Shape = tuple[int, ...] | None  # None: unknown rank; -1: unknown dimension
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Hold what placement needs of a constant: its type and shape, and its value where it is one small integer."""
+    """Record of what placement needs of a constant: its type and shape, and its value where it is one small integer."""
 
     dtype: DataType
     shape: Shape

@@ -30,6 +30,7 @@ VARIABLE_HANDLE = "VarHandleOp"
 IDENTITIES = _with_ref("Identity")
 METADATA = frozenset({"Size", "Shape", "Rank"})
 PARTITIONED_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+MUST_COMPILE = "_XlaMustCompile"  # the attribute of functions, and of calls, that XLA compiles whole
 SYMBOLIC_GRADIENT = "SymbolicGradient"
 IFS = frozenset({"If", "StatelessIf"})
 CASES = frozenset({"Case", "StatelessCase"})

@@ -1,6 +1,6 @@
 """TensorFlow's protobuf message classes without TensorFlow, in a descriptor pool of their own.
 
-The descriptors are those of TensorFlow 2.21's own .proto files, written by `simplace.kernels.capture`. The pool is
+The descriptors are those of TensorFlow 2.21's own .proto files, written by `simplace.oracle.child.capture`. The pool is
 private, so that a TensorFlow imported into the same process keeps its classes and we keep ours.
 """
 
@@ -24,13 +24,13 @@ _LONGEST_REASON = 200
 
 @lru_cache(maxsize=1)
 def get_descriptor_pool() -> Any:
-    """Give the private descriptor pool, filled at the first call (about 1 ms)."""
+    """Return the private descriptor pool, filled at the first call (about 1 ms)."""
     return _fill_pool(_read_descriptors())
 
 
 @cache
 def message_class(name: str) -> Any:
-    """Give the class of the message `tensorflow.<name>`; raise `KeyError` for an unknown one.
+    """Return the class of the message `tensorflow.<name>`; raise `KeyError` for an unknown one.
 
     >>> message_class("NodeDef")(name="a", op="Const").op
     'Const'
@@ -40,7 +40,7 @@ def message_class(name: str) -> Any:
 
 @cache
 def sealed_class(name: str) -> Any:
-    """Give the same class, except that the attributes of a node are bytes, one for each entry of the map.
+    """Return the same class, except that the attributes of a node are bytes, one for each entry of the map.
 
     The encoding is the same. Most nodes of a large graph share their attributes with others, which equal bytes show
     before anything is decoded.
@@ -52,7 +52,7 @@ def sealed_class(name: str) -> Any:
     return message_factory.GetMessageClass(_sealed_pool().FindMessageTypeByName(f"tensorflow.{name}"))
 
 
-def from_text(name: str, text: str, *, allow_unknown_field: bool = False) -> Any:
+def from_text(name: str, text: str) -> Any:
     """Parse a message in protobuf's text format; `MalformedError` names the line of a mistake.
 
     >>> from_text("NodeDef", 'name: "a"').name
@@ -60,7 +60,7 @@ def from_text(name: str, text: str, *, allow_unknown_field: bool = False) -> Any
     """
     message = message_class(name)()
     try:
-        text_format.Parse(text, message, descriptor_pool=get_descriptor_pool(), allow_unknown_field=allow_unknown_field)
+        text_format.Parse(text, message, descriptor_pool=get_descriptor_pool())
     except text_format.ParseError as error:
         raise MalformedError(f"line {error.GetLine() or 1}: {_shorten_parse_error(error)}") from error
     except RecursionError:
@@ -77,7 +77,7 @@ def serialize_message(message: Any) -> bytes:
 
 
 def too_deep() -> UnreadableError:
-    """Word the refusal of a message that is nested deeper than protobuf decodes."""
+    """Return the refusal of a message that is nested deeper than protobuf decodes."""
     return UnreadableError(f"it is nested more than {DEEPEST} levels deep")
 
 

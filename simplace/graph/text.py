@@ -34,7 +34,7 @@ _CONSTANTS: Mapping[str, AttrValue] = {"true": True, "false": False, "none": Non
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Hold one line: the node as a GraphDef would have it, and the device to which it is fixed ("" for none)."""
+    """Record of one line: the node as a GraphDef would have it, and the device to which it is fixed ("" for none)."""
 
     node: NodeDef
     assigned: str = ""
@@ -43,7 +43,7 @@ class Line:
 def to_text(graph: Graph) -> str:
     """Write the nodes of a graph by id; edges of source and sink go unsaid.
 
-    >>> to_text(parse("a = Const() @/GPU:0", lambda op, attrs: ((), (1,))))
+    >>> to_text(parse_graph("a = Const() @/GPU:0", lambda op, attrs: ((), (1,))))
     'a = Const() @/GPU:0'
     """
     return "\n".join(_line_text(graph, i) for i in graph.op_ids)
@@ -58,7 +58,7 @@ def build_graph(text: str, types: OpTypes) -> GraphBuilder:
     """Read a graph that may still be changed.
 
     Nodes are numbered as written, edges by the node they enter: data by slot, then control; then come the edges that
-    tie nodes without any to source and sink. Raises `TargetError` for a text that does not hold together.
+    connect nodes without any to source and sink. Raises `TargetError` for a text that is not a valid graph.
     """
     lines = parse_lines(text)
     builder = GraphBuilder(types)
@@ -131,7 +131,7 @@ def _quote_bytes(value: bytes) -> str:
 def _parse_line(row: str) -> Line:
     found = _LINE.fullmatch(row)
     if found is None:
-        raise TargetError(f"{row!r} is no node; one looks like `y = Neg(x) [T=float32] @/GPU:0`")
+        raise TargetError(f"{row!r} is not a node; write nodes like `y = Neg(x) [T=float32] @/GPU:0`")
     inputs = tuple(text.strip() for text in found["inputs"].split(",") if text.strip())
     attrs = _Attributes(found["attrs"] or "", row).all()
     return Line(NodeDef(found["name"], found["op"], found["device"] or "", inputs, attrs), found["assigned"] or "")

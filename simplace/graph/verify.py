@@ -1,4 +1,4 @@
-"""Check that a graph holds together; each stage that makes one must leave it so."""
+"""Check the invariants of a graph; every stage that makes a graph must keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say whether Python's TensorFlow can read a device string, in its own words.
+"""Check a device string as TensorFlow's Python code parses it, with TensorFlow's messages.
 
 Mirrors `DeviceSpecV2._string_to_components` of tensorflow/python/framework/device_spec.py, which
 `tf.graph_util.import_graph_def` calls for each node with a device.

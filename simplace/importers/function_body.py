@@ -1,4 +1,4 @@
-"""Say whether the body of a function holds together, in TensorFlow's words.
+"""Check that the body of a function is valid, with TensorFlow's messages.
 
 Mirrors `InstantiateFunction` of tensorflow/core/framework/function.cc, and what `ConvertNodeDefsToGraph` checks of its
 result. An import does both for functions that are called, since it infers their shapes.
@@ -105,7 +105,7 @@ def _substitute_placeholders(value: Any, attrs: Mapping[str, Any]) -> Any:
 
 
 def _argument_types(op_def: OpDef, args: tuple[ArgSpec, ...], node: NodeDef) -> Types:
-    """Return types; an attribute that is missing is told as `ArgNumType` does."""
+    """Return types; a missing attribute is reported as `ArgNumType` does."""
     for arg in args:
         for name in (arg.type_attr, arg.type_list_attr, arg.number_attr):
             if name and name not in node.attrs:

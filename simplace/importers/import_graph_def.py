@@ -123,7 +123,7 @@ def _find_python_fault(graph: GraphDef) -> str:
 
 
 def _has_no_type(value: AttrValue) -> bool:
-    """Say whether a value is, or holds, a tensor without a type."""
+    """Return whether a value is, or holds, a tensor without a type."""
     if isinstance(value, FuncRef):
         return any(map(_has_no_type, value.attrs.values()))
     if isinstance(value, tuple):
@@ -181,7 +181,7 @@ def _find_name_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> st
 
 
 def _is_mixed(inputs: Sequence[str]) -> bool:
-    """Say whether a data input comes after a control input."""
+    """Return whether a data input comes after a control input."""
     if not inputs or inputs[-1][:1] == "^":
         is_control = [text.startswith("^") for text in inputs]
         return is_control != sorted(is_control)
@@ -238,7 +238,7 @@ class _Importer:
         return next(filter(None, faults), "")
 
     def _is_suspect(self, i: int, types: Sequence[Types | None]) -> bool:
-        """Say whether a node may have a fault, which takes less than to say which."""
+        """Return whether a node may have a fault; finding which one takes longer."""
         own, attrs = types[i], self.graph.nodes[i].attrs
         node = self.graph.nodes[i]
         is_call = node.op in _CALLS or node.op in self.graph.library
@@ -353,7 +353,7 @@ class _Importer:
 
 
 class _Types:
-    """Give the types of nodes, once for those that share their attributes; None for a node with a fault."""
+    """Return the types of nodes, once for those that share their attributes; None for a node with a fault."""
 
     def __init__(self, library: Mapping[str, FunctionDef], table: KernelTable, producer: int) -> None:
         self._library = library

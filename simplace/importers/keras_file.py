@@ -60,15 +60,15 @@ def _read_config(path: str | Path) -> Any:
     try:
         members = read_members(path, {_CONFIG: LARGEST_JSON})
     except MalformedError as error:
-        raise TargetError(f"{path} is no .keras file, which would be a zip; {_advise_on_format(path)}") from error
+        raise TargetError(f"{path} is not a .keras file, which is a zip archive; {_advise_on_format(path)}") from error
     except UnreadableError as error:
         raise TargetError(f"{path} cannot be read: {error}") from error
     if _CONFIG not in members:
-        raise TargetError(f"{path} is no .keras file: config.json is missing from the zip")
+        raise TargetError(f"{path} is not a .keras file: config.json is missing from the zip")
     try:
         return parse_json(members[_CONFIG])
     except MalformedError as error:
-        raise TargetError(f"{path}: config.json is no JSON: {error}") from error
+        raise TargetError(f"{path}: config.json is not valid JSON: {error}") from error
     except UnreadableError as error:
         raise TargetError(f"{path}: config.json cannot be read: {error}") from error
 
@@ -78,7 +78,7 @@ def _check_config(config: Any) -> Config:
     kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
     if isinstance(config, Mapping) and kind in _MODELS and "layers" in config["config"]:
         return config
-    raise UnsupportedError(f"it holds a {_shorten_text(str(kind))}, not a Sequential or Functional model")
+    raise UnsupportedError(f"the model is a {_shorten_text(str(kind))}, not a Sequential or Functional model")
 
 
 def _shorten_text(text: str, most: int = 200) -> str:
@@ -93,7 +93,7 @@ def _advise_on_format(path: str | Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Hold one call of a layer: its number among those of the layer, the node of the file, the tensors it takes."""
+    """Record of one call of a layer: its number among the layer's calls, the node of the file, the tensors it takes."""
 
     layer: Config
     number: int
@@ -203,13 +203,13 @@ class _Model:
             with self._trace.scope(name):
                 return [trace_layer(Layer("/".join([*self._path, name]), kind, layer["config"], self._trace), inputs)]
         except UnsupportedError as error:
-            raise UnsupportedError(f"layer {name!r} ({kind}): the ops of {error} are not known") from error
+            raise UnsupportedError(f"layer {name!r} ({kind}): simplace does not support {error}") from error
 
     def _operate(self, layer: Config, operands: Sequence[Any]) -> Value:
         try:
             return trace_operator(self._trace, str(layer["class_name"]), operands)
         except UnsupportedError as error:
-            raise UnsupportedError(f"operator {_layer_name(layer)!r}: the ops of {error} are not known") from error
+            raise UnsupportedError(f"operator {_layer_name(layer)!r}: simplace does not support {error}") from error
 
 
 def _layer_name(layer: Config) -> str:
@@ -229,7 +229,9 @@ def _refuse_custom(layer: Config) -> None:
 def _refuse_arguments(layer: Config, node: Config) -> None:
     extra = sorted(key for key, value in node.get("kwargs", {}).items() if value not in (None, False))
     if extra:
-        raise UnsupportedError(f"layer {_layer_name(layer)!r} is called with {extra[0]}, which is not known")
+        raise UnsupportedError(
+            f"layer {_layer_name(layer)!r} is called with the argument {extra[0]}, which is not supported"
+        )
 
 
 def _read_references(entries: Any) -> list[Reference]:

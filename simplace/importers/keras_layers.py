@@ -18,7 +18,7 @@ Dims = tuple[int | None, ...]
 
 
 class UnsupportedError(Exception):
-    """Say which layer or option is not known here."""
+    """Report a layer or option that is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Layer:
     trace: KerasTrace = field(repr=False)
 
     def get(self, option: str, default: Any = None) -> Any:
-        """Give an option as the file has it."""
+        """Return an option as the file has it."""
         return self.options.get(option, default)
 
     def pair(self, option: str, rank: int = 2) -> tuple[int, ...]:
-        """Give an option that is one number or one per spatial dimension."""
+        """Return an option that is one number or one per spatial dimension."""
         value = self.options.get(option)
         return (int(value),) * rank if isinstance(value, int) else tuple(int(one) for one in value or ())
 

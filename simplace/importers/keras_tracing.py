@@ -1,4 +1,4 @@
-"""Write down ops the way tracing does: unique names, captured variables, control outputs.
+"""Record ops as tracing does: unique names, captured variables, control outputs.
 
 Mirrors what `tf.function(model).get_concrete_function(...)` leaves in a FunctionDef.
 """
@@ -39,7 +39,7 @@ class Value:
 
     @property
     def rank(self) -> int:
-        """Give the number of dimensions."""
+        """Return the number of dimensions."""
         return len(self.shape)
 
 

@@ -47,7 +47,7 @@ def _get_concrete_function(function: Any, arguments: Sequence[Any], keywords: Ma
     if hasattr(function, "function_def") and hasattr(function, "captured_inputs"):
         return function
     raise TargetError(
-        f"a {type(function).__name__} is nothing that can be placed; give a tf.function, a concrete function, or the "
+        f"a {type(function).__name__} cannot be placed; pass a tf.function, a concrete function, or the "
         "path of a script or model file"
     )
 
@@ -69,7 +69,7 @@ def _captured_device(arg: ArgDef, tensor: Any) -> str:
 
 
 def _sees_gpus() -> bool:
-    """Say whether this process has GPUs: where it has none, to be on the CPU says nothing."""
+    """Return whether this process has GPUs; without GPUs, that a tensor is on the CPU means nothing."""
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and bool(tensorflow.config.list_logical_devices("GPU"))
 

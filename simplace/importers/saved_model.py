@@ -29,6 +29,7 @@ from google.protobuf.message import DecodeError
 from simplace.errors import MalformedError, TargetError, UnreadableError, join_choices
 from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
+from simplace.graph.message_count import check_count, check_text
 from simplace.graph.node_def import ArgDef, GraphDef
 from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes, read_text
 from simplace.program.program import Program
@@ -57,9 +58,9 @@ def read_saved_model(directory: str | Path, tags: Collection[str] | None = None)
     try:
         functions = dict(_find_signatures(objects)) or dict(_find_functions(objects))
     except IndexError:
-        raise TargetError(f"{directory}: its objects refer to some that are not there; save the model again") from None
+        raise TargetError(f"{directory}: its object graph refers to objects that do not exist; save it again") from None
     if not functions:
-        raise TargetError(f"{directory} holds no function to place; save the model with signatures=...")
+        raise TargetError(f"{directory} has no signatures and no traced functions; save it with signatures=...")
     library = replace(graph, nodes=())
     return [_make_program(key, functions[key], library, objects, directory) for key in sorted(functions)]
 
@@ -71,11 +72,15 @@ def _read_message(directory: Path) -> Any:
         raise TargetError(f"{directory} is a file; give the SavedModel's directory, the one with {_BINARY} in it")
     try:
         if os.path.lexists(directory / _BINARY):
-            model = protos.message_class("SavedModel").FromString(read_bytes(directory / _BINARY))
+            data = read_bytes(directory / _BINARY)
+            check_count("SavedModel", data)
+            model = protos.message_class("SavedModel").FromString(data)
         elif os.path.lexists(directory / _TEXT):
-            model = protos.from_text("SavedModel", read_text(directory / _TEXT, LARGEST_MODEL_TEXT))
+            text = read_text(directory / _TEXT, LARGEST_MODEL_TEXT)
+            check_text(text)
+            model = protos.from_text("SavedModel", text)
         else:
-            raise TargetError(f"{directory} is no SavedModel: {_BINARY} is missing; {_describe_contents(directory)}")
+            raise TargetError(f"{directory} is not a SavedModel: {_BINARY} is missing; {_describe_contents(directory)}")
     except (DecodeError, MalformedError) as error:
         raise TargetError(
             f"the saved_model file in {directory} is truncated or damaged; save the model again"
@@ -97,7 +102,7 @@ def _read_graph(meta: Any, directory: str | Path) -> GraphDef:
 def _describe_contents(directory: Path) -> str:
     nested = sorted(path.parent.name for path in directory.glob(f"*/{_BINARY}"))
     if nested:
-        return f"there is one in the folder {join_choices(nested)} below it"
+        return f"there is one in its subdirectory {join_choices(nested)}"
     names = [path.name for path in directory.iterdir()]
     return f"it has {join_choices(names, limit=4)}" if names else "it is empty"
 
@@ -111,7 +116,7 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
         return found
     there = " | ".join(sorted(",".join(sorted(one)) or "(none)" for one in by_tags))
     asked = "" if tags is None else f", none with the tags {','.join(sorted(tags)) or '(none)'}"
-    raise TargetError(f"{directory} holds {len(by_tags)} graph(s){asked}; choose the tags of one of: {there}")
+    raise TargetError(f"{directory} has {len(by_tags)} MetaGraph(s){asked}; choose the tags of one of them: {there}")
 
 
 def _find_signatures(objects: Any) -> Iterator[tuple[str, str]]:
@@ -161,7 +166,7 @@ def _make_program(key: str, function: str, library: GraphDef, objects: Any, dire
     try:
         bound = [_get_object(objects, node_id) for node_id in objects.concrete_functions[function].bound_inputs]
     except IndexError:
-        raise TargetError(f"{directory}: {key!r} captures an object that is not there; save the model again") from None
+        raise TargetError(f"{directory}: {key!r} captures an object that does not exist; save it again") from None
     inputs = library.library[function].inputs
     free = len(inputs) - len(bound)
     if free < 0:

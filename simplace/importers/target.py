@@ -1,4 +1,4 @@
-"""Tell what a target is that the user names: "model.py", "model.py:function", "directory", "graph.pb"."""
+"""Parse a target as the user names it: "model.py", "model.py:function", "directory", "graph.pb"."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse_target(text: str, *, has_signatures: bool = False) -> Target:
     if path.is_dir() and has_signatures:
         return Target(path, "saved_model", function)
     if function:
-        raise TargetError(f"{text}: only a script has functions to name; simplace show {path} --program {function}")
+        raise TargetError(f"{text}: only a script takes ':function'; try: simplace show {path} --program {function}")
     if path.is_dir():
         return Target(path, "saved_model")
     if path.suffix == ".keras":
@@ -49,13 +49,11 @@ def parse_target(text: str, *, has_signatures: bool = False) -> Target:
     if path.suffix in GRAPH_SUFFIXES:
         return Target(path, "graph")
     known = join_choices([".py", ".keras", *GRAPH_SUFFIXES])
-    raise TargetError(
-        f"{path}: cannot tell what this is by its name; simplace reads {known} and SavedModel directories"
-    )
+    raise TargetError(f"{path}: unknown file type; simplace reads {known} and SavedModel directories")
 
 
 def _not_there(path: Path) -> str:
-    """Say why a file is not there, and what to give instead."""
+    """Return why a file does not exist, and what to give instead."""
     try:
         check_name(str(path))
     except UnreadableError as error:

@@ -1,4 +1,4 @@
-"""Say whether a TensorFlow reads graphs of a version, in its own words.
+"""Check whether a TensorFlow version accepts a GraphDef's versions, with TensorFlow's messages.
 
 Mirrors `CheckVersions` of tensorflow/core/framework/versions.cc, and the forward compatibility window of
 tensorflow/core/common_runtime/graph_constructor.cc.

@@ -1,4 +1,4 @@
-"""Say whether the value of an attribute is of the kind that an op declares, in TensorFlow's words.
+"""Check that the value of an attribute has the type that an op declares, with TensorFlow's messages.
 
 Mirrors `AttrValueHasType` of tensorflow/core/framework/attr_value_util.cc.
 """

@@ -68,7 +68,7 @@ def parse_extra(content: Mapping[str, Any], name: str) -> KernelTable:
 
 
 class _MistakeError(ValueError):
-    """Say what is wrong in the file."""
+    """Report what is wrong in the file."""
 
 
 def _parse_op(entry: Mapping[str, Any]) -> OpDef:
@@ -118,7 +118,7 @@ def _check_priority(value: Any, where: str) -> int:
 def _parse_arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:
     found = _ARG.match(spec)
     if found is None or bool(found[2]) != bool(found[5]):
-        raise _MistakeError(f'{where}: {spec!r} is no argument; write e.g. "x: T", "xs: N * T" or "v: Ref(T)"')
+        raise _MistakeError(f'{where}: {spec!r} is not an argument; write e.g. "x: T", "xs: N * T" or "v: Ref(T)"')
     name, ref, number, what = found[1], bool(found[2]), found[3] or "", found[4]
     if attr_types.get(what) == "list(type)":
         return ArgSpec(name, type_list_attr=what, is_ref=ref)
@@ -130,7 +130,7 @@ def _parse_arg(spec: str, attr_types: Mapping[str, str], where: str) -> ArgSpec:
 def _parse_attr(spec: str, where: str) -> tuple[str, str, tuple[AttrValue, ...] | None, AttrValue]:
     found = _ATTR.match(spec)
     if found is None or bool(found[2]) != bool(found[4]):
-        raise _MistakeError(f'{where}: {spec!r} is no attribute; write e.g. "T: type", "N: int >= 1", "b: bool = true"')
+        raise _MistakeError(f'{where}: {spec!r} is not an attribute; write "T: type", "N: int >= 1", "b: bool = true"')
     name, is_list, what, default = found[1], bool(found[2]), found[3], found[5]
     values: tuple[AttrValue, ...] | None = None
     if what.startswith("{"):
@@ -138,7 +138,7 @@ def _parse_attr(spec: str, where: str) -> tuple[str, str, tuple[AttrValue, ...] 
         what = "string" if words and words[0][:1] in "'\"" else "type"
         values = tuple(_parse_value(word, what, where) for word in words)
     if what not in _KINDS:
-        raise _MistakeError(f"{where}: {what!r} is no kind of attribute; there are {join_choices(_KINDS)}")
+        raise _MistakeError(f"{where}: {what!r} is not an attribute type; the types are {join_choices(_KINDS)}")
     if default is None:
         return name, f"list({what})" if is_list else what, values, None
     if not is_list:
@@ -151,7 +151,7 @@ def _parse_value(word: str, kind: str, where: str) -> AttrValue:
     try:
         return _READ[kind](word)
     except (KeyError, ValueError) as error:
-        raise _MistakeError(f"{where}: {word!r} is no value for an attribute of type {kind}") from error
+        raise _MistakeError(f"{where}: {word!r} is not a value for an attribute of type {kind}") from error
 
 
 def _parse_bool(word: str) -> bool:
@@ -184,7 +184,7 @@ def _get_tables(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]
 def _only_keys(entry: Mapping[str, Any], known: frozenset[str], where: str) -> None:
     strange = sorted(set(entry) - known)
     if strange:
-        raise _MistakeError(f"{where} has the unknown key {strange[0]!r}; there are {join_choices(known)}")
+        raise _MistakeError(f"{where} has the unknown key {strange[0]!r}; the known keys are {join_choices(known)}")
 
 
 def _get_text(entry: Mapping[str, Any], key: str, where: str) -> str:

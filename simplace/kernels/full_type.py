@@ -19,7 +19,7 @@ class FullTypeError(SimplaceError):
 
 @dataclass(frozen=True, slots=True)
 class FullType:
-    """Hold a full type: `type_id` is its name in full_type.proto ("TFT_DATASET"), `args` are its arguments.
+    """Record of a full type: `type_id` is its name in full_type.proto ("TFT_DATASET"), `args` are its arguments.
 
     `attr` is the attribute that a TFT_VAR stands for, "" elsewhere. `str()` gives e.g. `Dataset[Product[Int64]]`.
     """
@@ -59,7 +59,7 @@ _OF_DTYPE: Mapping[int, str] = {
 
 
 def is_host(full_type: FullType) -> bool:
-    """Say whether a value of this type can only be in host memory.
+    """Return whether a value of this type can only be in host memory.
 
     >>> is_host(FullType("TFT_ARRAY", (FullType("TFT_TENSOR", (FullType("TFT_STRING"),)),)))
     True
@@ -79,7 +79,7 @@ def specialize_type(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullT
     Raise `FullTypeError` where TensorFlow refuses: an attribute that is missing, an empty list in a TFT_FOR_EACH.
 
     >>> dataset = FullType("TFT_DATASET", (FullType("TFT_VAR", (), "output_types"),))
-    >>> str(specialize(dataset, {"output_types": (DataType.DT_STRING,)}))
+    >>> str(specialize_type(dataset, {"output_types": (DataType.DT_STRING,)}))
     'Dataset[String]'
     """
     if declared.type_id == "TFT_VAR":
@@ -91,7 +91,7 @@ def specialize_type(declared: FullType, attrs: Mapping[str, AttrValue]) -> FullT
 
 
 def of_dtype(dtype: int) -> FullType:
-    """Give the full type of a data type, `UNSET` for those that have none.
+    """Return the full type of a data type, `UNSET` for those that have none.
 
     >>> of_dtype(DataType.DT_STRING).type_id, of_dtype(DataType.DT_FLOAT8_E5M2).type_id
     ('TFT_STRING', 'TFT_UNSET')

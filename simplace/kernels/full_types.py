@@ -17,7 +17,7 @@ __all__ = ["UNSET", "FullType", "full_type_of", "is_host", "of_dtype", "speciali
 
 
 def full_type_of(op: str, attrs: Mapping[str, AttrValue], table: KernelTable | None = None) -> FullType | None:
-    """Give the TFT_PRODUCT of the full types of a node's outputs, None for an op without a type constructor.
+    """Return the TFT_PRODUCT of the full types of a node's outputs, None for an op without a type constructor.
 
     An output of which the op declares nothing is `UNSET`. `table` is by default the newest one that is shipped.
     Raise `FullTypeError` where TensorFlow refuses the node for its attributes.

@@ -9,7 +9,7 @@ _PACKAGES = ("tensorflow", "tensorflow-cpu")
 
 
 def installed_version() -> str | None:
-    """Give the version of the TensorFlow that this Python would import, None where there is none.
+    """Return the version of the TensorFlow that this Python would import, None where there is none.
 
     An installed package has a folder `<name>-<version>.dist-info` beside it; where there is none, an older form of
     installing is looked for with importlib.metadata, whose import takes longer than all else here.

@@ -14,7 +14,7 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
-from simplace.graph.op_kinds import PARTITIONED_CALLS, SYMBOLIC_GRADIENT, WHILES
+from simplace.graph.op_kinds import MUST_COMPILE, PARTITIONED_CALLS, SYMBOLIC_GRADIENT, WHILES
 from simplace.kernels.registry import AttrError, Kernel, KernelTable, argument_ranges, argument_types, with_defaults
 
 DEFAULT = "DEFAULT"
@@ -29,7 +29,7 @@ class KernelSearchError(SimplaceError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hold the result of a search: `was_attr_mismatch` says that a registration existed but refused the attributes."""
+    """Record of a search: `was_attr_mismatch` says that a registration existed but did not match the attributes."""
 
     kernel: Kernel | None
     was_attr_mismatch: bool = False
@@ -45,7 +45,7 @@ class NearestDtype:
 
 
 def find_kernel(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> Kernel | None:
-    """Give the kernel that runs a node on a device type, None where there is none.
+    """Return the kernel that runs a node on a device type, None where there is none.
 
     `attrs` are the node's, with or without defaults. Raise `KernelSearchError` where two registrations of the same
     priority match, `AttrError` where a constraint names an attribute that the node lacks.
@@ -54,7 +54,7 @@ def find_kernel(table: KernelTable, op: str, device_type: str, attrs: Mapping[st
 
 
 def search_kernels(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> Found:
-    """Search as `find_kernel` does, and tell whether attributes were the obstacle."""
+    """Search as `find_kernel` does, and return whether only the attributes did not match."""
     op_def = table.op(op)
     filled = attrs if op_def is None else with_defaults(op_def, attrs)
     label = _kernel_label(filled)
@@ -74,7 +74,7 @@ def supported_device_types(
     requested: DeviceName | None = None,
     local: DeviceName | None = None,
 ) -> tuple[tuple[str, int], ...]:
-    """Give the device types that can run a node with their kernel priorities, highest first, ties as given.
+    """Return the device types that can run a node with their kernel priorities, highest first, equal ones as given.
 
     `device_types` are those of the device set, in its order. An op that the table does not know is the name of a
     function: every type can run it. Where the requested device is in a different address space than `local`, an op
@@ -95,7 +95,7 @@ def supported_device_types(
 def memory_types(
     table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]
 ) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-    """Say for each input and each output slot of a node whether it is in host memory.
+    """Return for each input and each output slot of a node whether it is in host memory.
 
     The op must be one that the table knows. References count as their base type only where TensorFlow's own test
     does: `string_ref` is always on the host, `int32_ref` never by its type.
@@ -104,7 +104,7 @@ def memory_types(
     assert op_def is not None, f"memory types of an op that {table.name} does not know: {op}"
     filled = with_defaults(op_def, attrs)
     kernel = None if op in _CALLS else _kernel_or_none(table, op, device_type, filled)
-    ints_on_device = kernel is not None or device_type == "TPU" or filled.get("_XlaMustCompile") is True
+    ints_on_device = kernel is not None or device_type == "TPU" or filled.get(MUST_COMPILE) is True
     sides = zip((op_def.inputs, op_def.outputs), argument_types(op_def, filled), strict=True)
     hosts = []
     for (args, types), hint in zip(sides, ("_input_hostmem", "_output_hostmem"), strict=True):
@@ -151,7 +151,7 @@ def nearest_dtype(table: KernelTable, op: str, device_type: str, attrs: Mapping[
 
 
 def attrs_match(kernel: Kernel, attrs: Mapping[str, AttrValue]) -> bool:
-    """Say whether a node's attributes meet all constraints of a registration.
+    """Return whether a node's attributes meet all constraints of a registration.
 
     >>> on_floats = Kernel("Foo", "GPU", constraints=(("T", frozenset({1, 19})),))
     >>> attrs_match(on_floats, {"T": 1}), attrs_match(on_floats, {"T": (1, 3)}), attrs_match(on_floats, {"T": ()})

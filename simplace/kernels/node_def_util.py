@@ -1,4 +1,4 @@
-"""Say whether a node has the attributes and the number of inputs that its op demands, in TensorFlow's words.
+"""Check that a node has the attributes and the number of inputs that its op requires, with TensorFlow's messages.
 
 Mirrors `ValidateNodeDef` of tensorflow/core/framework/node_def_util.cc; of an op, a message has the name alone.
 """

@@ -1,4 +1,4 @@
-"""Say whether an attribute has a value that an op allows, and whether the op is there still, in TensorFlow's words.
+"""Check that an op allows an attribute's value and is not removed, with TensorFlow's messages.
 
 Mirrors `ValidateAttrValue` and `CheckOpDeprecation` of tensorflow/core/framework/op_def_util.cc.
 """

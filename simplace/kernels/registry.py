@@ -1,7 +1,7 @@
 """Know the ops and kernels of one TensorFlow build.
 
 Mirrors tensorflow/core/framework/{op_def,kernel_def}.proto. A table comes from a file (`simplace.kernels.table_file`)
-that `simplace.kernels.capture` wrote; an op is decoded when it is first asked for.
+that `simplace.oracle.child.capture` wrote; an op is decoded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Kernel:
 
 
 class KernelTable:
-    """Answer what ops there are and which kernels each one has; `name` says which build they are from."""
+    """The ops of a TensorFlow build and the kernels of each; `name` names the build."""
 
     def __init__(self, name: str, version: str, source: _Source, graph_def_version: int = 0) -> None:
         self.name = name
@@ -99,19 +99,19 @@ class KernelTable:
         return f"KernelTable({self.name!r})"
 
     def op(self, name: str) -> OpDef | None:
-        """Give the definition of an op, None for a name that this build has never heard of."""
+        """Return the definition of an op, None for a name that is not registered in this build."""
         if name not in self._ops:
             self._ops[name] = self._source.op(name)
         return self._ops[name]
 
     def kernels(self, op: str) -> tuple[Kernel, ...]:
-        """Give an op's registrations in the order in which TensorFlow lists them."""
+        """Return an op's registrations in the order in which TensorFlow lists them."""
         if op not in self._kernels:
             self._kernels[op] = self._source.kernels(op)
         return self._kernels[op]
 
     def registrations(self, op: str, device_type: str, label: str = "") -> tuple[Kernel, ...]:
-        """Give the registrations under one key of the kernel registry."""
+        """Return the registrations under one key of the kernel registry."""
         key = (op, device_type, label)
         if key not in self._by_key:
             self._by_key[key] = tuple(k for k in self.kernels(op) if k.device_type == device_type and k.label == label)
@@ -146,10 +146,10 @@ class KernelTable:
 
     @classmethod
     def shipped(cls, version: str | None = None) -> KernelTable:
-        """Give the table that comes with simplace for a TensorFlow version, by default the newest one.
+        """Return the table that comes with simplace for a TensorFlow version, by default the newest one.
 
         "2.18" stands for any patch release of it. A version without a table of its own gets the nearest one of the
-        same major version, whose name then says so (a tie goes to the newer one); with another major version, or with
+        same major version, whose name then says so (of two, the newer one); with another major version, or with
         no version at all, it is a `TargetError` that lists those there are.
         """
         known = cls.versions()
@@ -169,7 +169,7 @@ class KernelTable:
 
 
 def nearest_version(version: str, known: Sequence[str]) -> str | None:
-    """Give the version of `known` (oldest first) that is nearest, None where none has the same major version.
+    """Return the version of `known` (oldest first) that is nearest, None where none has the same major version.
 
     >>> [nearest_version(one, ["2.16.2", "2.18.1", "2.21.0"]) for one in ("2.18", "2.18.0", "2.17", "2.30.1", "1.15")]
     ['2.18.1', '2.18.1', '2.18.1', '2.21.0', None]
@@ -201,7 +201,7 @@ def with_defaults(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> Mapping[str,
 
 
 def argument_types(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the types of a node's inputs and outputs, lists expanded and references + 100 (InOutTypesForNode).
+    """Return the types of a node's inputs and outputs, lists expanded and references + 100 (InOutTypesForNode).
 
     Raise `AttrError` where an attribute is missing that has no default.
 
@@ -213,7 +213,7 @@ def argument_types(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> tuple[tuple
 
 
 def types_of(op_def: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]) -> tuple[int, ...]:
-    """Give the types of some of an op's arguments, as `argument_types` does."""
+    """Return the types of some of an op's arguments, as `argument_types` does."""
     types: list[int] = []
     for arg in args:
         types.extend(_arg_types(op_def, arg, attrs))
@@ -223,7 +223,7 @@ def types_of(op_def: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrV
 def argument_ranges(
     op_def: OpDef, args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]
 ) -> tuple[tuple[str, int, int], ...]:
-    """Give each argument's name with the first slot it has and the one after its last (NameRangesForNode).
+    """Return each argument's name with the first slot it has and the one after its last (NameRangesForNode).
 
     >>> spec = OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"), ArgSpec("last", 3)))
     >>> argument_ranges(spec, spec.inputs, {"T": 1, "N": 2})
@@ -239,7 +239,7 @@ def argument_ranges(
 
 
 def argument_counts(args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]) -> list[int]:
-    """Give the number of tensors of each argument; attributes that are no lists or numbers count as none.
+    """Return the number of tensors of each argument; attributes that are no lists or numbers count as none.
 
     >>> argument_counts((ArgSpec("inputs", type_attr="T", number_attr="N"), ArgSpec("last", 3)), {"N": 100_000_000})
     [100000000, 1]
@@ -255,7 +255,7 @@ def _arg_types(op_def: OpDef, arg: ArgSpec, attrs: Mapping[str, AttrValue]) -> t
     if arg.type_list_attr:
         types = _require_attr(op_def, attrs, arg.type_list_attr, tuple)
         if not all(isinstance(one, int) for one in types):
-            raise AttrError(f"a node of op {op_def.name} has as {arg.type_list_attr!r} a list of what are no types")
+            raise AttrError(f"a node of op {op_def.name} has a list {arg.type_list_attr!r} that is not of types")
     else:
         one = arg.type or _require_attr(op_def, attrs, arg.type_attr, int)
         count = _require_attr(op_def, attrs, arg.number_attr, int) if arg.number_attr else 1

@@ -15,7 +15,7 @@ from simplace.kernels.registry import Kernel, KernelTable
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """Hold what one registration offers for one choice of its constrained attributes.
+    """Record of what one registration offers for one choice of its constrained attributes.
 
     `types` pairs an attribute with a `DataType` or another constrained value; an attribute without constraint is
     absent. `host_memory` is sorted. The device type "DEFAULT" stands for every one.
@@ -54,14 +54,14 @@ def closest_ops(table: KernelTable, op: str, cutoff: float = 0.6) -> list[str]:
 
 
 def hint_at_op(table: KernelTable, op: str) -> str:
-    """Say what to do about an op that a graph has and nobody knows; a custom op has few namesakes."""
+    """Return what to do about an op of a graph that is not registered: often a custom op, sometimes a misspelling."""
     close = closest_ops(table, op, cutoff=0.8)
     hint = f"did you mean {join_alternatives(close)}? else" if close else "if it is your own,"
     return f"{hint} describe it in a file for --kernels"
 
 
 def known_op(table: KernelTable, op: str) -> str:
-    """Give the op's name back; raise `UnknownOpError` with the closest names where the table does not know it."""
+    """Return the op's name back; raise `UnknownOpError` with the closest names where the table does not know it."""
     if table.op(op) is not None:
         return op
     close = closest_ops(table, op)

@@ -28,7 +28,7 @@ _FOLDER = Path(__file__).with_name("data")
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """Hold the messages of a file by op name, the base's included; kernels are in the order of registration."""
+    """Record of the messages of a file by op name, the base's included; kernels are in the order of registration."""
 
     about: Mapping[str, Any]
     ops: Mapping[str, Any]
@@ -45,7 +45,7 @@ def read_table_file(path: str | Path) -> TableFile:
         about["name"], about["version"]
     except (MalformedError, KeyError, TypeError, DecodeError) as error:
         raise TargetError(
-            f"{path} is not a kernel table: {error}; make one with `python -m simplace.kernels.capture PATH`"
+            f"{path} is not a kernel table: {error}; make one with `python -m simplace.oracle.child.capture PATH`"
         ) from error
     except UnreadableError as error:
         raise TargetError(f"kernel table {path} cannot be read: {error}") from error
@@ -65,7 +65,7 @@ def write_table_file(path: str | Path, about: Mapping[str, Any], ops: bytes, ker
 
 
 def shipped_path(version: str) -> Path:
-    """Give the place of the file that comes with simplace for a version."""
+    """Return the place of the file that comes with simplace for a version."""
     return _FOLDER / (version + SUFFIX)
 
 
@@ -76,7 +76,7 @@ def shipped_versions() -> tuple[str, ...]:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Give the numbers of a version, which order it; what follows them ("-rc1") does not count.
+    """Return the numbers of a version, which order it; what follows them ("-rc1") does not count.
 
     >>> version_key("2.16.2"), version_key("2.21.0-rc1"), version_key("2.18"), version_key("nightly")
     ((2, 16, 2), (2, 21, 0), (2, 18), ())
@@ -86,7 +86,7 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 def is_release_of(version: str, wanted: str) -> bool:
-    """Say whether a version is the wanted one; a wanted "2.18" stands for every patch release of it.
+    """Return whether a version is the wanted one; a wanted "2.18" stands for every patch release of it.
 
     >>> [is_release_of("2.18.1", wanted) for wanted in ("2.18.1", "2.18", "2.18.0", "2.1", "2")]
     [True, True, False, False, False]

@@ -30,8 +30,8 @@ def refuse_explosion(nodes: Iterable[Node], signatures: Signatures, *, inline_ca
             total += sum(_count_nodes(name, signatures, sizes) for name in _called_functions(node, signatures))
         if total > MOST_NODES:
             raise TargetError(
-                f"inlining the functions that node {node.name!r} calls, and those that they call, would make "
-                f"{total:,} nodes; at most {MOST_NODES:,} are placed"
+                f"inlining all functions that node {node.name!r} calls, directly and indirectly, would create "
+                f"{total:,} nodes; the limit is {MOST_NODES:,}"
             )
 
 

@@ -26,7 +26,7 @@ Tensors = list[tuple[int, int]]
 
 @dataclass(slots=True)
 class Body:
-    """Hold a function's graph with its arguments and results by index, and the nodes that must run, by id.
+    """Record of a function's graph with its arguments and results by index, and the nodes that must run, by id.
 
     `needs_entry` holds the ids of the nodes that nothing in the body holds back until the call runs.
     """
@@ -73,12 +73,12 @@ def _refuse_unknown_types(function: FunctionDef) -> None:
         if base_type(arg.dtype) not in DataType._value2member_map_:
             raise TargetError(
                 f"argument {arg.name!r} of function {function.name!r} has the type number {int(arg.dtype)}, which is "
-                "none of TensorFlow's"
+                "not a TensorFlow DataType"
             )
 
 
 def is_template(function: FunctionDef) -> bool:
-    """Say whether the attributes of a call decide what is in the body."""
+    """Return whether the attributes of a call decide what is in the body."""
     return any(_has_placeholder(value) for node in function.nodes for value in node.attrs.values())
 
 
@@ -145,8 +145,8 @@ def _substitute_placeholders(value: Any, call_attrs: Mapping[str, Any], node: No
         return value
     if value not in call_attrs:
         raise TargetError(
-            f"node {node.name!r} of function {function.name!r} takes its attribute from {value!r} of the call, "
-            "but the call has no such attribute"
+            f"node {node.name!r} of function {function.name!r} refers to the attribute {value!r} of the call, "
+            "which the call does not have"
         )
     return call_attrs[value]
 

@@ -25,7 +25,7 @@ _SOURCE_ID, _SINK_ID = 0, 1
 
 @dataclass(slots=True)
 class NodeDraft:
-    """Hold a node of a list with its attributes complete and its inputs found.
+    """Record of a node of a list with its attributes complete and its inputs found.
 
     `data` is (position in the list, slot) of each data input, `control` the position of each control input.
     """
@@ -41,7 +41,7 @@ class NodeDraft:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Hold the nodes of a new graph in their order, without source and sink, and its edges as columns by edge id.
+    """Record of the nodes of a new graph in their order, without source and sink, and its edges as columns by edge id.
 
     The ends of an edge are node ids, so `drafts[i]` is node `i + 2`.
     """
@@ -105,7 +105,7 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraf
 
 
 def assemble_graph(drafts: Sequence[NodeDraft], signatures: Signatures, function: str) -> GraphBuilder:
-    """Add drafts to a new graph, ordered and joined as `connect_drafts` says."""
+    """Add drafts to a new graph, ordered and connected as `connect_drafts` says."""
     wiring = connect_drafts(drafts)
     builder = GraphBuilder(signatures)
     nodes = [builder.source, builder.sink]
@@ -153,7 +153,7 @@ def connect_drafts(drafts: Sequence[NodeDraft]) -> Wiring:
     for src, src_slot, node, slot in back_edges:
         _refuse_other_type(drafts[src], src_slot, drafts[order[node - 2]], slot)
         _append_edge(edges, number[src], src_slot, node, slot)
-    _tie_ends(edges, len(drafts) + 2)
+    _connect_ends(edges, len(drafts) + 2)
     return Wiring(drafts if isinstance(order, range) else [drafts[i] for i in order], *edges)
 
 
@@ -180,21 +180,21 @@ def _append_edge(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int
         column.append(value)
 
 
-def _tie_ends(edges: tuple[list[int], ...], count: int) -> None:
-    """Tie, by id, each node without in-edges to the source and each without out-edges to the sink."""
+def _connect_ends(edges: tuple[list[int], ...], count: int) -> None:
+    """Connect, by id, each node without in-edges to the source and each without out-edges to the sink."""
     feeds, fed = bytearray(count), bytearray(count)
     for src in edges[0]:
         feeds[src] = 1
     for dst in edges[2]:
         fed[dst] = 1
-    ties = [(_SOURCE_ID, _SINK_ID)]
+    added = [(_SOURCE_ID, _SINK_ID)]
     for node in range(2, count):
         if not fed[node]:
-            ties.append((_SOURCE_ID, node))
+            added.append((_SOURCE_ID, node))
         if not feeds[node]:
-            ties.append((node, _SINK_ID))
+            added.append((node, _SINK_ID))
     for column, values in zip(
-        edges, zip(*((src, CONTROL, dst, CONTROL) for src, dst in ties), strict=True), strict=True
+        edges, zip(*((src, CONTROL, dst, CONTROL) for src, dst in added), strict=True), strict=True
     ):
         column.extend(values)
 
@@ -233,13 +233,13 @@ def _find_inputs(
 
 
 def wrong_input_count(node: str, op: str, found: int, wanted: int, function: str = "") -> TargetError:
-    """Word the refusal of a node that has another number of data inputs than its op takes."""
+    """Return the refusal of a node that has another number of data inputs than its op takes."""
     where = f" of function {function!r}" if function else ""
     return TargetError(f"node {node!r}{where} has {found} inputs, but its op {op} takes {wanted}")
 
 
 def _comes_in_order(drafts: Sequence[NodeDraft]) -> bool:
-    """Say whether every input but those that close a loop comes before its node, which leaves nothing to order.
+    """Return whether every input but those that close a loop comes before its node, which leaves nothing to order.
 
     Raise `TargetError` for an input from an output that a node does not have.
     """
@@ -274,7 +274,7 @@ def _order_drafts(drafts: Sequence[NodeDraft]) -> list[int]:
 def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:
     """Count what each node waits for and list who waits for it; inputs that repeat count each time.
 
-    Nobody waits for what closes a loop, and the Merge there waits for one input alone besides its control inputs.
+    No node waits for an edge that closes a loop, and the Merge there waits for one data input and its control inputs.
     """
     pending = []
     outputs: list[list[int]] = [[] for _ in drafts]

@@ -23,7 +23,7 @@ Attr = TypeVar("Attr")
 
 
 def may_inline(call: Node, body: Body, function_attrs: Mapping[str, Any]) -> bool:
-    """Say whether TensorFlow would put the body in the call's place (ValidateInlining)."""
+    """Return whether TensorFlow would put the body in the call's place (ValidateInlining)."""
     takes = tuple(base_type(node.out_types[0]) for node in body.args)
     gives = tuple(base_type(node.in_types[0]) for node in body.results)
     fits = call.in_types == takes and call.out_types == gives
@@ -57,7 +57,7 @@ class _Inlining:
         self.call = call
         self.body = body
         self.multi_device = is_partitioned_call(call.op) or call.attrs.get(LOWER_AS_MULTI_DEVICE) is True
-        # A call that lowering made of an If, Case or While speaks for that node.
+        # A call that lowering made of an If, Case or While stands for that node.
         self.via = call.origin.via if call.origin.made_by.startswith("lower") else call.name
         self.made = Origin(call.origin.function, call.origin.name, self.via, "inline")
         self.entry: Node | None = None
@@ -194,7 +194,7 @@ def require_attr(node: Node, attr: str, kind: type[Attr]) -> Attr:
 def _merge_call_device(requested: str, call_device: str, call_spec: DeviceName | None) -> str:
     """Fill what a body node leaves open from the device of the call (MultiDeviceFunctionBodyPlacer).
 
-    >>> _device("/device:CPU:0", "/job:a/device:GPU:1", DeviceName.parse("/job:a/device:GPU:1"))
+    >>> _merge_call_device("/device:CPU:0", "/job:a/device:GPU:1", DeviceName.parse("/job:a/device:GPU:1"))
     '/job:a/device:CPU:0'
     """
     if not requested:

@@ -1,4 +1,4 @@
-"""Put an Identity on every input and output of the calls whose bodies the placer has to look into.
+"""Put an Identity on every input and output of the calls whose bodies the placer inspects.
 
 Mirrors tensorflow/core/common_runtime/isolate_placer_inspection_required_ops_pass.cc and
 placer_inspection_required_ops_utils.cc.
@@ -13,7 +13,7 @@ from simplace.lowering.op_signatures import Signatures
 
 
 def needs_inspection(op: str, ref: object, node: str, signatures: Signatures) -> bool:
-    """Say whether a node is a call of a function (its attribute `f`) that returns a resource."""
+    """Return whether a node is a call of a function (its attribute `f`) that returns a resource."""
     if not is_partitioned_call(op):
         return False
     return any(output.dtype == DataType.DT_RESOURCE for output in signatures.function(ref, node).outputs)

@@ -8,7 +8,16 @@ from __future__ import annotations
 from simplace.errors import TargetError
 from simplace.graph.builder import GraphBuilder, Node
 from simplace.graph.node_def import FunctionDef
-from simplace.graph.op_kinds import CASES, IFS, SYMBOLIC_GRADIENT, WHILES, is_arg, is_partitioned_call, is_retval
+from simplace.graph.op_kinds import (
+    CASES,
+    IFS,
+    MUST_COMPILE,
+    SYMBOLIC_GRADIENT,
+    WHILES,
+    is_arg,
+    is_partitioned_call,
+    is_retval,
+)
 from simplace.lowering.explosion import refuse_explosion
 from simplace.lowering.function_body import Body, instantiate_function, is_template
 from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, inline_function_body, may_inline
@@ -23,7 +32,7 @@ _LOWERINGS = {
 
 
 def is_functional(op: str, signatures: Signatures) -> bool:
-    """Say whether `lower_functional_ops` looks at nodes of this op."""
+    """Return whether `lower_functional_ops` looks at nodes of this op."""
     return op in _LOWERINGS or signatures.is_call(op)
 
 
@@ -85,7 +94,7 @@ def _inline_call(
     if function.name in chain:
         path = " calls ".join(repr(name) for name in (*chain[chain.index(function.name) :], function.name))
         raise TargetError(
-            f"recursion that inlining can never finish: {path} (at node {call.name!r}); "
+            f"infinite recursion while inlining functions: {path} (at node {call.name!r}); "
             "mark one of the functions with the attribute _noinline"
         )
     body = bodies.of(function, call)
@@ -102,4 +111,4 @@ def _find_callee(call: Node, signatures: Signatures) -> FunctionDef | None:
 
 def _is_for_xla(node: Node) -> bool:
     attrs = node.attrs
-    return bool(attrs.get("_tpu_replicate") or attrs.get("_xla_compile_id")) or attrs.get("_XlaMustCompile") is True
+    return bool(attrs.get("_tpu_replicate") or attrs.get("_xla_compile_id")) or attrs.get(MUST_COMPILE) is True

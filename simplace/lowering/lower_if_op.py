@@ -43,12 +43,12 @@ def lower_if(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchab
 def lower_case(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:
     """Replace a Case by switches, a call of each branch and merges; return the calls.
 
-    The data switches get a `_class` without the prefix `loc:@`, as in TensorFlow, so it ties them to nothing. The
+    The data switches get a `_class` without the prefix `loc:@`, as in TensorFlow, so it colocates nothing. The
     attributes of the branch functions are lost.
     """
     refs = node.attrs.get("branches")
     if not isinstance(refs, tuple) or not refs:
-        raise TargetError(f"node {node.name!r} is a {node.op} without branches")
+        raise TargetError(f"node {node.name!r} ({node.op}) has no branch functions")
     branches = [_find_branch(node, ref, signatures) for ref in refs]
     names = [graph.new_name(f"{node.name}/branch{b}") for b in range(len(branches))]
     work = _BranchLowering(graph, node, "lower Case", own_groups=False)

@@ -53,7 +53,7 @@ class _LoopLowering:
         self.body_ref = signatures.branch(node.attrs.get("body"), node.name, variables, variables)
         self.is_carried = _carried_resources(node, signatures.library[self.body_ref.name])
         if all(self.is_carried):
-            raise TargetError(f"node {node.name!r} is a {node.op} without any loop variable but resources")
+            raise TargetError(f"node {node.name!r} ({node.op}) has only resources as loop variables")
         self.condition_name = graph.new_name(f"{node.name}/cond")
         self.body_name = graph.new_name(f"{node.name}/body")
         self.enters: list[Node] = []
@@ -184,7 +184,7 @@ class _LoopLowering:
 
 
 def _carried_resources(node: Node, body: FunctionDef) -> list[bool]:
-    """Say of each loop variable whether it is a resource that the body returns as it came, at whatever place."""
+    """Return for each loop variable whether it is a resource that the body returns unchanged, at any index."""
     returned = set(body.ret.values())
     return [
         dtype == DataType.DT_RESOURCE and arg.name in returned

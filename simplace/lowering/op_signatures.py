@@ -36,13 +36,13 @@ class Signatures:
         return self.types_of(op, attrs)
 
     def is_call(self, op: str) -> bool:
-        """Say whether TensorFlow counts a node of this op as a function call (Node::IsFunctionCall)."""
+        """Return whether TensorFlow counts a node of this op as a function call (Node::IsFunctionCall)."""
         return is_partitioned_call(op) or op in self.library or op == SYMBOLIC_GRADIENT
 
     def function(self, ref: object, node: str) -> FunctionDef:
         """Look up the function that an attribute of `node` names; raise `TargetError` if the library lacks it."""
         if not isinstance(ref, FuncRef):
-            raise TargetError(f"node {node!r} names no function where its op needs one")
+            raise TargetError(f"node {node!r} has no function attribute, which its op requires")
         found = self.library.get(ref.name)
         if found is None:
             raise TargetError(f"node {node!r} needs the function {ref.name!r}, which the graph's library does not have")
@@ -89,7 +89,7 @@ class Signatures:
         return self._look_up(op, attrs, node)[1]
 
     def is_stateful(self, op: str) -> bool:
-        """Say whether the op is declared stateful."""
+        """Return whether the op is declared stateful."""
         if op in self.library:
             return self.library[op].is_stateful
         return self._op(op, "").is_stateful

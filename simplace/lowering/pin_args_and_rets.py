@@ -22,7 +22,7 @@ def pin_arguments(body: Body, devices: Sequence[str]) -> None:
     """Assign argument i to `devices[i]`, a full device name or "" to leave it to the placer."""
     if len(devices) != len(body.args):
         raise TargetError(
-            f"function {body.name!r} takes {len(body.args)} arguments, but the devices of {len(devices)} are given"
+            f"function {body.name!r} takes {len(body.args)} arguments, but devices are given for {len(devices)}"
         )
     for node, device in zip(body.args, devices, strict=True):
         node.assigned = device
@@ -45,7 +45,7 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
     """Assign each result to the device that its producer asks for, as far as that names one device.
 
     `fallback` is the function's default device if soft placement is on, else None. A result whose producer is
-    colocated joins that group; one that stays unassigned is left to the placer. Raises `Refused` where TensorFlow
+    colocated is in that group; one that stays unassigned is left to the placer. Raises `Refused` where TensorFlow
     refuses the producer's device.
     """
     for result in body.results:
@@ -57,6 +57,13 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
         wanted = producer.assigned or producer.device
         if wanted and _is_trusted(result, producer, signatures):
             result.assigned = _match_device(wanted, devices, fallback)
+
+
+def pin_all_results(body: Body, device: str, *, with_resources: bool) -> None:
+    """Assign every result to one device, as a caller does that says where it wants them, or all but resources."""
+    for result in body.results:
+        if with_resources or result.attrs["T"] != DataType.DT_RESOURCE:
+            result.assigned = device
 
 
 def _find_producer(result: Node) -> Node:

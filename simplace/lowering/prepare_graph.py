@@ -1,4 +1,4 @@
-"""Bring a program's graph into the form that TensorFlow hands to its placer.
+"""Convert a program's graph to the form that TensorFlow hands to its placer.
 
 Mirrors `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc for function calls,
 `GraphExecutionState` (graph_execution_state.cc) for sessions, and the pre-placement passes that matter to both.
@@ -19,7 +19,7 @@ from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolat
 from simplace.lowering.lower_functional_ops import is_functional, lower_functional_ops
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.parallel_concat_optimizer import remove_parallel_concat
-from simplace.lowering.pin_args_and_rets import pin_arguments, pin_results, refuse_unseen
+from simplace.lowering.pin_args_and_rets import pin_all_results, pin_arguments, pin_results, refuse_unseen
 from simplace.lowering.pins import pin_nodes
 from simplace.lowering.subgraph import rewrite_for_execution
 from simplace.program.program import Program
@@ -29,7 +29,7 @@ def prepare_graph(program: Program, table: KernelTable, devices: DeviceSet, targ
     """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
 
     `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
-    for an op that neither the table nor the library knows, `TargetError` for a graph that does not hold together and
+    for an op that neither the table nor the library knows, `TargetError` for a graph that is not valid and
     `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
@@ -50,7 +50,7 @@ def prepare_graph(program: Program, table: KernelTable, devices: DeviceSet, targ
 
 
 def _is_rewritten(program: Program, signatures: Signatures) -> bool:
-    """Say whether the graph has an op that any of the passes is for."""
+    """Return whether the graph has an op that any of the passes is for."""
     ops = {node.op for node in program.graph.nodes}
     passes = (accumulate_n_optimizer.OP, parallel_concat_optimizer.OP)
     return any(op in passes or is_functional(op, signatures) for op in ops)
@@ -77,6 +77,9 @@ def _function_graph(
     refuse_unseen(program.arg_devices, devices)
     pin_arguments(body, program.arg_devices)
     pin_nodes(body.graph.op_nodes(), program.pins, devices)
+    if program.caller is not None:
+        pin_all_results(body, program.scope, with_resources=program.kind == "dataset")
+        return body.graph
     fallback = devices.find(target) if target and program.soft_placement else None
     pin_results(body, devices, fallback, signatures)
     return body.graph

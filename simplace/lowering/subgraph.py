@@ -1,4 +1,4 @@
-"""Cut a session's graph down to one run of it: feeds and fetches become arguments and results, the rest goes.
+"""Prune a session's graph to one run of it: feeds and fetches become arguments and results.
 
 Mirrors `RewriteGraphForExecution` of tensorflow/core/graph/subgraph.cc, which the option place_pruned_graph puts before
 placement (`GraphExecutionState::MakeForPrunedGraph`, common_runtime/graph_execution_state.cc).
@@ -59,7 +59,7 @@ def _add_rewrite(graph: GraphBuilder, rewrite: Rewrite, near: Node, made_by: str
 
 
 def _redirect_consumers(graph: GraphBuilder, fed: Node, slot: int, argument: Node) -> None:
-    """Let the consumers of an output read another node instead."""
+    """Redirect the consumers of an output to another node."""
     graph.add_control_edge(graph.source, argument)
     moves_control = is_placeholder(fed.op)
     moved = [e for e in fed.out_edges if e.src_slot == slot or (e.src_slot == CONTROL and moves_control)]
@@ -80,7 +80,7 @@ def _add_fetch_node(graph: GraphBuilder, fetched: Node, slot: int, i: int, devic
 
 
 def _prune_for_targets(graph: GraphBuilder, targets: list[Node]) -> None:
-    """Remove every node that no target needs, then tie loose ends to source and sink."""
+    """Remove every node that no target needs, then connect nodes without edges to source and sink."""
     in_edges = {node.id: node.in_edges for node in (graph.source, *graph.op_nodes())}
     needed = reverse_reachable((node.id for node in targets), lambda node: (edge.src.id for edge in in_edges[node]))
     for node in list(graph.op_nodes()):
@@ -103,5 +103,5 @@ def _find_output(nodes: dict[str, Node], tensor: str) -> tuple[Node, int]:
 
 def _find_node(nodes: dict[str, Node], name: str) -> Node:
     if name not in nodes:
-        raise TargetError(f"the run names {name!r}, but the graph has no node called so")
+        raise TargetError(f"the run names {name!r}, but the graph has no node of that name")
     return nodes[name]

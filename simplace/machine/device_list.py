@@ -33,7 +33,7 @@ def parse_tasks(text: str) -> list[tuple[str, int, list[tuple[str, int]]]]:
         found = _TASK_ENTRY.fullmatch(entry)
         if found is None:
             raise DeviceSpecError(
-                f"cannot read {entry!r} in the tasks {text!r}; write tasks like ps=cpu:1+2xworker=gpu:2 "
+                f"cannot read {entry!r} in the task list {text!r}; write tasks like ps=cpu:1+2xworker=gpu:2 "
                 "or /job:worker/task:0=cpu:1,gpu:2"
             )
         if len(tasks) + int(found["times"] or 1) > MOST_TASKS:
@@ -42,7 +42,7 @@ def parse_tasks(text: str) -> list[tuple[str, int, list[tuple[str, int]]]]:
         first = next_index(tasks, job) if found["index"] is None else int(found["index"])
         for index in range(first, first + int(found["times"] or 1)):
             if (job, index) in tasks:
-                raise DeviceSpecError(f"the tasks {text!r} name /job:{job}/task:{index} twice")
+                raise DeviceSpecError(f"the task list {text!r} names /job:{job}/task:{index} twice")
             tasks[job, index] = counts
     if not tasks:
         raise _wrong_task_count(text, 0)
@@ -50,7 +50,7 @@ def parse_tasks(text: str) -> list[tuple[str, int, list[tuple[str, int]]]]:
 
 
 def _wrong_task_count(text: str, count: int) -> DeviceSpecError:
-    return DeviceSpecError(f"the tasks {text!r} are {count}; a cluster has 1 to {MOST_TASKS}")
+    return DeviceSpecError(f"the task list {text!r} has {count} tasks; a cluster has 1 to {MOST_TASKS}")
 
 
 def next_index(tasks: Iterable[tuple[str, int]], job: str) -> int:
@@ -83,7 +83,7 @@ def parse_counts(text: str) -> list[tuple[str, int]]:
                 f"the types are {join_choices(k.lower() for k in FACTORY_PRIORITY)}"
             )
         if kind in counts:
-            raise DeviceSpecError(f"the device list {text!r} names {part.split(':')[0]!r} twice; add the numbers up")
+            raise DeviceSpecError(f"the device list {text!r} names {part.split(':')[0]!r} twice; give their sum")
         counts[kind] = 1 if found["count"] is None else int(found["count"])
     if counts.setdefault("CPU", 1) < 1:
         raise DeviceSpecError(f"the device list {text!r} has no CPU; TensorFlow always needs one, such as cpu:1")

@@ -1,4 +1,4 @@
-"""The machine that TensorFlow is to believe in: its CPU and GPU devices, or those of a cluster of such machines."""
+"""The emulated machine: its CPU and GPU devices, or those of a cluster of such machines."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Machine:
 
     @property
     def has_gpus(self) -> bool:
-        """Say whether there is a GPU anywhere in the cluster."""
+        """Return whether there is a GPU anywhere in the cluster."""
         return self.gpus > 0 or any(task.gpus for task in self.tasks)
 
     def split_of(self, gpu: int) -> tuple[int, ...]:
-        """Give the memory limits that physical GPU `gpu` is split into, () where it is whole."""
+        """Return the memory limits that physical GPU `gpu` is split into, () where it is whole."""
         return self.virtual_gpus[gpu] if gpu < len(self.virtual_gpus) else ()
 
     def of_task(self, job: str, index: int) -> Machine | None:
@@ -90,7 +90,7 @@ class Machine:
 def make_cluster(tasks: tuple[Task, ...], *, gpu_memory: int = 16 * GIB, connected: bool = False) -> Machine:
     """Make the machine of a cluster; the program runs as the chief, or else as the first task.
 
-    >>> cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
+    >>> make_cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
     'chief'
     """
     ordered = tuple(sorted(tasks, key=lambda task: task.job != "chief"))

@@ -56,7 +56,7 @@ def parse_visible(text: str, gpus: int, *, strict: bool) -> tuple[int, ...]:
         known = part.isdecimal() and len(part) < _LONGEST_NUMBER and int(part) < gpus and int(part) not in numbers
         if not known and strict:
             raise DeviceSpecError(
-                f"{part!r} in the visible GPUs {text!r} is not the number of a GPU, or comes twice; "
+                f"{part!r} in the visible GPUs {text!r} is not the number of a GPU, or is listed twice; "
                 + (f"the numbers are 0 to {gpus - 1}" if gpus else "this machine has no GPU")
             )
         if not known:
@@ -133,7 +133,7 @@ def _read_cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
     for entry in _check_tables(path, values["task"], "task of a cluster as a table [[task]]"):
         for task in _read_tasks(path, entry, tasks):
             if (task.job, task.index) in tasks:
-                raise DeviceSpecError(f"{path}: {task.name} comes twice; leave index out for the next one")
+                raise DeviceSpecError(f"{path}: {task.name} is listed twice; omit index to take the next free one")
             tasks[task.job, task.index] = task
         if len(tasks) > MOST_TASKS:
             raise DeviceSpecError(f"{path}: there are more than {MOST_TASKS} tasks; a cluster has 1 to {MOST_TASKS}")
@@ -164,7 +164,7 @@ def _make_task(job: str, index: int, counts: Iterable[tuple[str, int]]) -> Task:
 
 
 def _describe_machine(values: Mapping[str, Any]) -> str:
-    """Spell a machine with the names that its file gives, such as "a workstation with 2 x T4, 16 GiB"."""
+    """Return a machine's description with the names in its file, such as "a workstation with 2 x T4, 16 GiB"."""
     gpus = [
         f"{gpu.get('count', 1)} x {gpu.get('name', 'GPU')}, {gpu.get('memory', '16 GiB')}"
         for gpu in values.get("gpu", [])

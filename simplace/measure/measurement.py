@@ -1,4 +1,4 @@
-"""Measure a graph, a SavedModel or a script's function on this computer's CPU: start the child, read what it saw."""
+"""Measure a graph, a SavedModel or a script's function on this computer's CPU, in a child process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from simplace.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class NodeRun:
-    """Say when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping.
+    """Record of when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping.
 
     `scheduled` is when the executor decided that it was ready.
     """
@@ -40,11 +40,11 @@ class NodeRun:
 
 @dataclass(frozen=True)
 class MeasuredStep:
-    """Hold one traced step: its nodes by start.
+    """Record of one traced step: its nodes by start.
 
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced.
-    `paces` say how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
+    `paces` are how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
     node of a small graph; () where that was not measured. `expensive` names the nodes that the executor took to be
     expensive at that time.
     """
@@ -62,7 +62,7 @@ class MeasuredStep:
 
     @property
     def disturbance(self) -> float:
-        """Add up, as shares of the step, the delay and how much slower or faster the machine became meanwhile."""
+        """Return the sum, as shares of the step, of the delay and of the machine's change in speed meanwhile."""
         return self.delay / self.span + (max(self.paces) / min(self.paces) - 1 if self.paces else 0.0)
 
     @property
@@ -105,7 +105,7 @@ class MeasuredStep:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Hold the traced steps of one thread setting.
+    """Record of the traced steps of one thread setting.
 
     `held` are as many again and one more, run later in the same session while the executor's moving averages hold
     still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts.
@@ -138,12 +138,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measured:
-    """Hold all that one child measured: the graph that ran, and its steps a thread setting.
+    """Record of all that one child measured: the graph that ran, and its steps per thread setting.
 
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
-    in the place of its inputs; `remarks` say what they were. `targets` are the nodes
+    in the place of its inputs; `remarks` describe these. `targets` are the nodes
     that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
-    `calibration.derive_overheads` reads, by name, {} where they were not asked for; their times are as if the machine had
+    `calibration.derive_overheads` reads, by name, {} where they were not asked for; times are as if the machine had
     always been at `pace`.
     """
 
@@ -178,7 +178,7 @@ class MeasureOptions:
 
 
 def measure_target(target: str | Path, options: MeasureOptions | None = None) -> Measured:
-    """Run a graph file, a SavedModel or a script's function, and trace its steps.
+    """Run a graph file, a SavedModel or a script's function; return its traced steps.
 
     The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
     file; without a name the largest function is taken. A function runs with the inputs of its first call in the
@@ -197,7 +197,9 @@ def measure_target(target: str | Path, options: MeasureOptions | None = None) ->
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
-        program = Program(values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes()), soft_placement=True)
+        program = Program(
+            values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes(), is_ours=True), soft_placement=True
+        )
     found = tuple(
         Measurement(
             values["tensorflow"],
@@ -215,7 +217,7 @@ def measure_target(target: str | Path, options: MeasureOptions | None = None) ->
 
 
 def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:
-    """Stretch the times of a step to what they would have been at another pace."""
+    """Return the runs of a step with times scaled to another pace."""
     begin, factor = step.runs[0].start, pace / step.pace
 
     def stretched(time: int) -> int:
@@ -236,7 +238,7 @@ def _parse_measurable(target: str) -> Target:
 
 
 def _read_step(values: dict[str, Any]) -> MeasuredStep:
-    """Read a step; a held one has only its nodes, and a probe's no expensive ones."""
+    """Return a step; a held one has only its nodes, and a probe's no expensive ones."""
     numbers = {name: values[name] for name in ("delay", "untraced") if name in values}
     return MeasuredStep(
         tuple(NodeRun(*event) for event in values["events"]),
@@ -257,5 +259,5 @@ def _run_child(target: str, request: Path, timeout: float) -> None:
     if done.returncode:
         last = [line for line in done.stderr.strip().splitlines() if line.strip()]
         raise ProgramError(
-            f"{target}: TensorFlow could not run it: {last[-1] if last else 'it said nothing'}", done.stderr
+            f"{target}: TensorFlow could not run it: {last[-1] if last else 'it printed nothing'}", done.stderr
         )

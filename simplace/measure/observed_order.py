@@ -1,6 +1,6 @@
 """A step simulated as a measured one ran: with its node times, its expensive ops, and the order of its edges.
 
-TensorFlow keeps more than eight edges of a node in the order of addresses; that is learnt from one step on one thread.
+TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step on one thread.
 An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are.
 """
 
@@ -14,7 +14,7 @@ from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, INITIAL_CYCLES, can_be_expensive, settled_cycles
 from simplace.executor.options import StepOptions
-from simplace.executor.session_run import with_learnt_order
+from simplace.executor.session_run import with_observed_order
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.partition.graph_partition import PartitionedGraph
 
@@ -56,17 +56,17 @@ def order_edges_as_observed(
         )
         return not can_be_expensive(part.op, "CPU") or cycles <= EXPENSIVE_CYCLES
 
-    return with_learnt_order(graph, step.order, stays)
+    return with_observed_order(graph, step.order, stays)
 
 
 def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:
-    """Name the nodes by start, as far as a trace has them: dead nodes, sends and receives are not in it."""
-    nodes, traced = run.priced.graph.nodes, set(step.order)
+    """Return the nodes by start, as far as a trace has them: dead nodes, sends and receives are not in it."""
+    nodes, traced = run.estimated.graph.nodes, set(step.order)
     sources = [name for name in step.order if name == "_SOURCE"]
     ran = [nodes[s.node].name for s in run.trace.spans if nodes[s.node].role == "op" and s.kind == "op"]
     return sources + [name for name in ran if name in traced]
 
 
 def _make_averages(step: MeasuredStep) -> dict[str, float]:
-    """Give nodes an average well above the limit where they are expensive, else 0, in seconds."""
+    """Return for each node an average well above the limit where it is expensive, else 0, in seconds."""
     return {name: _EXPENSIVE if name in step.expensive else 0.0 for name in step.order}

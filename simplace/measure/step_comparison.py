@@ -26,7 +26,7 @@ _LEAST = 5  # steps to keep, however disturbed
 
 @dataclass(frozen=True, slots=True)
 class StepAgreement:
-    """Compare one thread setting.
+    """Record of the comparison of one thread setting.
 
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
     `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
@@ -53,8 +53,8 @@ class StepAgreement:
 def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement, ...]:
     """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
 
-    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held step is only learnt
-    from: it tells the order of more than eight edges of a node. The executor's fixed times are those of the
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held step is only
+    observed: it shows the order of more than eight edges of a node. The executor's fixed times are those of the
     measurement's probes, at the pace that the machine had at that step; without any, the gap between two nodes is taken
     from its steps on one thread.
     """
@@ -115,7 +115,7 @@ def _compare_setting(
 
 
 def _choose_quiet_steps(steps: Sequence[MeasuredStep]) -> list[int]:
-    """Number the steps that nothing else disturbed, or the least disturbed ones where there are few."""
+    """Return the indices of the undisturbed steps, or of the least disturbed ones where there are few."""
     quiet = [i for i, one in enumerate(steps) if one.delay <= _QUIET * one.span and one.disturbance <= _STEADY]
     return quiet if len(quiet) >= _LEAST else sorted(range(len(steps)), key=lambda i: steps[i].disturbance)[:_LEAST]
 

@@ -1,6 +1,6 @@
-"""The folder that keeps what simplace has built for the user: nobody else can write it, and what is damaged goes.
+"""The folder that keeps what simplace has built for the user: nobody else can write it, damaged files are removed.
 
-A file is called by what it was made for and by a hash of its content, so that half a file, or another one, is none.
+A file is named by what it was made for and by a hash of its content, so that a truncated or changed file is not used.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder() -> Path:
-    """Return the folder, made if need be for the user alone.
+    """Return the folder, created if necessary, for the user alone.
 
-    What others could have put there is removed; raise `ProgramError` where they still could.
+    What others could have put there is removed; raise `ProgramError` where they still could write it.
     """
     folder = _find_base() / "simplace"
     try:
@@ -34,7 +34,7 @@ def cache_folder() -> Path:
 
 
 def find_file(made_for: str, suffix: str) -> Path | None:
-    """Return the file that was kept under this name, None where there is none; remove it where it is not whole."""
+    """Return the file that was kept under this name, None where there is none; remove it where it is damaged."""
     for path in sorted(cache_folder().glob(f"{made_for}-*{suffix}")):
         data = _read_own_file(path)
         if data is not None and path.name == _name_file(made_for, data, suffix):
@@ -63,7 +63,7 @@ def _name_file(made_for: str, data: bytes, suffix: str) -> str:
 
 
 def _read_own_file(path: Path) -> bytes | None:
-    """Read a regular file that only the user can have written; None for another one."""
+    """Return the content of a regular file that only the user can have written; None for another file."""
     try:
         with open(path, "rb", opener=_open_itself) as file:
             found = os.fstat(file.fileno())
@@ -89,7 +89,7 @@ def _find_base() -> Path:
 
 
 def _claim_folder(folder: Path) -> None:
-    """Make sure that nobody else can write the folder, or put another one in its place."""
+    """Raise `ProgramError` where others can write the folder, or replace it; empty it where they could have."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
         raise ProgramError(f"{folder} belongs to another user, who could plant a library there; {_ELSEWHERE}")
@@ -104,7 +104,7 @@ def _claim_folder(folder: Path) -> None:
 
 
 def _discard_path(path: Path) -> None:
-    """Remove whatever is called so."""
+    """Remove a file or a folder."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

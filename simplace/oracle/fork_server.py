@@ -24,7 +24,7 @@ def main(number: int, parent: int) -> None:
     _import_tensorflow()
     request_file = _serve_requests(socket.socket(fileno=number))
     if request_file is None:
-        os._exit(0)  # to take TensorFlow down takes long, and nothing waits to be written
+        os._exit(0)  # TensorFlow's shutdown takes long, and nothing waits to be written
     process.main(str(request_file))
 
 
@@ -54,7 +54,7 @@ def _serve_requests(connection: socket.socket) -> Path | None:
 
 
 def _import_tensorflow() -> None:
-    """Import what children need; what TensorFlow prints meanwhile is of no interest."""
+    """Import what children need; discard what TensorFlow prints meanwhile."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     importlib.import_module("simplace.oracle.child.run_target")

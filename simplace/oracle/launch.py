@@ -28,14 +28,14 @@ _STDERR = 2  # the file descriptor
 
 
 class Child(Protocol):
-    """Wait for a child process as `subprocess.Popen` does; its pid is that of its process group."""
+    """A child process, with the methods of `subprocess.Popen`; its pid is that of its process group."""
 
     @property
     def pid(self) -> int:
-        """Give the number of the process."""
+        """Return the number of the process."""
 
     def poll(self) -> int | None:
-        """Give the exit status, None while the process runs."""
+        """Return the exit status, None while the process runs."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the exit status, negative for a signal; raise `subprocess.TimeoutExpired` after `timeout` s."""
@@ -60,7 +60,7 @@ def start_as_chosen(request_file: Path, environment: Mapping[str, str], stdout: 
 
 @contextmanager
 def starting_by(start: Start) -> Iterator[None]:
-    """Start the children of this thread in this way for a while, where their caller does not say how."""
+    """Start the children of this thread in this way within the block, where their caller does not choose."""
     before = _chosen.set(start)
     try:
         yield
@@ -69,9 +69,9 @@ def starting_by(start: Start) -> Iterator[None]:
 
 
 class Forks:
-    """Start children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
+    """Starts children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
 
-    Use it in a `with` statement: at its end the processes that were forked from end too.
+    Use it in a `with` statement: at its end the fork servers end too.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Forks:
 
 
 class _Fork:
-    """Hold a forked child; the server sends its pid, then its exit status, negative for a signal."""
+    """A forked child; the server sends its pid, then its exit status, negative for a signal."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -107,7 +107,7 @@ class _Fork:
         self.pid = self._receive()
 
     def poll(self) -> int | None:
-        """Give the exit status, None while the process runs."""
+        """Return the exit status, None while the process runs."""
         try:
             return self.wait(0)
         except subprocess.TimeoutExpired:
@@ -124,7 +124,7 @@ class _Fork:
     def _receive(self) -> int:
         answer = self._connection.recv(64)
         if not answer:
-            raise ProgramError("the process that imports TensorFlow for others has ended")
+            raise ProgramError("the process that forks the child processes has ended")
         return int(answer)
 
 

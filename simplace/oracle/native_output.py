@@ -1,4 +1,4 @@
-"""Pass on what native code prints for the program (`tf.print`, a shell command), without TensorFlow's own log.
+"""Forward what native code prints for the program (`tf.print`, a shell command), without TensorFlow's own log.
 
 The child's file descriptors 1 and 2 go to files, since TensorFlow writes its log there. The lines in between that
 are not TensorFlow's belong to the user's terminal.
@@ -15,16 +15,20 @@ from simplace.oracle.placement_log import read_line
 
 # absl's log prefix, then that of TensorFlow up to 2.18.
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |WARNING: All log messages")
+# What TensorFlow tells of functions, since it was asked to: each is one line.
+_WHOLE = re.compile(
+    r"[IWEF].* process_function_library_runtime\.cc:\d+\] |.*: I \S*process_function_library_runtime\.cc:"
+)
 
 
 class NativeOutput:
-    """Follow the two files as they grow, and pass on the program's lines."""
+    """The two files as they grow, whose lines that are the program's are forwarded."""
 
     def __init__(self, files: Iterable[tuple[Path, TextIO]]) -> None:
         self._followed = [(path, stream, _Filter(), [0]) for path, stream in files]
 
     def pass_on(self) -> None:
-        """Pass on the whole lines that were added since the last call."""
+        """Forward the whole lines that were added since the last call."""
         for path, stream, lines, position in self._followed:
             if not path.exists():
                 continue
@@ -38,7 +42,7 @@ class NativeOutput:
 
 
 class _Filter:
-    """Remember, over several reads, whether the last log line was one that may have further lines of its own."""
+    """A filter that remembers, over several reads, whether the last log line may continue on the next."""
 
     def __init__(self) -> None:
         self._inside_message = False
@@ -50,7 +54,7 @@ class _Filter:
         those are whole, and what follows them is the program's.
         """
         for line in lines:
-            if read_line(line) is not None:
+            if read_line(line) is not None or _WHOLE.match(line):
                 self._inside_message = False
             elif _LOG_LINE.match(line):
                 self._inside_message = True

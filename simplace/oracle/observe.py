@@ -1,4 +1,4 @@
-"""The parent's side: start a child process under TensorFlow, wait for it, and read what it saw."""
+"""Run a target under TensorFlow in a child process and parse its events."""
 
 from __future__ import annotations
 
@@ -22,27 +22,30 @@ from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
 from simplace.oracle.launch import Child, Start, start_as_chosen
+from simplace.oracle.log_blocks import cut_log
 from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
 from simplace.program.observation import (
-    Cut,
     Failure,
     LoggedNode,
     Observation,
     ObservedDevice,
     ObservedProgram,
     ObservedRefusal,
+    Partitioning,
     PythonFact,
+    WholeLog,
 )
-from simplace.program.program import NodeNotes, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, Program, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
-_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would make one node of many between placement and cut
+_WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
+_TELL_FUNCTIONS = "process_function_library_runtime=1"  # which function is placed next, whoever calls it
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
-_LEFT = Failure("exited", "the program's process ended with exit status 0 before the program did, as by os._exit(0)")
+_LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
@@ -67,7 +70,7 @@ def observe_script(
 
 
 def observe_file(path: str | Path, machine: Machine | None = None, options: Options | None = None) -> Observation:
-    """Let TensorFlow place a file on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
+    """Place a file by TensorFlow on an emulated machine: a serialized GraphDef, or the directory of a SavedModel."""
     if not Path(path).exists():
         raise TargetError(f"{path}: no such file or directory")
     mode: Mode = "saved_model" if Path(path).is_dir() else "graph"
@@ -98,24 +101,26 @@ def _run_target(
 
 
 def _require_room(directory: str, ended: Failure | None) -> None:
-    """Raise `ProgramError` where a run failed on a full disk, whatever else was said of it."""
+    """Raise `ProgramError` where a run failed on a full disk, whatever other failure it has."""
     if ended is not None and shutil.disk_usage(directory).free < _LEAST_ROOM:
         where = Path(directory).parent
         raise ProgramError(
-            f"{where}: no room is left to write down what the program does; set TMPDIR to another folder"
+            f"{where}: the disk is full, so the run cannot be recorded; set TMPDIR to a folder with free space"
         )
 
 
 def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failure | None:
-    """Run the child; return how it failed, as far as its end alone can tell."""
+    """Run the child; return how it failed, as far as its exit status shows."""
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": _HIDE_REAL_GPUS, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
+    environment["TF_CPP_VMODULE"] = _TELL_FUNCTIONS
     if request.options.partitions:
         environment |= {
-            "TF_CPP_VMODULE": "graph_partition=2",
+            "TF_CPP_VMODULE": f"{_TELL_FUNCTIONS},graph_partition=2",
             "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, protocol.PARTITIONS)),
             "TF_DUMP_GRAPH_FMT": "BIN",
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
@@ -140,7 +145,7 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
 
 
 def _signal_name(number: int) -> str:
-    """Name a signal, the real-time ones by their number.
+    """Return the name of a signal, the number of a real-time one.
 
     >>> _signal_name(11), _signal_name(40)
     ('SIGSEGV', '40')
@@ -150,7 +155,7 @@ def _signal_name(number: int) -> str:
 
 
 def _wait_for_exit(child: Child, limit: float | None, native: NativeOutput) -> int:
-    """Wait for the child's exit status, passing on what native code prints meanwhile."""
+    """Wait for the child's exit status, forwarding what native code prints meanwhile."""
     end = None if limit is None else time.monotonic() + limit
     while True:
         try:
@@ -163,7 +168,7 @@ def _wait_for_exit(child: Child, limit: float | None, native: NativeOutput) -> i
 
 
 def _end_child(child: Child) -> None:
-    """End the child with all that it started, if it still runs or was killed."""
+    """End the child and all that it started, if it still runs or was killed."""
     status = child.poll()
     if status is None or status < 0:
         end_group(child.pid)
@@ -171,7 +176,7 @@ def _end_child(child: Child) -> None:
 
 
 def _last_words(request: Request) -> str:
-    """Give what TensorFlow logged as fatal."""
+    """Return what TensorFlow logged as fatal."""
     log = Path(request.directory, protocol.LOG)
     text = log.read_text(errors="replace") if log.exists() else ""
     return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
@@ -183,7 +188,7 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
     failures = [Failure(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
-    failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may come of ours
+    failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
     notes = {event["function"]: _read_notes(event["nodes"]) for event in of_kind.get("notes", ())}
@@ -191,23 +196,34 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     programs = [_read_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
     for event in of_kind.get("partition", ()):
         number = event["program"]
-        cuts = (*programs[number].cuts, _read_cut(event, programs[number].program, Path(request.directory)))
-        programs[number] = replace(programs[number], cuts=cuts)
+        partitionings = (
+            *programs[number].partitionings,
+            _read_partitioning(event, programs[number].program, Path(request.directory)),
+        )
+        programs[number] = replace(programs[number], partitionings=partitionings)
     return Observation(
         tensorflow=of_kind["started"][0]["tensorflow"],
         devices=tuple(_read_device(each) for event in of_kind.get("devices", ())[-1:] for each in event["devices"]),
         programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
-        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash when it is torn down
+        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
         eager_ops=ends[0]["eager_ops"] if ends else 0,
+        logged=_read_whole_log(Path(request.directory, protocol.LOG)),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
     )
 
 
+def _read_whole_log(path: Path) -> WholeLog:
+    if not path.exists():
+        return WholeLog()
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return cut_log(line.rstrip("\n") for line in lines)
+
+
 def _not_started(why: Failure | None) -> ProgramError:
     if why is None:
-        return ProgramError(f"{_NO_START}: it ended without a word")
+        return ProgramError(f"{_NO_START}: it ended silently; run it with plain `python` first")
     if why.how == "timed out":
         return ProgramError(f"TensorFlow was still being imported: {why.text}; --timeout gives it more")
     if why.line:
@@ -231,7 +247,7 @@ def _read_program(
     program = Program(
         name=event["name"],
         kind=event["program_kind"],
-        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes()),
+        graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         scope=event["scope"],
@@ -240,19 +256,20 @@ def _read_program(
         kept_devices=event.get("kept_devices", {}),
         inlining=event.get("inlining", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
+        caller=Caller(**event["caller"]) if "caller" in event else None,
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
-    return ObservedProgram(program, tuple(LoggedNode(*line) for line in event["log"]), refused, devices)
+    log = tuple(LoggedNode(*line) for line in event["log"])
+    return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
 
 
-def _read_cut(event: Mapping[str, Any], program: Program, directory: Path) -> Cut:
+def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Path) -> Partitioning:
     files = (directory / protocol.PARTITIONS / name for name in event["graphs"])
     is_pruned = program.function is None and program.pruned_to is None
     run = _run_of(event["run"]) if is_pruned else None
-    return Cut(
-        tuple(map(graph_def.read_graph_file, files)), run
-    )  # before TensorFlow 2.18 they are text, whatever is asked for
+    graphs = (graph_def.read_graph_file(file, is_ours=True) for file in files)
+    return Partitioning(tuple(graphs), run)  # before TensorFlow 2.18 they are text, whatever is asked for
 
 
 def _run_of(fields: Mapping[str, Any]) -> SessionRun:

@@ -1,4 +1,4 @@
-"""End child processes, with all that they started, when the process that wants their answer is gone.
+"""End child processes, with all that they started, when their parent has ended.
 
 Run as a script, with a process and a command, it runs the command until that process ends.
 """
@@ -25,14 +25,14 @@ def end_with_parent(parent: int | None = None) -> None:
 
 
 def run_with_parent(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a program that knows nothing of us; it ends, with all that it started, when this process ends."""
+    """Run any program; it ends, with all that it started, when this process ends."""
     return run_group([sys.executable, "-I", __file__, str(os.getpid()), *command], environment)
 
 
 def run_group(
     command: Sequence[str], environment: Mapping[str, str], timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process group of its own, and end the whole group where it is not waited for to the end.
+    """Run a command in a process group of its own, and end the whole group if waiting for it is interrupted.
 
     Raise `subprocess.TimeoutExpired` after `timeout` seconds.
     """

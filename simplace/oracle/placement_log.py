@@ -10,8 +10,10 @@ from simplace.program.observation import LoggedNode
 
 # "I0000 00:00:1795191363.877728    5112 placer.cc:162] " since 2.19 or so; a time and a thread id, no source path
 _NEW_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d+(?:\.\d+)? +(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] ?")
-# "2024-11-20 16:05:01.123456: I tensorflow/core/common_runtime/placer.cc:125] " with a date, without a thread
-_OLD_PREFIX = re.compile(r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: )?[IWEF] (?P<file>[\w./-]+):\d+\] ?")
+# "2024-11-20 16:05:01.123456: I   5112 tensorflow/core/common_runtime/placer.cc:125] " with a date; with a thread where
+# TF_CPP_LOG_THREAD_ID asks for it
+_DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: "
+_OLD_PREFIX = re.compile(rf"^(?:{_DATE})?[IWEF](?: +(?P<thread>\d+))? (?P<file>[\w./-]+):\d+\] ?")
 
 _SLOT = r"(?:/(?:job:[A-Za-z]\w*|replica:\d+|task:\d+))+/(?:device:\w+|[cC][pP][uU]|[gG][pP][uU]):\d+"
 _NAME = r"(?P<name>[^\s:(]\S*?)"
@@ -19,12 +21,16 @@ _WITH_OP = re.compile(rf"^{_NAME}: \((?P<op>[\w>.-]+)\):? ?(?P<device>{_SLOT})\s
 _WITHOUT_OP = re.compile(rf"^{_NAME}: (?P<device>{_SLOT})\s*$")
 _PLACED_ON = re.compile(rf"^{_NAME}\((?P<op>[\w>.-]+)\) placed on: (?P<device>{_SLOT})\s*$")
 _EXECUTING = re.compile(rf"^Executing op (?P<name>\S+) in device (?P<device>{_SLOT})\s*$")
+_INSTANTIATING = re.compile(
+    r'^Instantiating MultiDevice function "(?P<name>[^"]*)" on default device "(?P<device>[^"]*)"$'
+)
+_INSTANTIATED = re.compile(r'^Finished graph optimizations for MultiDevice function "(?P<name>[^"]*)"')
 _OLD_DEVICE = re.compile(r"/([cC][pP][uU]|[gG][pP][uU]):(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementLine:
-    """Hold a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
+    """Record of a placement line; `op` of the node is "" in logs of 2015, `thread` is None where the log names none.
 
     `verbose` marks the "placed on:" form of VLOG, which repeats a line of the plain form.
     """
@@ -36,24 +42,44 @@ class PlacementLine:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """Hold an "Executing op" line: a call that starts, after its placement."""
+    """Record of an "Executing op" line: a call that starts, after its placement."""
 
     op: str
     device: str
     thread: int | None = None
 
 
-LogLine = PlacementLine | Executed
+@dataclass(frozen=True, slots=True)
+class Instantiating:
+    """Record of a line that says which function is placed next on its thread, and for which device.
+
+    It comes of VLOG(1) in process_function_library_runtime.cc.
+    """
+
+    function: str
+    device: str
+    thread: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instantiated:
+    """Record of a line that says that the function of its thread has been placed and optimised (VLOG(1) as well)."""
+
+    function: str
+    thread: int | None = None
+
+
+LogLine = PlacementLine | Executed | Instantiating | Instantiated
 
 
 def parse_log(text: str) -> tuple[LoggedNode, ...]:
-    """Read all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
+    """Return all placement lines of a saved log, in order, once each where a node was also printed by VLOG.
 
-    TensorFlow prints to both stdout and stderr; of a log that holds both, the lines with a prefix are taken.
+    TensorFlow prints to both stdout and stderr; of a log with both, the lines with a prefix are taken.
 
-    >>> parse("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
+    >>> parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
     (LoggedNode(name='a', op='Const', device='/job:localhost/replica:0/task:0/device:CPU:0'),)
-    >>> parse("b: (MatMul)/job:localhost/replica:0/task:0/gpu:1")
+    >>> parse_log("b: (MatMul)/job:localhost/replica:0/task:0/gpu:1")
     (LoggedNode(name='b', op='MatMul', device='/job:localhost/replica:0/task:0/device:GPU:1'),)
     """
     placed = [(line, bare == whole) for whole, bare, line in _placed_lines(text)]
@@ -63,7 +89,7 @@ def parse_log(text: str) -> tuple[LoggedNode, ...]:
 
 
 def read_line(line: str) -> LogLine | None:
-    """Recognise one line of any dialect, or return None.
+    """Return one parsed line of any dialect, None for another line.
 
     >>> read_line("Executing op MatMul in device /job:localhost/replica:0/task:0/device:GPU:0").op
     'MatMul'
@@ -77,6 +103,10 @@ def read_line(line: str) -> LogLine | None:
     thread, body = _strip_prefix(line)
     if found := _EXECUTING.match(body):
         return Executed(found["name"], canonicalize_device(found["device"]), thread)
+    if found := _INSTANTIATING.match(body):
+        return Instantiating(found["name"], found["device"], thread)
+    if found := _INSTANTIATED.match(body):
+        return Instantiated(found["name"], thread)
     if found := _PLACED_ON.match(body):
         return PlacementLine(
             LoggedNode(found["name"], found["op"], canonicalize_device(found["device"])), thread, verbose=True
@@ -88,21 +118,30 @@ def read_line(line: str) -> LogLine | None:
     return None
 
 
-def canonicalize_device(device: str) -> str:
-    """Write a device name as TensorFlow does today.
+def read_thread(line: str) -> int | None:
+    """Return the thread that a line of the log names, None where it names none.
 
-    >>> canonical("/job:localhost/replica:0/task:0/gpu:0")
+    >>> read_thread("2024-11-20 16:05:01.123456: I    5112 tensorflow/core/graph/graph_partition.cc:125] Added send")
+    5112
+    """
+    return _strip_prefix(line)[0]
+
+
+def canonicalize_device(device: str) -> str:
+    """Return a device name as TensorFlow writes it today.
+
+    >>> canonicalize_device("/job:localhost/replica:0/task:0/gpu:0")
     '/job:localhost/replica:0/task:0/device:GPU:0'
     """
     return _OLD_DEVICE.sub(lambda found: f"/device:{found[1].upper()}:{found[2]}", device)
 
 
 def _strip_prefix(line: str) -> tuple[int | None, str]:
-    if found := _NEW_PREFIX.match(line):
-        return int(found["thread"]), line[found.end() :]
-    if found := _OLD_PREFIX.match(line):
-        return None, line[found.end() :]
-    return None, line
+    found = _NEW_PREFIX.match(line) or _OLD_PREFIX.match(line)
+    if not found:
+        return None, line
+    thread = found["thread"]
+    return None if thread is None else int(thread), line[found.end() :]
 
 
 def _placed_lines(text: str) -> Iterator[tuple[str, str, PlacementLine]]:

@@ -41,7 +41,7 @@ def build_key(*parts: bytes) -> str:
 
 
 def find_compiler() -> list[str]:
-    """Find a C compiler: $CC, else cc, gcc or clang, else the one in the ziglang package."""
+    """Return the command of a C compiler: $CC, else cc, gcc or clang, else the one in the ziglang package."""
     if chosen := shlex.split(os.environ.get("CC", "")):
         return chosen
     for name in ("cc", "gcc", "clang"):
@@ -56,9 +56,9 @@ def find_compiler() -> list[str]:
 
 
 def compile_command(compiler: list[str], tensorflow: Path, output: Path) -> list[str]:
-    """Write the command line that compiles the plugin against a TensorFlow wheel.
+    """Return the command line that compiles the plugin against a TensorFlow wheel.
 
-    >>> command(["cc"], Path("/tf"), Path("/tmp/x.so"))[:4]
+    >>> compile_command(["cc"], Path("/tf"), Path("/tmp/x.so"))[:4]
     ['cc', '-shared', '-fPIC', '-O1']
     """
     libraries = [str(tensorflow / name) for name in _LIBRARIES if (tensorflow / name).exists()]
@@ -67,9 +67,9 @@ def compile_command(compiler: list[str], tensorflow: Path, output: Path) -> list
 
 
 def _compile_plugin(compiler: list[str], tensorflow: Path, made_for: str) -> Path:
-    """Compile, and keep what can be loaded."""
+    """Compile the plugin, and keep it if it can be loaded."""
     if shutil.which(compiler[0]) is None:
-        raise ProgramError(f"the C compiler {compiler[0]!r} is no program that can be started; see $CC")
+        raise ProgramError(f"the C compiler {compiler[0]!r} cannot be started; set CC to another one")
     with scratch_folder(cache_folder()) as scratch:
         library = Path(scratch, "gpus.so")
         line = compile_command(compiler, tensorflow, library)
@@ -77,14 +77,15 @@ def _compile_plugin(compiler: list[str], tensorflow: Path, made_for: str) -> Pat
         result = run_with_parent(line, environment)
         if result.returncode:
             raise ProgramError(
-                f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: {_find_complaint(result.stderr)}"
+                f"the C compiler {shlex.join(compiler)} failed on simplace's GPU plugin: "
+                f"{_find_complaint(result.stderr)}"
             )
         _require_loadable(library, compiler)
         return keep_file(library, made_for, ".so")
 
 
 def _require_loadable(library: Path, compiler: list[str]) -> None:
-    """Load the library in a process of its own, which it may end."""
+    """Load the library in a process of its own, which it may crash."""
     result = run_with_parent([sys.executable, "-c", _LOAD, str(library)], os.environ)
     if result.returncode:
         raise ProgramError(
@@ -94,7 +95,7 @@ def _require_loadable(library: Path, compiler: list[str]) -> None:
 
 
 def _find_complaint(output: str) -> str:
-    lines = output.strip().splitlines() or ["it said nothing"]
+    lines = output.strip().splitlines() or ["it printed nothing"]
     return next((line for line in lines if "error" in line.lower()), lines[-1])
 
 

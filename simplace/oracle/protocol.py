@@ -11,7 +11,7 @@ from simplace.machine.machine import Machine, Task
 EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so that a crash loses none of them
 LOG = "tensorflow.log"  # what TensorFlow, and other native code, prints to file descriptor 2
 OUT = "native.txt"  # what they print to file descriptor 1
-PARTITIONS = "partitions"  # the directory of the graphs that TensorFlow cuts placed graphs into
+PARTITIONS = "partitions"  # the directory of the subgraphs that TensorFlow partitions placed graphs into
 FORKED_FROM = "SIMPLACE_FORKED_FROM"  # an environment variable: the process that a child was forked from
 
 NO_ROOM = 74  # the exit status of a child that could not write its answer, as EX_IOERR of sysexits.h
@@ -21,14 +21,15 @@ Mode = Literal["script", "graph", "saved_model"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Steer one run.
+    """Record of the options of one run.
 
     The first `calls` calls of a function and signature are computed (all, where it is negative); later ones return the
-    latest values, and an epoch ends early. A function that is placed anew without end ends the run. `timeout` is
+    latest values, and an epoch ends early. A function that is placed again at every call ends the run. `timeout` is
     in seconds, None for none. `function` narrows the run to the functions of that Python name, "" takes all.
     `soft_placement` overrides what the program sets, None keeps it. `signature` picks a SavedModel's signature,
     "" takes all. `tags` picks its graph where a SavedModel has several. `partitions` asks for the subgraphs that
-    TensorFlow cuts each placed graph into, and turns Grappler off for it.
+    TensorFlow partitions each placed graph into, and turns Grappler off for it. Without `jit` the program's
+    `jit_compile` counts for nothing, so that TensorFlow places what XLA would compile.
     """
 
     calls: int = 10
@@ -38,11 +39,12 @@ class Options:
     signature: str = ""
     tags: tuple[str, ...] = ()
     partitions: bool = False
+    jit: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hold all that the child needs: what to run, on which machine, and the directory to answer in.
+    """Record of all that the child needs: what to run, on which machine, and the directory to answer in.
 
     `registry` is the path that the installed kernel table is wanted at; the child writes it where there is no file.
     """
@@ -57,12 +59,12 @@ class Request:
     registry: str = ""
 
     def to_json(self) -> str:
-        """Write the request as JSON text."""
+        """Return the request as JSON text."""
         return json.dumps(asdict(self), indent=1)
 
 
 def request_from_json(text: str) -> Request:
-    """Read what `Request.to_json` wrote.
+    """Return the request that `Request.to_json` wrote.
 
     >>> request = Request("script", "model.py", "/tmp/x", ("-v",), Machine(tasks=(Task("ps", 0),)))
     >>> request_from_json(request.to_json()) == request

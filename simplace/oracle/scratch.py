@@ -1,93 +1,28 @@
-"""Folders for the files of one run: removed at its end, or by the next run where the owner was killed."""
+"""Folders for the files of one run, which the next run removes where this one is killed, drawings' among them."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import re
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from simplace.errors import ProgramError
+from viz import scratch
 
-_NAME = re.compile(r"simplace-(\d+)-(\d+)-")  # the owner's process and when it started
+_KIND, _OF_DRAWINGS = "simplace", "viz"
 
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[str]:
-    """Make a folder that only the user can read, in `parent` or where temporary files go; sweep there before.
-
-    A lock tells that the owner lives, also to processes in another container that see the same folder.
-    """
-    with _new_folder(parent) as folder:
-        lock = os.open(folder, os.O_RDONLY)
+    """Yield a new folder that only the user can read, in `parent` or where temporary files go; sweep there before."""
+    with ExitStack() as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield folder
-        finally:
-            os.close(lock)
-
-
-def _new_folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
-    owner = os.getpid()
-    prefix = f"simplace-{owner}-{read_start_time(owner)}-"
-    try:
-        base = parent or Path(tempfile.gettempdir())
-        sweep_folders(base)
-        return tempfile.TemporaryDirectory(prefix=prefix, dir=base, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise ProgramError(f"no temporary folder can be made ({error.strerror}); set TMPDIR to another one") from error
-
-
-def sweep_folders(base: Path) -> None:
-    """Remove the folders in `base` whose owners were killed."""
-    with suppress(OSError), os.scandir(base) as entries:
-        for entry in entries:
-            if _is_left(entry):
-                shutil.rmtree(entry.path, ignore_errors=True)
-
-
-def read_start_time(process: int) -> int:
-    """Return when a process started, in ticks since the computer did; 0 where the system does not tell.
-
-    Raise `ProcessLookupError` where there is no such process.
-    """
-    if not Path("/proc/self/stat").exists():
-        return 0
-    try:
-        said = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        raise ProcessLookupError(process) from None
-    return int(said.rpartition(")")[2].split()[19])
-
-
-def _is_left(entry: os.DirEntry[str]) -> bool:
-    found = _NAME.match(entry.name)
-    if found is None or not entry.is_dir(follow_symlinks=False):
-        return False
-    is_own = entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-    return is_own and not _is_alive(int(found[1]), int(found[2])) and not _is_locked(entry.path)
-
-
-def _is_alive(process: int, start: int) -> bool:
-    try:
-        return read_start_time(process) == start
-    except ProcessLookupError:
-        return False
-
-
-def _is_locked(folder: str) -> bool:
-    try:
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError:  # another run sweeps it
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+            base = parent or Path(tempfile.gettempdir())
+            scratch.sweep_folders(base, _OF_DRAWINGS)
+            folder = held.enter_context(scratch.scratch_folder(_KIND, base))
+        except OSError as error:
+            raise ProgramError(
+                f"no temporary folder can be made ({error.strerror}); set TMPDIR to another one"
+            ) from error
+        yield folder

@@ -1,1 +1,1 @@
-"""What a placement means for data: its size, its memory, its way between devices."""
+"""Partitioning of a placed graph: tensor sizes, memory types, transfers between devices."""

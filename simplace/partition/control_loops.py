@@ -2,7 +2,7 @@
 
 Mirrors the first half of tensorflow/core/graph/graph_partition.cc. Switch, Exit,
 Enter and NextIteration move to the device of their neighbour, whatever the placer said. A loop with an edge between
-devices gets a control loop on each device that receives something: it tells the device of each new iteration.
+devices gets a control loop on each device that receives something: it signals each new iteration to the device.
 Where a node has more than eight edges, the first of them is for TensorFlow a matter of addresses.
 """
 
@@ -25,7 +25,7 @@ _FLOAT = DataType.DT_FLOAT
 
 
 def may_apply(placed: PlacedGraph) -> bool:
-    """Say whether the graph uses more than one device and has nodes of a loop or a branch."""
+    """Return whether the graph uses more than one device and has nodes of a loop or a branch."""
     used = set(placed.device_of) - {""}
     return len(used) > 1 and not _MOVED.isdisjoint(placed.graph.ops)
 

@@ -38,7 +38,7 @@ def copy_columns(placed: PlacedGraph) -> CopyColumns:
 
 def _of_cluster(rewritten: Rewritten) -> CopyColumns:
     from simplace.partition.graph_partition import (
-        partition_rewritten,  # only there does a first cut decide what the second copies
+        partition_rewritten,  # there the partition by task decides what the second one copies
     )
 
     return CopyColumns.of(partition_rewritten(rewritten).copies)

@@ -1,9 +1,9 @@
-"""Cut a placed graph into one subgraph a device, joined by sends and receives.
+"""Partition a placed graph into one subgraph per device, connected by sends and receives.
 
 Mirrors tensorflow/core/graph/graph_partition.cc, and of graph_constructor.cc the order in which the edges of a
 subgraph are made: the executor serves successors in that order. Beyond eight successors TensorFlow's own order
 depends on addresses; here it stays the order of making. Receives inside loops belong to the loop of their send. A
-session's graph on a cluster is cut by task first, and what comes out of that by device.
+session's graph on a cluster is partitioned by task first, then each part by device.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Role = Literal["op", "source", "send", "recv"]
 
 @dataclass(frozen=True, slots=True)
 class PartNode:
-    """Hold one node of a subgraph.
+    """Record of one node of a subgraph.
 
     `device` is a full name, `origin` the node of the placed graph (-1: made by the partition), `copy` the number of
     the copy that a send or receive serves (-1: none).
@@ -45,7 +45,7 @@ class PartNode:
 
 @dataclass(frozen=True, slots=True)
 class PartEdge:
-    """Join two nodes; slots are -1 for a control edge. From a send to its receive the slots are 0."""
+    """Record of an edge between two nodes; slots are -1 for a control edge, 0 from a send to its receive."""
 
     src: int
     src_slot: int
@@ -55,9 +55,9 @@ class PartEdge:
 
 @dataclass(frozen=True)
 class PartitionedGraph:
-    """Hold the subgraphs of all devices in one numbering.
+    """Record of the subgraphs of all devices in one numbering.
 
-    `rewritten` is the placed graph as it was cut: the `origin` of a node, and the ends of a copy, are ids of that.
+    `rewritten` is the graph that was partitioned: the `origin` of a node, and the ends of a copy, are ids of that.
     `outs` lists the edges out of each node as TensorFlow's executor walks them: data edges, then control edges.
     A send has no edge; `receiver` maps it to its receive.
     """
@@ -76,12 +76,12 @@ class PartitionedGraph:
         for device in self.devices:
             lines.append(f"{device}:")
             inside = [i for i, node in enumerate(self.nodes) if node.device == device]
-            lines += [f"  {self._spell(i)}" for i in inside]
+            lines += [f"  {self._format_node(i)}" for i in inside]
         return "\n".join(lines)
 
     @property
     def placed(self) -> PlacedGraph:
-        """Return the placed graph as it was cut."""
+        """Return the placed graph as it was partitioned."""
         return self.rewritten.placed
 
     @cached_property
@@ -118,7 +118,7 @@ class PartitionedGraph:
         origin = self.copies[part.copy].producer if part.copy >= 0 else part.origin
         return self.placed.notes(origin).at if origin >= 0 else ""
 
-    def _spell(self, i: int) -> str:
+    def _format_node(self, i: int) -> str:
         node = self.nodes[i]
         inputs = []
         for edge in self.ins[i]:
@@ -129,12 +129,12 @@ class PartitionedGraph:
 
 
 def partition_graph(placed: PlacedGraph) -> PartitionedGraph:
-    """Cut a placed graph, of which every node must have a device."""
+    """Partition a placed graph; every node must have a device."""
     return partition_rewritten(rewrite_placed_graph(placed))
 
 
 def partition_rewritten(rewritten: Rewritten) -> PartitionedGraph:
-    """Cut a rewritten graph; a cluster's is cut by task first."""
+    """Partition a rewritten graph; a cluster's is partitioned by task first."""
     if not has_master(rewritten.placed):
         return _Partitioner(rewritten).finished(rewritten)
     between = _Partitioner(rewritten, by_task)
@@ -143,14 +143,14 @@ def partition_rewritten(rewritten: Rewritten) -> PartitionedGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """Hold what a first cut made: what each node of its result is, and its copies; `sizes` are of what it cut."""
+    """Record of the partition by task: its nodes and copies; `sizes` are of the graph that was partitioned."""
 
     parts: Sequence[PartNode]
     copies: tuple[Copy, ...]
     sizes: TensorSizes
 
     def described(self, copy: Copy) -> Copy:
-        """Tell a copy in the terms of what was cut; what it sends may have been received by an earlier one."""
+        """Return a copy in the ids of the partitioned graph; what it sends may be what an earlier copy received."""
         producer = self.parts[copy.producer - 2]
         consumers = tuple(origin for node in copy.consumers if (origin := self.parts[node - 2].origin) >= 0)
         known = replace(copy, producer=producer.origin, consumers=consumers)
@@ -255,14 +255,14 @@ class _Partitioner:
         return receive
 
     def dtype(self, part: PartNode) -> int:
-        """Give the type of what a send, a receive or the constant in front of one handles."""
+        """Return the type of what a send, a receive or the constant in front of one handles."""
         copy = self.transfers.copies[part.copy] if part.copy >= 0 else None
         if copy is None or copy.is_control:
             return DataType.DT_FLOAT
         return base_type(self.graph.out_types[copy.producer][copy.slot])
 
     def ends_on_host(self, copy: Copy, edge: int) -> tuple[bool, bool]:
-        """Say which ends the kernels want in host memory; on a CPU that is only what could not be elsewhere."""
+        """Return which ends the kernels keep in host memory; on a CPU only what can be nowhere else."""
         if copy.is_control:
             return False, False
         to_host = self.memory.of(self.graph.edge_dst[edge])[0][self.graph.edge_dst_slot[edge]]
@@ -308,7 +308,7 @@ class _Partitioner:
 
 
 def _for_workers(between: _Partitioner) -> _Partitioner:
-    """Cut the parts of the tasks by device."""
+    """Partition the parts of the tasks by device."""
     between.renumber()
     within = {
         send: receive

@@ -20,7 +20,7 @@ _INT32 = DataType.DT_INT32
 
 
 def may_apply(placed: PlacedGraph) -> bool:
-    """Say whether the graph has an op in question."""
+    """Return whether the graph has an op in question."""
     return not {_REDUCE, _BROADCAST}.isdisjoint(placed.graph.ops)
 
 

@@ -1,4 +1,4 @@
-"""Give each CPU its own copy of a small constant that several of them read.
+"""Replicate small constants: each CPU that reads one has its own copy.
 
 Mirrors tensorflow/core/common_runtime/replicate_constants_pass.cc, which runs after placement. A GPU's consumers read
 the copy of the first CPU of their task.
@@ -20,7 +20,7 @@ REPLICA = "/replicate/_"
 
 
 def may_apply(placed: PlacedGraph) -> bool:
-    """Say whether there is more than one CPU, so that any constant could be replicated."""
+    """Return whether there is more than one CPU, so that any constant could be replicated."""
     return sum(device.type == "CPU" for device in placed.devices) > 1
 
 

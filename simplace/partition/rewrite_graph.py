@@ -1,4 +1,4 @@
-"""Rewrite a placed graph into the one that TensorFlow cuts: what happens to it after the placer.
+"""Rewrite a placed graph into the one that TensorFlow partitions: the passes after the placer.
 
 In order: NCCL ops are replaced, small constants replicated, control flow moved to its neighbours, control loops added.
 Optimisers that look at values and ops (Grappler, XLA) are not replayed. A session prunes its graph to a run after the
@@ -13,11 +13,11 @@ from simplace.program.placed_graph import PlacedGraph
 
 
 def rewrite_placed_graph(placed: PlacedGraph) -> Rewritten:
-    """Do all that happens; often there is nothing to do, and the placed graph itself comes back.
+    """Apply all passes; where none applies, return the placed graph itself.
 
     Every node must have a device.
     """
-    assert placed.is_whole, "TensorFlow cuts only what it placed"
+    assert placed.is_whole, "TensorFlow partitions only what it placed"
     has_nccl, has_constants = nccl_rewrite.may_apply(placed), replicate_constants_pass.may_apply(placed)
     has_loops = control_loops.may_apply(placed)
     if not (has_nccl or has_constants or has_loops):

@@ -1,4 +1,4 @@
-"""A placed graph that is being rewritten on its way to the cut."""
+"""A placed graph that is being rewritten before it is partitioned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Types = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Hold a placed graph as TensorFlow cuts it.
+    """Record of a placed graph as TensorFlow partitions it.
 
     `origin` maps its node ids to those of the placed graph it came from: a node of a control loop to the one that it
     was made for, an argument or result of a session's run to -1. `loop_merges` are the Merge nodes of control loops.
@@ -34,7 +34,7 @@ class Rewritten:
 
 
 class Draft:
-    """Let nodes and edges be added and removed; ids and edge numbers stay until `finished`."""
+    """Mutable placed graph: nodes and edges can be added and removed; ids and edge numbers stay until `finished`."""
 
     def __init__(self, placed: PlacedGraph) -> None:
         graph = placed.graph

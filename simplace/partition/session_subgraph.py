@@ -1,4 +1,4 @@
-"""Cut down a session's placed graph to what one run needs.
+"""Prune a session's placed graph to what one run needs.
 
 Mirrors tensorflow/core/graph/subgraph.cc: what is fed comes from an argument and what is fetched goes to a result, both
 on the session's first CPU if the run names no other device, numbered in its order; only what a result or a target

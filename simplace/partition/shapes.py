@@ -60,7 +60,7 @@ class TensorSizes:
         return prod(shape) * element
 
     def output_sizes(self, node: int) -> list[int | None]:
-        """Return the bytes of each output whose type has a size; looked up once for nodes that say the same."""
+        """Return the bytes of each output whose type has a size; looked up once for equal nodes."""
         graph = self._placed.graph
         types = graph.out_types[node]
         if self._has_notes or graph.ops[node] in _HANDS_ON:

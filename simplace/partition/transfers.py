@@ -2,8 +2,8 @@
 
 Mirrors the sends and receives of tensorflow/core/graph/graph_partition.cc: one transfer per tensor, destination
 device and memory, shared by its consumers there; a control edge across devices sends an empty tensor. A reference is
-sent anew to each consumer, since it is read at that moment. Where a graph is cut by task, a tensor is sent once to a
-task, to the device of its first consumer there.
+sent anew to each consumer, since it is read at that moment. Where a graph is partitioned by task, a tensor is
+sent once to a task, to the device of its first consumer there.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Copy:
 
     @property
     def is_control(self) -> bool:
-        """Say whether only the order is sent."""
+        """Return whether only the order is sent."""
         return self.slot == CONTROL
 
 
 class MemoryTypes:
-    """Say which inputs and outputs of placed nodes live in host memory though their node runs on a device.
+    """Record of the inputs and outputs of placed nodes that are in host memory though their node runs on a device.
 
-    `special` says of each node whether any of its own does, `cpus` has the names of the devices that have no other.
+    `special` tells for each node whether any of its own are, `cpus` has the names of the devices that have no other.
     """
 
     def __init__(self, placed: PlacedGraph) -> None:
@@ -77,7 +77,7 @@ class MemoryTypes:
         return self._sides[node]
 
     def _look_up(self, op: str, device: str, attrs: Mapping[str, Any]) -> _Sides | None:
-        """Return what the kernel says, None for an op without one."""
+        """Return the memory types of the kernel, None for an op without one."""
         on = self._devices.get(device)
         return None if on is None else self._host_memory(op, on.type, attrs)
 
@@ -137,7 +137,7 @@ def between_devices(copies: Iterable[Copy]) -> list[Copy]:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Hold the transfers of a graph: (producer, output slot, whether to host memory) and the edges of each."""
+    """Record of the transfers of a graph: (producer, output slot, whether to host memory) and the edges of each."""
 
     placed: PlacedGraph
     memory: MemoryTypes
@@ -202,7 +202,7 @@ class Transfers:
 def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes.
 
-    `location` says of a device which subgraph its nodes go to: nodes of one subgraph on different devices send nothing.
+    `location` maps a device to the subgraph of its nodes: nodes of one subgraph on different devices send nothing.
     """
     graph, devices = placed.graph, placed.device_of
     memory = MemoryTypes(placed)

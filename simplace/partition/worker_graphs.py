@@ -1,8 +1,8 @@
-"""Make of the subgraphs that a master cuts for its tasks the graph that their workers cut by device.
+"""Build the graph that workers partition by device from the subgraphs that the master made per task.
 
-A session's graph on a cluster is cut twice: by task (distributed_runtime/master_session.cc), then each part by device
-(distributed_runtime/graph_mgr.cc). In between it is a GraphDef, so that a worker numbers its nodes in the order in
-which it makes them, and knows a control edge once only. The control loops are in it already.
+A session's graph on a cluster is partitioned twice: by task (distributed_runtime/master_session.cc), then each
+part by device (distributed_runtime/graph_mgr.cc). In between it is a GraphDef, so that a worker numbers its nodes in
+the order in which it makes them, and has each control edge once. The control loops are in it already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simplace.graph.node_def import TensorInfo
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.program.placed_graph import PlacedGraph
 
-Location = Callable[[str], str]  # of a full device name: what its nodes are cut for
+Location = Callable[[str], str]  # maps a full device name to the subgraph of its nodes
 Edge = tuple[int, int, int, int]  # source, its output slot, destination, its input slot
 
 _FLOAT = DataType.DT_FLOAT
@@ -27,9 +27,9 @@ _NO_TYPES: tuple[int, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold a node as it is written for a worker.
+    """Record of a node as it is written for a worker.
 
-    `origin` is the node of the placed graph that it is; -1 for a send, a receive or a constant that the cut made,
+    `origin` is its node in the placed graph; -1 for a send, a receive or a constant that the partition added,
     which handle a tensor of type `dtype`.
     """
 
@@ -41,12 +41,12 @@ class Written:
 
 
 def by_device(device: str) -> str:
-    """Cut for each device."""
+    """Return the location of a device where each device has a subgraph: the device itself."""
     return device
 
 
 def by_task(device: str) -> str:
-    """Cut for each task.
+    """Return the location of a device where each task has a subgraph.
 
     >>> by_task("/job:worker/replica:0/task:1/device:GPU:0")
     '/job:worker/replica:0/task:1'
@@ -55,17 +55,17 @@ def by_task(device: str) -> str:
 
 
 def has_master(placed: PlacedGraph) -> bool:
-    """Say whether a master cuts this graph for its tasks first: functions are cut by device at once."""
+    """Return whether a master partitions this graph by task first; functions are partitioned by device at once."""
     return placed.program.function is None and len({by_task(each.name) for each in placed.devices}) > 1
 
 
-def build_worker_graph(cut: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
+def build_worker_graph(rewritten: Rewritten, nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> Rewritten:
     """Make the graph that the workers have, all their parts in one numbering.
 
     `nodes` are in the order in which a worker makes them, and node i is number i + 2 then; `edges` are those into each,
-    by place in `nodes`. The result's `origin` gives a node of `cut`, -1 for what the cut made.
+    by place in `nodes`. The result's `origin` gives a node of `rewritten`, -1 for what the partition added.
     """
-    graph = cut.placed.graph
+    graph = rewritten.placed.graph
     origin = (0, 1, *(node.origin for node in nodes))
     attrs: list[Mapping[str, Any]] = [{}, {}]
     types: list[tuple[tuple[int, ...], tuple[int, ...]]] = [(_NO_TYPES, _NO_TYPES)] * 2
@@ -75,14 +75,14 @@ def build_worker_graph(cut: Rewritten, nodes: Sequence[Written], edges: Sequence
         types.append(_node_types(node) if at < 0 else (graph.in_types[at], graph.out_types[at]))
     columns = _sort_edges(nodes, edges)
     none = [""] * len(origin)
-    joined = Graph(
+    graph_of_workers = Graph(
         [*graph.names[:2], *(node.name for node in nodes)], [*graph.ops[:2], *(node.op for node in nodes)], none, none,
         attrs, [into for into, _ in types], [out for _, out in types],
         [*graph.origins[:2], *(_node_origin(graph, node) for node in nodes)], *columns,
     )  # fmt: skip
     device_of = ["", "", *(node.device for node in nodes)]
-    merges = frozenset(i for i, node in enumerate(origin) if node in cut.loop_merges)
-    return Rewritten(replace(cut.placed, graph=joined, device_of=device_of), origin, merges)
+    merges = frozenset(i for i, node in enumerate(origin) if node in rewritten.loop_merges)
+    return Rewritten(replace(rewritten.placed, graph=graph_of_workers, device_of=device_of), origin, merges)
 
 
 def _sort_edges(nodes: Sequence[Written], edges: Sequence[Sequence[Edge]]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Build the bodies of functions that the placer must look into."""
+"""Build the bodies of functions that the placer inspects."""
 
 from __future__ import annotations
 

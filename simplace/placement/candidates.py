@@ -16,7 +16,7 @@ from simplace.placement.kernel_support import Types
 
 
 class Fallback(Enum):
-    """Say how far soft placement had to go to find a device."""
+    """The constraints that soft placement dropped to find a device."""
 
     NONE = "none"
     REQUEST_DROPPED = "request dropped"
@@ -25,7 +25,7 @@ class Fallback(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Hold what a colocation group insists on: three partial device names and the device types with kernels."""
+    """Record of the constraints of a colocation group: three partial device names and the device types with kernels."""
 
     requested: DeviceName
     assigned: DeviceName

@@ -1,4 +1,4 @@
-"""Colocation groups: which nodes must share a device, what each group insists on, which join made it so.
+"""Colocation groups: which nodes must share a device, the constraints of each group, the edges that formed it.
 
 Mirrors ColocationGraph and Member (tensorflow/core/common_runtime/colocation_graph.cc).
 """
@@ -25,8 +25,8 @@ _TYING = frozenset({DataType.DT_RESOURCE, DataType.DT_VARIANT})
 _XLA = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "XLA_CPU", "XLA_GPU", "TPU"})
 
 
-class JoinKind(Enum):
-    """Say what tied two nodes together."""
+class ColocationEdgeKind(Enum):
+    """The kinds of colocation edges between two nodes."""
 
     RESOURCE = "resource edge"
     REFERENCE = "reference edge"
@@ -36,10 +36,10 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
-    """Record that two nodes were put in one group; `group` is the name after `loc:@` for a colocation attribute."""
+class ColocationEdge:
+    """Record of a colocation edge; `group` is the name after `loc:@` for a colocation attribute."""
 
-    kind: JoinKind
+    kind: ColocationEdgeKind
     first: int
     second: int
     group: str = ""
@@ -62,7 +62,7 @@ class Notice:
 
 
 class ColocationGroups:
-    """Tie nodes together and keep what each group insists on, in a union-find over node ids."""
+    """Colocate nodes and keep the constraints of each group, in a union-find over node ids."""
 
     def __init__(
         self, graph: Graph, devices: DeviceSet, support: KernelSupport, finder: CandidateFinder, soft: bool
@@ -73,8 +73,8 @@ class ColocationGroups:
         self.support = support
         self.soft = soft
         self.chosen: list[str] = list(graph.assigned)  # full device names, filled in as the placer decides
-        self.joins: list[Join] = []
-        self.failed: Join | None = None  # the last join that could not be made
+        self.colocation_edges: list[ColocationEdge] = []
+        self.failed: ColocationEdge | None = None  # the last colocation edge that could not be added
         self.notices: list[Notice] = []
         self.own_types: list[Types] = [()] * count
         self.host_only: set[int] = set()
@@ -181,7 +181,7 @@ class ColocationGroups:
                 self._add_requested(node)
 
     def join_resource_edges(self, inspected: frozenset[int]) -> None:
-        """Tie the ends of resource, reference and dataset edges together, by edge number.
+        """Colocate the ends of resource, reference and dataset edges, by edge number.
 
         Edges at nodes in `inspected` are left to the inspection of the called function.
         """
@@ -198,13 +198,13 @@ class ColocationGroups:
                 continue
             if dtype == DataType.DT_VARIANT:
                 if self._is_dataset(src) and self._is_dataset(dst):
-                    self.join_resource(src, dst, JoinKind.DATASET)
+                    self.join_resource(src, dst, ColocationEdgeKind.DATASET)
             elif graph.ops[dst] not in EXEMPT_FROM_INPUT_COLOCATION:
-                kind = JoinKind.RESOURCE if dtype == DataType.DT_RESOURCE else JoinKind.REFERENCE
+                kind = ColocationEdgeKind.RESOURCE if dtype == DataType.DT_RESOURCE else ColocationEdgeKind.REFERENCE
                 self.join_resource(src, dst, kind)
 
     def join_classes(self) -> None:
-        """Tie the nodes that name each other in `_class` together, by id (ColocateAllNodes)."""
+        """Colocate the nodes that name each other in `_class`, by id (ColocateAllNodes)."""
         graph = self.graph
         shared = {id(attrs): attrs for attrs in graph.attrs if "_class" in attrs}  # the graph keeps its attributes
         groups_of = {key: class_groups(attrs) for key, attrs in shared.items()}
@@ -219,8 +219,8 @@ class ColocationGroups:
                 if anchor != node:
                     self._join_class(node, anchor, group)
 
-    def join_resource(self, src: int, dst: int, kind: JoinKind) -> None:
-        """Tie two nodes by a resource: its device beats the request of its consumer (ColocateResourceOrRefEdge)."""
+    def join_resource(self, src: int, dst: int, kind: ColocationEdgeKind) -> None:
+        """Colocate two nodes by a resource: its device overrides the consumer's request (ColocateResourceOrRefEdge)."""
         source, target = self.root(src), self.root(dst)
         if self._leaves_composite(source, target):
             return
@@ -230,12 +230,12 @@ class ColocationGroups:
             self.notices.append(Notice(dst, src, str(self._requested[target]), str(kept)))
             self._requested[target] = kept.overwritten_by(self._assigned[target]).overwritten_by(self._resource[target])
         try:
-            self.join(Join(kind, src, dst))
+            self.join(ColocationEdge(kind, src, dst))
         except Refused as refused:
             message = error_messages.joined_by_resource(self.graph, refused.refusal.message, dst)
             raise invalid_argument(message, dst, refused.refusal.ends) from None
 
-    def join(self, join: Join) -> None:
+    def join(self, join: ColocationEdge) -> None:
         """Put two nodes in one group or raise `Refused` (ColocateNodes).
 
         Where only the device types do not fit, the group that would have won keeps the merged devices all the same:
@@ -254,7 +254,7 @@ class ColocationGroups:
         self._types[new] = types
         self._parent[old] = new
         self._rank[new] += self._rank[new] == self._rank[old]
-        self.joins.append(join)
+        self.colocation_edges.append(join)
 
     def limit(self, node: int, requested: DeviceName, resource: DeviceName, types: Types) -> None:
         """Narrow a node's group to what a called function needs (LimitToPossibleDevices)."""
@@ -325,26 +325,26 @@ class ColocationGroups:
     def _common(self, new: Types, old: Types) -> Types:
         return merge_supported_devices(new, old, self.devices.type_order)
 
-    def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: JoinKind) -> None:
+    def _require_compatible(self, src: int, dst: int, source: int, target: int, kind: ColocationEdgeKind) -> None:
         for what, specs in (("assigned", self._assigned), ("resource", self._resource)):
             if specs[source] is not specs[target] and not specs[source].compatible_with(specs[target]):
-                self.failed = Join(kind, src, dst)
+                self.failed = ColocationEdge(kind, src, dst)
                 message = error_messages.incompatible_edge(self.graph, what, specs[source], specs[target], src, dst)
                 raise invalid_argument(message, dst, (src, dst))
 
     def _join_class(self, node: int, anchor: int, group: str) -> None:
         try:
-            self.join(Join(JoinKind.CLASS, node, anchor, group))
+            self.join(ColocationEdge(ColocationEdgeKind.CLASS, node, anchor, group))
         except Refused as refused:
             message = refused.refusal.message
             if not self.soft:
                 raise invalid_argument(
                     error_messages.attach_def(self.graph, message, node), node, refused.refusal.ends
                 ) from None
-            self.failed = None  # soft placement does without this join
+            self.failed = None  # soft placement drops this colocation
             self.notices.append(Notice(node, anchor, group=group, why=message))
 
-    def _merge_devices(self, new: int, old: int, join: Join) -> None:
+    def _merge_devices(self, new: int, old: int, join: ColocationEdge) -> None:
         if self._is_free(old) and self._assigned[new] is self._resource[new] is _NOWHERE:
             return
         try:
@@ -388,7 +388,7 @@ def merge_supported_devices(new: Types, old: Types, type_order: Callable[[str], 
 
     Where both sides have priorities and they disagree on the order, all priorities are forgotten.
 
-    >>> intersect((("GPU", 0), ("CPU", 0)), (("CPU", 0),))
+    >>> merge_supported_devices((("GPU", 0), ("CPU", 0)), (("CPU", 0),))
     (('CPU', 0),)
     """
     if new == old:

@@ -19,7 +19,7 @@ from simplace.placement.kernel_support import KernelSupport, Types
 
 
 class Groups(Protocol):
-    """Offer what the messages tell of colocation groups: see `simplace.placement.colocation_graph`."""
+    """The part of colocation groups that the messages describe: see `simplace.placement.colocation_graph`."""
 
     graph: Graph
     devices: DeviceSet
@@ -63,27 +63,28 @@ def attach_def(graph: Graph, message: str, node: int) -> str:
 
 
 def cannot_assign(graph: Graph, node: int, message: str) -> str:
-    """Say that no device can be found for a node (Placer::Run)."""
+    """Return the message that no device can be found for a node (Placer::Run)."""
     return attach_def(graph, f"Cannot assign a device for operation {graph.names[node]}: {message}", node)
 
 
 def cannot_colocate(graph: Graph, first: int, second: int, why: str) -> str:
-    """Say that two nodes ask for devices that do not go together."""
-    return f"Cannot colocate nodes {_format_colocation_node(graph, first)} and {_format_colocation_node(graph, second)}: {why}"
+    """Return the message that two nodes request incompatible devices."""
+    return f"Cannot colocate nodes {_name_constraint(graph, first)} and {_name_constraint(graph, second)}: {why}"
 
 
 def no_common_type(groups: Groups, first: int, second: int, x: int, y: int) -> str:
-    """Say that no device type runs both nodes of a join."""
+    """Return the message that no device type supports both ends of a colocation edge."""
     graph = groups.graph
     return (
-        f"Cannot colocate nodes {_format_colocation_node(graph, first)} and {_format_colocation_node(graph, second)} because no device type "
+        f"Cannot colocate nodes {_name_constraint(graph, first)} and {_name_constraint(graph, second)} "
+        "because no device type "
         "supports both of those nodes and the other nodes colocated with them."
         f"{debug_info(groups, x)}{debug_info(groups, y)}"
     )
 
 
 def joined_by_resource(graph: Graph, why: str, dst: int) -> str:
-    """Say that a resource or reference edge ties two nodes that cannot share a device."""
+    """Return the message that a resource or reference edge connects two nodes that cannot share a device."""
     message = (
         "Nodes were connected by a reference or resource connection (requiring them to be on the same device), but "
         f"the two nodes were assigned two different devices: {why}"
@@ -92,7 +93,7 @@ def joined_by_resource(graph: Graph, why: str, dst: int) -> str:
 
 
 def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceName, src: int, dst: int) -> str:
-    """Say that both ends of a resource edge are already fixed to different devices."""
+    """Return the message that both ends of a resource edge are already fixed to different devices."""
     return (
         f"Cannot place the graph because a reference or resource edge connects colocation groups with incompatible "
         f"{what} devices: {one} vs {other}. The edge src node is name='{graph.names[src]}' (op='{graph.ops[src]}'), "
@@ -101,18 +102,18 @@ def incompatible_edge(graph: Graph, what: str, one: DeviceName, other: DeviceNam
 
 
 def malformed_device(graph: Graph, node: int) -> str:
-    """Say that a requested device does not parse."""
+    """Return the message that a requested device does not parse."""
     text = f"Malformed device specification '{graph.requested[node]}' in node: {_debug_string(graph, node)}"
     return attach_def(graph, text, node)
 
 
 def malformed_assigned_device(graph: Graph, node: int) -> str:
-    """Say that the device to which a node was fixed does not parse."""
+    """Return the message that the assigned device of a node does not parse."""
     return attach_def(graph, f"Malformed assigned device '{graph.assigned[node]}'", node)
 
 
 def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> str:
-    """Say that a node was fixed to a device that is not in the set."""
+    """Return the message that the assigned device of a node is not in the set."""
     text = (
         f"Assigned device '{graph.assigned[node]}' does not match any device. This error can happen when one attempts "
         "to run a tf.function with resource inputs residing on remote devices. This use case is currently not "
@@ -123,13 +124,13 @@ def assigned_device_unknown(graph: Graph, node: int, known: Iterable[str]) -> st
 
 
 def assigned_device_without_kernel(graph: Graph, node: int) -> str:
-    """Say that a node was fixed to a device that cannot run it."""
+    """Return the message that the assigned device of a node has no kernel for it."""
     text = f"Assigned device '{graph.assigned[node]}' does not have registered OpKernel support for {graph.ops[node]}"
     return attach_def(graph, text, node)
 
 
 def constraining_failed(what: str, known: DeviceName, device: DeviceName, why: str) -> str:
-    """Say that a group was fixed to two devices; `what` is which of its three names clashes (Member::AssignDevice)."""
+    """Return that a group has two assigned devices; `what` is the name that differs (Member::AssignDevice)."""
     quotes = '"' if what == "requested" else ""
     return (
         f"Constraining by assigned device should not cause an error. Original root's {what} device name: "
@@ -138,7 +139,7 @@ def constraining_failed(what: str, known: DeviceName, device: DeviceName, why: s
 
 
 def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str:
-    """Say that no device type of the set has a kernel for the op."""
+    """Return the message that no device type of the set has a kernel for the op."""
     message = (
         f"No OpKernel was registered to support Op '{graph.ops[node]}' used by {{{{node {graph.names[node]}}}}} with "
         f"these attrs: [{_attrs_text(graph.attrs[node])}]\nRegistered devices: "
@@ -148,7 +149,7 @@ def no_kernel_registered(graph: Graph, node: int, support: KernelSupport) -> str
 
 
 def no_candidates(groups: Groups, node: int, root: int) -> str:
-    """Say why no device fits a node (GetDevicesForNode)."""
+    """Return the message why no device fits a node (GetDevicesForNode)."""
     graph = groups.graph
     wanted = groups.requested(root)
     if not wanted.is_set:
@@ -163,7 +164,7 @@ def no_candidates(groups: Groups, node: int, root: int) -> str:
     every = ", ".join(device.name for device in groups.every_device())
     return (
         f"Could not satisfy explicit device specification '{requested}' because the node "
-        f"{_format_colocation_node(graph, node)} was colocated with a group of nodes that required incompatible device "
+        f"{_name_constraint(graph, node)} was colocated with a group of nodes that required incompatible device "
         f"'{wanted}'. All available devices [{every}]. {debug_info(groups, root)}"
     )
 
@@ -265,7 +266,7 @@ def _value_text(value: Any) -> str:
 def _quote_string(value: bytes) -> str:
     """Quote a string as SummarizeString does (attr_value_util.cc): escaped like in C, a long one by its two ends.
 
-    >>> print(_quoted(b"a\\n'\\xff"), _quoted(bytes(range(48, 58)) * 9))
+    >>> print(_quote_string(b"a\\n'\\xff"), _quote_string(bytes(range(48, 58)) * 9))
     "a\\n\\'\\377" "0123456789...0123456789"
     """
     escaped = "".join(_ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in value)
@@ -286,5 +287,5 @@ def _device_index(groups: Groups, members: list[int]) -> int:
     return names.index(fixed) + 1 if fixed else -1
 
 
-def _format_colocation_node(graph: Graph, node: int) -> str:
+def _name_constraint(graph: Graph, node: int) -> str:
     return "{{colocation_node " + graph.names[node] + "}}"

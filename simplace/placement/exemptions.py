@@ -1,4 +1,4 @@
-"""The ops whose resource inputs do not tie them to the resource.
+"""The ops that are not colocated with their resource inputs.
 
 Mirrors REGISTER_INPUT_COLOCATION_EXEMPTION (tensorflow/core/common_runtime/input_colocation_exemption_registry.h
 and its uses in tensorflow/core/ops and tensorflow/core/kernels).
@@ -27,7 +27,7 @@ _DATASET = re.compile(r"(?:DatasetFromGraph|.*Dataset(?:V[0-9]+)?)")
 
 
 def is_dataset_op(op: str, out_types: tuple[int, ...]) -> bool:
-    """Say whether an op makes a dataset (DatasetOpKernel::IsDatasetOp, tensorflow/core/framework/dataset.cc).
+    """Return whether an op makes a dataset (DatasetOpKernel::IsDatasetOp, tensorflow/core/framework/dataset.cc).
 
     >>> is_dataset_op("MapDataset", (21,)), is_dataset_op("TensorListReserve", (21,))
     (True, False)

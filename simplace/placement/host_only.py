@@ -1,4 +1,4 @@
-"""Variants that hold what only host memory can hold: they keep their users on the CPU.
+"""Variants with host-only contents (strings, resources, datasets): their consumers stay on the CPU.
 
 Mirrors AddHostOnlyDataTypesConstraints (tensorflow/core/common_runtime/colocation_graph.cc).
 """
@@ -49,7 +49,7 @@ class _FullTypes:
         self._types: list[FullType] | None = None
 
     def has_host_output(self, node: int) -> bool:
-        """Say whether any output holds what must stay in host memory."""
+        """Return whether any output holds what must stay in host memory."""
         if self._types is None:
             from simplace.placement.type_inference import infer_types
 
@@ -68,7 +68,7 @@ def _must_stay(groups: ColocationGroups, node: int, types: _FullTypes) -> bool:
 
 
 def _list_of_host_elements(graph: Graph, start: int) -> bool:
-    """Search the variants behind a node for a list op; its element type decides."""
+    """Search the variant inputs of a node for a list op; its element type decides."""
     decided: bool | None = None
     seen: set[int] = set()
     stack = [start]

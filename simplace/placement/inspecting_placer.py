@@ -1,4 +1,4 @@
-"""Colocate a graph's nodes, with a look into the called functions whose arguments and results share a resource.
+"""Colocate a graph's nodes, inspecting the called functions whose arguments and results share a resource.
 
 Mirrors ColocationGraph::Initialize, ApplyIOColocationGroups and InspectingPlacer
 (tensorflow/core/common_runtime/{colocation_graph,inspecting_placer}.cc). TensorFlow keeps such calls in
@@ -16,14 +16,14 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import FuncRef
 from simplace.graph.op_kinds import is_partitioned_call
-from simplace.placement.colocation_graph import ColocationGroups, Join, JoinKind
+from simplace.placement.colocation_graph import ColocationEdge, ColocationEdgeKind, ColocationGroups
 from simplace.placement.host_only import keep_host_only_variants
 from simplace.program.status import Refusal, Refused
 
 
 @dataclass(frozen=True)
 class CalledBody:
-    """Hold the graph of a called function, with the ids of its argument and result nodes in signature order."""
+    """Record of the graph of a called function, with the ids of its argument and result nodes in signature order."""
 
     graph: Graph
     arguments: tuple[int, ...]
@@ -40,7 +40,7 @@ class CalledBodies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallStack:
-    """Remember the functions on the way to the one being looked into ("" is a graph outside of functions).
+    """Record of the call stack down to the function being inspected ("" is a graph outside of functions).
 
     `frames` are the functions above `current`, outermost first, each with the name of its node that calls on.
     """
@@ -56,7 +56,7 @@ class CallStack:
         return CallStack(function, (*self.frames, (self.current, node)))
 
     def __str__(self) -> str:
-        """Describe the way as FunctionStack::FormatForError does."""
+        """Describe the stack as FunctionStack::FormatForError does."""
         lines = []
         called = [*(name for name, _ in self.frames[1:]), self.current]
         for (function, node), callee in zip(self.frames, called, strict=True):
@@ -67,7 +67,7 @@ class CallStack:
 
 
 def colocate_graph(groups: ColocationGroups, bodies: CalledBodies, stack: CallStack) -> None:
-    """Tie the nodes of a graph together and narrow the groups to what they all allow."""
+    """Colocate the nodes of a graph and narrow each group to the devices that all its members allow."""
     groups.add_members()
     inspected = inspected_calls(groups.graph)
     groups.join_resource_edges(inspected)
@@ -89,7 +89,7 @@ def inspected_calls(graph: Graph) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """Hold the colocation of a called function: the root of each argument and result."""
+    """Record of the colocation of a called function: the root of each argument and result."""
 
     groups: ColocationGroups
     arguments: tuple[int, ...]
@@ -123,16 +123,16 @@ def _look_inside(groups: ColocationGroups, bodies: CalledBodies, node: int, stac
 
 def _join_neighbours(groups: ColocationGroups, node: int, inside: _Inside) -> None:
     graph = groups.graph
-    tied: dict[int, list[tuple[int, bool]]] = {root: [] for root in (*inside.arguments, *inside.results)}
+    neighbours_of: dict[int, list[tuple[int, bool]]] = {root: [] for root in (*inside.arguments, *inside.results)}
     for slot, edge in enumerate(graph.data_in_edges(node)):
-        tied[inside.arguments[slot]].append((graph.edge_src[edge], False))
+        neighbours_of[inside.arguments[slot]].append((graph.edge_src[edge], False))
     for edge in graph.out_edges[node]:
         if graph.edge_src_slot[edge] == CONTROL:
             continue
         target = graph.edge_dst[edge]
         takes_resource = graph.in_types[target][graph.edge_dst_slot[edge]] == DataType.DT_RESOURCE
-        tied[inside.results[graph.edge_src_slot[edge]]].append((target, takes_resource))
-    for root, neighbours in tied.items():
+        neighbours_of[inside.results[graph.edge_src_slot[edge]]].append((target, takes_resource))
+    for root, neighbours in neighbours_of.items():
         _colocate_neighbours(groups, neighbours)
         if neighbours:
             inner = inside.groups
@@ -142,15 +142,16 @@ def _join_neighbours(groups: ColocationGroups, node: int, inside: _Inside) -> No
 def _colocate_neighbours(groups: ColocationGroups, neighbours: Sequence[tuple[int, bool]]) -> None:
     for other, takes_resource in neighbours[1:]:
         if takes_resource:
-            groups.join_resource(neighbours[0][0], other, JoinKind.CALL)
+            groups.join_resource(neighbours[0][0], other, ColocationEdgeKind.CALL)
         else:
-            groups.join(Join(JoinKind.CALL, neighbours[0][0], other))
+            groups.join(ColocationEdge(ColocationEdgeKind.CALL, neighbours[0][0], other))
 
 
 def _refuse_recursion(name: str, function: str, node: int, stack: CallStack) -> Refused:
     message = (
         f"Recursive function calls are not supported. Node {_format_node(name)} inside the body of "
-        f"{_format_function(stack.current)} calls function {_format_function(function)} which is already present in the call "
+        f"{_format_function(stack.current)} calls function {_format_function(function)} "
+        "which is already present in the call "
         f"stack:\n  {stack}"
     )
     return Refused(Refusal("UNIMPLEMENTED", message, node))

@@ -12,7 +12,7 @@ from simplace.errors import SimplaceError
 from simplace.graph.graph import Graph
 from simplace.kernels.kernel_lookup import host_memory
 from simplace.placement.candidates import Candidates
-from simplace.placement.colocation_graph import ColocationGroups, Join
+from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups
 from simplace.placement.rules import Rule
 from simplace.program.placed_graph import PlacedGraph, PlacedNode
 from simplace.program.program import NodeNotes, Program
@@ -21,7 +21,7 @@ from simplace.program.status import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Say how one node got its device.
+    """Record of how one node got its device.
 
     `follows` is the node whose device was taken over (-1: none); `candidates` is None for a node that came assigned.
     """
@@ -80,13 +80,13 @@ class Placement:
         return self.groups.members()
 
     @cached_property
-    def joins_at(self) -> dict[int, list[Join]]:
-        """Map a node to the joins it takes part in, in the order they were made."""
-        joins: dict[int, list[Join]] = {}
-        for join in self.groups.joins:
-            joins.setdefault(join.first, []).append(join)
-            joins.setdefault(join.second, []).append(join)
-        return joins
+    def joins_at(self) -> dict[int, list[ColocationEdge]]:
+        """Map a node to its colocation edges, in the order they were added."""
+        colocation_edges: dict[int, list[ColocationEdge]] = {}
+        for join in self.groups.colocation_edges:
+            colocation_edges.setdefault(join.first, []).append(join)
+            colocation_edges.setdefault(join.second, []).append(join)
+        return colocation_edges
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -98,7 +98,7 @@ class Placement:
         return self.placed.node(i)
 
     def notes(self, i: int) -> NodeNotes:
-        """Return what the program's author would want to know of a node."""
+        """Return the notes on a node for the program's author."""
         return self.placed.notes(i)
 
     def device(self, i: int) -> str:
@@ -121,6 +121,6 @@ class Placement:
 
 
 def is_request_granted(placement: Placement, node: int) -> bool:
-    """Say whether a placed node is on a device that its own request allows; no request allows every device."""
+    """Return whether a placed node is on a device that its own request allows; no request allows every device."""
     own = DeviceName.parse(placement.graph.requested[node])
     return own is None or own.matches(placement.devices.by_name[placement.device(node)].spec)

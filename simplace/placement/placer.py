@@ -31,7 +31,7 @@ def place_graph(
     soft_placement: bool,
     bodies: CalledBodies,
 ) -> Placement:
-    """Give every node of a prepared graph a device with its reason.
+    """Return every node of a prepared graph a device with its reason.
 
     `default` is the device of the call for a function, None for a session. A graph that TensorFlow would refuse comes
     back with its refusal and the nodes that were placed before it.
@@ -57,7 +57,7 @@ def place_graph(
 def refused_placement(
     program: Program, graph: Graph, devices: DeviceSet, table: KernelTable, default: Device | None, refusal: Refusal
 ) -> Placement:
-    """Hold a refusal that comes before any node could be placed."""
+    """Record of a refusal that comes before any node could be placed."""
     support = KernelSupport(table, devices, None)
     finder = CandidateFinder(devices, default, program.soft_placement)
     groups = ColocationGroups(graph, devices, support, finder, program.soft_placement)
@@ -114,7 +114,7 @@ class _Decider:
 
 
 def _has_identity_rule(table: KernelTable) -> bool:
-    """Say whether the table's TensorFlow is new enough; one without a version counts as the newest."""
+    """Return whether the table's TensorFlow is new enough; one without a version counts as the newest."""
     if not table.version:
         return True
     return tuple(int(part) for part in table.version.split(".")[:2]) >= IDENTITY_RULE_SINCE

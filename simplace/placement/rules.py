@@ -30,7 +30,7 @@ class Rule(Enum):
 
 @dataclass(slots=True)
 class View:
-    """Let a rule see the graph and what has been decided so far (full device names, "" for not yet)."""
+    """Record of what a rule sees: the graph and the devices decided so far (full names, "" for not yet)."""
 
     graph: Graph
     chosen: list[str]
@@ -90,7 +90,7 @@ ALL_RULES: tuple[RuleFunction, ...] = (place_metadata, place_identity, place_gen
 
 
 def is_generator(graph: Graph, node: int) -> bool:
-    """Say whether a node waits for the second pass: no data input and one output that is no reference."""
+    """Return whether a node waits for the second pass: no data input and one output that is no reference."""
     if graph.in_types[node]:
         return False
     out = graph.out_types[node]

@@ -24,16 +24,16 @@ Infer = Callable[[list[FullType]], FullType]
 
 
 class TypeMismatchError(Exception):
-    """End the inference of a graph: two types that meet do not go together."""
+    """End the inference of a graph: two types at one node are incompatible."""
 
 
 def infer_types(graph: Graph, table: KernelTable) -> list[FullType]:
-    """Give the full type of each node, a TFT_PRODUCT over its outputs, `UNSET` where nothing is known."""
+    """Return the full type of each node, a TFT_PRODUCT over its outputs, `UNSET` where nothing is known."""
     return _Inference(graph, table).run()
 
 
 def is_subtype(one: FullType, other: FullType, covariant: bool = True) -> bool:
-    """Say whether a type can stand where the other is expected; nothing known about the other means that it can.
+    """Return whether a type can stand where the other is expected; nothing known about the other means that it can.
 
     >>> string = FullType("TFT_TENSOR", (FullType("TFT_STRING"),))
     >>> is_subtype(FullType("TFT_OPTIONAL", (string,)), FullType("TFT_OPTIONAL"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from simplace.graph.node_def import GraphDef
@@ -17,6 +17,27 @@ class LoggedNode:
     name: str
     op: str
     device: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedGraph:
+    """Record of the lines that TensorFlow logged of one function, or of all sessions ("") in the order of the log.
+
+    `device` is that of the call, `times` how often the function was placed so.
+    """
+
+    function: str
+    device: str
+    nodes: tuple[LoggedNode, ...]
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLog:
+    """Record of all that a run logged: the graphs that were placed, and how often each op was executed by name."""
+
+    graphs: tuple[LoggedGraph, ...] = ()
+    executed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +58,11 @@ class ObservedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Hold the subgraphs that TensorFlow cut a placed graph into, one a device, as it wrote them.
+class Partitioning:
+    """Record of the subgraphs that TensorFlow partitioned a placed graph into, one per device, as it wrote them.
 
     A session prunes its graph to a run first, unless it placed no more than the run needs; `run` is None for what was
-    cut as it was placed, a function for one.
+    partitioned as it was placed, such as a function.
     """
 
     subgraphs: tuple[GraphDef, ...]
@@ -53,19 +74,21 @@ class ObservedProgram:
     """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
 
     `devices` are those of this program alone, () where they are those of the observation: a session has its own.
-    `cuts` are in the order they were made, () where they were not asked for.
+    `cuts` are in the order they were made, () where they were not asked for. `is_asked` is False where
+    TensorFlow was not asked to place it.
     """
 
     program: Program
     log: tuple[LoggedNode, ...]
     refused: ObservedRefusal | None = None
     devices: tuple[ObservedDevice, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    partitionings: tuple[Partitioning, ...] = ()
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PythonFact:
-    """Hold what only the running Python program shows; `at` is the user's line, `values` say what by name.
+    """Record of what only the running Python program shows; `at` is the user's line, `values` say what by name.
 
     The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope";
     `simplace.oracle.child.python_facts` says when each is noted.
@@ -78,25 +101,25 @@ class PythonFact:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Say how a program ended before its end; `text` is for its author, a traceback of their own lines at best.
+    """Record of how a program terminated early; `text` is for its author, a traceback of their own lines at best.
 
     `line` is what of it goes into one line, "" where that is the first of `text`. "internal" is what simplace itself
     did wrong, `text` the whole traceback.
     """
 
-    how: Literal["raised", "exited", "crashed", "timed out", "internal"]
+    how: Literal["raised", "exited", "crashed", "timed out", "refused", "internal"]
     text: str
     line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Hold all that one run under TensorFlow showed.
+    """Record of all that one run under TensorFlow showed.
 
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
-    called, what was stopped, what ran with made-up values). `registry` is the path of the captured kernel table.
+    called, what was stopped, what ran with placeholder values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions. `python` is in the order of its events.
+    counts the ops that ran outside of functions. `python` is in the order of its events. `logged` is the whole log.
     """
 
     tensorflow: str
@@ -107,3 +130,4 @@ class Observation:
     failure: Failure | None = None
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
+    logged: WholeLog = field(default_factory=WholeLog)

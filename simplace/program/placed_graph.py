@@ -12,7 +12,7 @@ from simplace.program.program import NodeNotes, Program
 
 _NO_NOTES = NodeNotes()
 
-# Of an op, a device type and attributes: which inputs, and which outputs, the kernel wants in host memory; None for an
+# Of an op, a device type and attributes: which inputs, and which outputs, the kernel keeps in host memory; None for an
 # op that is not known.
 HostMemory = Callable[[str, str, Mapping[str, Any]], tuple[tuple[bool, ...], tuple[bool, ...]] | None]
 
@@ -60,7 +60,7 @@ class PlacedGraph:
         return PlacedNode(i, graph.names[i], graph.ops[i], graph.requested[i], self.device_of[i], self.notes(i).at)
 
     def notes(self, i: int) -> NodeNotes:
-        """Return what the program's author would want to know of a node."""
+        """Return the notes on a node for the program's author."""
         origin = self.graph.origins[i]
         return self.program.notes.get(origin.function, {}).get(origin.name, _NO_NOTES)
 

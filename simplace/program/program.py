@@ -9,12 +9,12 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
-Kind = Literal["function", "session", "graph"]
+Kind = Literal["function", "session", "graph", "compiled", "dataset", "call"]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeNotes:
-    """Hold what the program's author would want to know of a node.
+    """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
     device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
@@ -55,12 +55,33 @@ class SessionRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
+
+    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
+    for it, `at` is the user's line. With `takes_default` what asks for no device goes to that of the op. With
+    `is_rewritten` the dataset's graph is rewritten first (lowering/rewrite_utils.py).
+    """
+
+    program: str
+    node: str
+    op: str
+    role: str
+    at: str
+    takes_default: bool = True
+    is_rewritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Describe one graph to place.
 
     `function` names the library function that is called (kind "function") and is None otherwise, where `graph.nodes`
-    is what a session places. `arg_devices` holds a full device name per function input. `scope` is the device
-    scope around the call, as a device name, "" without one. `soft_placement` is what the program set.
+    is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
+    Functions of the kinds "dataset" and "call" are called by the kernel of an op, of which `caller` is the record: a
+    dataset's, or a call that was not inlined.
+    `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
+    name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
@@ -80,11 +101,17 @@ class Program:
     pruned_to: SessionRun | None = None
     inlining: bool = False
     pins: tuple[Pin, ...] = ()
+    caller: Caller | None = None
 
     @property
     def inlines_calls(self) -> bool:
         """Return whether the function calls in the graph are inlined before it is placed, as in functions they are."""
-        return self.inlining or self.function is not None
+        return self.inlining or self.kind == "function"
+
+    @property
+    def is_called(self) -> bool:
+        """Return whether a function is called, so that what asks for no device goes to that of the call."""
+        return self.function is not None or self.kind == "compiled"
 
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Hold TensorFlow's status code, the message it would give, and the node at which it gave up (-1: none).
+    """Record of TensorFlow's status code, the message it would give, and the node at which it gave up (-1: none).
 
-    `ends` are the nodes whose wishes could not be met: one, or the two ends of a join, () where no node is at fault.
+    `ends` are the nodes in conflict: one, or the two ends of a colocation edge, () where no node is at fault.
     """
 
     code: str

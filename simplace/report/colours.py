@@ -11,14 +11,14 @@ from simplace.explain.reasons import ALL_REASONS
 from viz import Group
 from viz.palette import blend, look
 
-_COSTS = (0.06, 0.2, 0.38, 0.6, 0.85)  # shares of a hue, from cheap to dear
+_COSTS = (0.06, 0.2, 0.38, 0.6, 0.85)  # shares of a hue, from low to high cost
 _COST_HUE = "#d55e00"
 _HUES, _GREYS = 8, 4  # of the palette
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Hold what stands for one device or one reason: letters, and a class that sets its colours."""
+    """Record of the sign of one device or reason: letters, and a CSS class that sets its colours."""
 
     label: str
     letters: str
@@ -26,7 +26,7 @@ class Sign:
 
 
 def device_signs(devices: Sequence[Device]) -> list[Sign]:
-    """Give each device its letters, such as G1 for the second GPU, and its class."""
+    """Return each device's letters, such as G1 for the second GPU, and its class."""
     seen: Counter[str] = Counter()
     taken: set[str] = set()
     signs = []
@@ -41,7 +41,7 @@ def device_signs(devices: Sequence[Device]) -> list[Sign]:
 
 
 def rule_signs() -> dict[str, Sign]:
-    """Give each reason its words, its letters and its class.
+    """Return each reason's label, its letters and its class.
 
     >>> rule_signs()["soft_fallback"]
     Sign(label='soft fallback', letters='SF', style='rule-5')
@@ -55,7 +55,7 @@ def rule_signs() -> dict[str, Sign]:
 
 
 def write_style_sheet(devices: Sequence[Device]) -> str:
-    """Write the style sheet of all classes: all set `--fill` and `--line`, costs `--night` for dark paper."""
+    """Return the style sheet of all classes: all set `--fill` and `--line`, costs `--night` for the dark theme."""
     seen: Counter[str] = Counter()
     rules = []
     for i, device in enumerate(devices):

@@ -22,7 +22,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     """Return the columns of a program. Nodes are numbered from 0, texts are numbers into "texts" (0 is ""), devices are
     places in `devices`, which lists full names.
 
-    Columns of nodes: "scope" and "leaf" are a name cut after its last slash; "device" and "group" may be `UNKNOWN`.
+    Columns of nodes: "scope" and "leaf" are a name split after its last slash; "device" and "group" may be `UNKNOWN`.
     Columns of edges: "slot" is the output of the source, -1 for a control edge. Sizes are in bytes.
     """
     placement, texts = placed.placement, Interner([""])
@@ -68,7 +68,7 @@ def _name_rule(placement: Placement, node: int) -> str:
 
 
 def _number_groups(placement: Placement) -> list[int]:
-    """Number the colocation groups of two nodes or more."""
+    """Return the number of each node's colocation group, of groups of two nodes or more."""
     column = [UNKNOWN] * (len(placement.graph) - FIRST)
     shared = (members for members in placement.members.values() if len(members) > 1)
     for number, members in enumerate(shared):

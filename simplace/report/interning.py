@@ -1,4 +1,4 @@
-"""Number values in the order of their first appearance, so that a page holds each of them once."""
+"""Number values in the order of their first appearance, so that a page contains each of them once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Give equal values one number.
+    """Number values, equal ones alike.
 
     >>> names = Interner(["none"])
     >>> [names(text) for text in ("a", "b", "a", "none")], names.values

@@ -1,4 +1,4 @@
-"""Write the parts of the page that are plain HTML: summaries, surprises, agreement; readable without any script."""
+"""Write the parts of the page that are plain HTML: summaries, findings, agreement; readable without any script."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _DIFFERENCES = 500
 
 
 def escape_text(words: str, limit: int = 2000) -> str:
-    """Escape a text for HTML; what cannot be shown is replaced, a very long text loses its middle.
+    """Return a text escaped for HTML; what cannot be shown is replaced, a very long text loses its middle.
 
-    >>> text("<b>\\n")
+    >>> escape_text("<b>\\n")
     '&lt;b&gt;↵'
     """
     return escape(elide(visible(words), limit))
 
 
 def write_sentence(parts: Sentence) -> str:
-    """Write a sentence, the nodes in it as links into the graph."""
+    """Return a sentence as HTML, its nodes as links into the graph."""
     return "".join(escape_text(part) if isinstance(part, str) else _write_link(part.node, part.text) for part in parts)
 
 
@@ -40,7 +40,7 @@ def _write_link(node: int, words: str) -> str:
 
 
 def write_table(content: Table, first: dict[str, str] | None = None) -> str:
-    """Write a table; `first` maps cells of the first column to HTML that stands before them."""
+    """Return a table as HTML; `first` maps cells of the first column to HTML that stands before them."""
     heads = "".join(
         f'<th scope="col" class="{column.align}">{escape_text(column.title)}</th>' for column in content.columns
     )
@@ -59,12 +59,12 @@ def write_table(content: Table, first: dict[str, str] | None = None) -> str:
 
 
 def write_badge(sign: Sign) -> str:
-    """Write the letters of a device or a reason in its colour."""
+    """Return the letters of a device or a reason in its colour."""
     return f'<span class="badge {sign.style}" aria-hidden="true">{escape_text(sign.letters)}</span> '
 
 
 def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
-    """Write the summary of one program: what runs where, what TensorFlow refuses, what surprises."""
+    """Return the summary of one program: devices, what TensorFlow refuses, findings."""
     placement = placed.placement
     badges = {sign.label: write_badge(sign) for sign in signs}
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
@@ -74,13 +74,13 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
 
 
 def write_agreement(result: Result) -> str:
-    """Write how far TensorFlow agrees, program by program, with every difference."""
+    """Return the agreement with TensorFlow, program by program, with every difference."""
     parts = [f"<p class='verdict'>{escape_text(summary.agreement_line(result))}</p>"]
     for placed in result.programs:
         parts.append(f"<h3>{escape_text(placed.name, _CELL)}</h3>")
         asked = placed.agreement
         if asked is None:
-            parts.append(f"<p>not asked{': ' + escape_text(result.unchecked) if result.unchecked else ''}</p>")
+            parts.append(f"<p>not checked{': ' + escape_text(result.unchecked) if result.unchecked else ''}</p>")
             continue
         codes = [
             f"{who}: {escape_text(code)}" for who, code in zip(("simplace", "TensorFlow"), asked.refusals, strict=True)
@@ -93,7 +93,7 @@ def write_agreement(result: Result) -> str:
 
 
 def write_notes(result: Result) -> str:
-    """Write the remarks about the run, and how it ended before its end."""
+    """Return the remarks about the run, and how it failed if it did."""
     lines = [*result.remarks, *([str(result.failure)] if result.failure else [])]
     return "".join(f"<p class='note'>{escape_text(line)}</p>" for line in lines)
 
@@ -115,9 +115,9 @@ def _write_refusal(placement: Placement) -> str:
 def _write_findings(placement: Placement) -> str:
     found = find_in_placement(placement)
     if not found:
-        return "<h3>Surprises</h3><p class='faint'>None: every request was granted and every device has work.</p>"
+        return "<h3>Findings</h3><p class='faint'>None: every request was granted and no device is idle.</p>"
     lines = "".join(_write_finding(placement, one) for one in found)
-    return f"<h3>Surprises <span class='count'>{len(found)}</span></h3><ul class='surprises'>{lines}</ul>"
+    return f"<h3>Findings <span class='count'>{len(found)}</span></h3><ul class='findings'>{lines}</ul>"
 
 
 def _write_finding(placement: Placement, one: Finding) -> str:

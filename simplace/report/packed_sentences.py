@@ -1,4 +1,4 @@
-"""Keep the explanations of many nodes in little room: sentences repeat, and differ mostly in the nodes they name.
+"""Store the explanations of many nodes compactly: sentences repeat, and differ mostly in the nodes they name.
 
 A sentence is a list: the number of its template, then the nodes it names. A template is a list of texts, with a number
 in the place of each node: how it is called there, `FORMS`.

@@ -1,4 +1,4 @@
-"""Put a result on one HTML page that holds all it needs and asks no network."""
+"""Write a result as one HTML page that contains all it needs and makes no network request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAME = 80  # letters of a program's name in a menu
 
 
 def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing) -> str:
-    """Write the page of a result; `simulation` None leaves schedules and costs out.
+    """Return the page of a result; `simulation` None leaves schedules and costs out.
 
     A program that cannot be run in simulation is shown without a schedule, with the reason. The page's own
     Content-Security-Policy allows its own scripts alone and no connection.
@@ -96,7 +96,7 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
 
 
 def _list_devices(result: Result) -> list[Device]:
-    """List the devices of all programs: one may have made devices of its own, such as logical GPUs."""
+    """Return the devices of all programs: one may have configured its own, such as logical GPUs."""
     known = {device.name: device for device in result.devices}
     for placed in result.programs:
         known |= {device.name: device for device in placed.placement.devices}
@@ -138,7 +138,7 @@ def _write_summaries(result: Result, devices: list[Device]) -> str:
 
 
 def _embed_json(name: str, data: Mapping[str, Any]) -> str:
-    """Embed data so that nothing in it can end the element: JSON in ASCII, without "<"."""
+    """Return an element with data in which nothing can end it: JSON in ASCII, without "<"."""
     content = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{content}</script>'
 

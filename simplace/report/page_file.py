@@ -10,21 +10,22 @@ from simplace.executor.options import StepOptions
 from simplace.progress import Stage, show_nothing
 from simplace.report.page import write_page
 from simplace.result import Result
-from simplace.views.marks import write_file
+from simplace.views.marks import check_replaceable, write_file
 
 
-def check_page_name(file: str | Path, simulation: StepOptions | None) -> None:
-    """Refuse a name that is not a page's, and hardware that nobody knows, before anything is simulated."""
+def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite: bool) -> None:
+    """Raise a `SimplaceError`, before simulating, for a name that does not end in .html, a foreign file or hardware."""
     if Path(file).suffix.lower() not in (".html", ".htm"):
         raise DrawingError(f"{file}: a page's name ends in .html")
+    check_replaceable(file, overwrite)
     if simulation is not None:
         cost_model("modelled", simulation.gpu)
 
 
 def write_page_file(
-    result: Result, file: str | Path, simulation: StepOptions | None, stage: Stage = show_nothing
+    result: Result, file: str | Path, simulation: StepOptions | None, overwrite: bool, stage: Stage = show_nothing
 ) -> int:
     """Write the page, in UTF-8; return its length in bytes. Raises `DrawingError` where the file cannot be written."""
     data = write_page(result, simulation, stage).encode()
-    write_file(file, data)
+    write_file(file, data, overwrite)
     return len(data)

@@ -1,4 +1,4 @@
-"""Write a simulated schedule as columns for the page: lanes, spans, the time of each node."""
+"""Write a simulated schedule as columns for the page: tracks, events, the time of each node."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _WHYS: tuple[Why, ...] = get_args(Why)
 
 
 def schedule_data(schedule: Schedule) -> dict[str, Any]:
-    """Return lanes and spans in the order people read them; times are in nanoseconds.
+    """Return tracks and events in display order; times are in nanoseconds.
 
-    Spans are sorted by lane and start. A start is counted from the end of the lane's span before it, so that numbers
+    Events are sorted by track and start. A start is counted from the end of the event before it, so that numbers
     stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none.
     """
-    trace, graph = schedule.trace, schedule.priced.graph
-    lanes = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
-    order = [s for i in lanes for s in trace.by_lane[i] if trace.spans[s].duration]
+    trace, graph = schedule.trace, schedule.estimated.graph
+    tracks = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
+    order = [s for i in tracks for s in trace.by_track[i] if trace.spans[s].duration]
     spans = [trace.spans[s] for s in order]
     nodes = [graph.nodes[span.node] for span in spans]
     critical = set(schedule.critical_path)
@@ -30,9 +30,11 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "makespan": trace.makespan,
         "kinds": _KINDS,
         "whys": _WHYS,
-        "lanes": [{"name": trace.lanes[i].name, "owner": get_track_heading(schedule, trace.lanes[i])} for i in lanes],
-        "counts": [sum(1 for s in trace.by_lane[i] if trace.spans[s].duration) for i in lanes],
-        "gap": list(_list_gaps(schedule, lanes)),
+        "lanes": [
+            {"name": trace.tracks[i].name, "owner": get_track_heading(schedule, trace.tracks[i])} for i in tracks
+        ],
+        "counts": [sum(1 for s in trace.by_track[i] if trace.spans[s].duration) for i in tracks],
+        "gap": list(_list_gaps(schedule, tracks)),
         "duration": [span.duration for span in spans],
         "kind": [_KINDS.index(span.kind) for span in spans],
         "waited": [span.start - span.ready for span in spans],
@@ -44,11 +46,11 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _list_gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
+def _list_gaps(schedule: Schedule, tracks: list[int]) -> Iterator[int]:
     trace = schedule.trace
-    for lane in lanes:
+    for track in tracks:
         before = 0
-        for number in trace.by_lane[lane]:
+        for number in trace.by_track[track]:
             span = trace.spans[number]
             if span.duration:
                 yield span.start - before
@@ -56,11 +58,11 @@ def _list_gaps(schedule: Schedule, lanes: list[int]) -> Iterator[int]:
 
 
 def _list_times(schedule: Schedule) -> list[int]:
-    """List what one execution of each node of the placed graph takes of threads and streams, its copies left out."""
-    priced = schedule.priced
+    """Return the time of one execution of each node of the placed graph on threads and streams, without its copies."""
+    estimated = schedule.estimated
     times = [0] * (len(schedule.placement.graph) - FIRST)
-    for i, cost in enumerate(priced.kernels):
-        node = priced.graph.node_of_program(i)
+    for i, cost in enumerate(estimated.kernels):
+        node = estimated.graph.node_of_program(i)
         if node >= FIRST:
             times[node - FIRST] = round((cost.host_s + cost.device_s) * 1e9)
     return times

@@ -25,7 +25,7 @@ _PNG_END = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"
 def add_mark(data: bytes) -> bytes:
     """Return what to write for the content of a file, so that the file is known again.
 
-    >>> marked(b"<?xml version='1.0'?><svg/>")
+    >>> add_mark(b"<?xml version='1.0'?><svg/>")
     b"<?xml version='1.0'?><svg/><!-- made by simplace -->\\n"
     """
     if data.endswith(_PNG_END):
@@ -36,8 +36,19 @@ def add_mark(data: bytes) -> bytes:
     return data + next((last for first, last in _LAST.items() if data.startswith(first)), b"")
 
 
-def write_file(name: str | Path, data: bytes) -> None:
-    """Write a file with its mark, or say in one line why not; what could not be written is not left half there."""
+def check_replaceable(name: str | Path, overwrite: bool) -> None:
+    """Raise `DrawingError` where writing a file would lose what somebody else wrote, unless it is to be lost."""
+    path = Path(os.path.realpath(name))
+    if not (overwrite or os.path.isdir(path) or is_own(path)):
+        raise DrawingError(
+            f"{name}: exists, and simplace did not write it; name another file, or overwrite it "
+            "(--force; in Python, overwrite=True)"
+        )
+
+
+def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
+    """Write a file with its mark; raise `DrawingError` if that fails, with no partial file left."""
+    check_replaceable(name, overwrite)
     path, is_new = Path(name), not os.path.lexists(name)
     try:
         path.write_bytes(add_mark(data))
@@ -48,7 +59,7 @@ def write_file(name: str | Path, data: bytes) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device holds nothing."""
+    """Return whether writing to a path loses nothing but what simplace wrote; a pipe or device contains nothing."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             found = os.fstat(file.fileno())

@@ -24,17 +24,17 @@ from viz.gantt import Gantt
 from viz.names import visible
 
 _DRAWN = 3  # programs with a figure, the largest; the others fold away without one
-_COPIES, _SURPRISES = 5, 6
+_COPIES, _FINDINGS = 5, 6
 _BOX = "font-family:sans-serif;font-size:13px;line-height:1.4;max-width:1200px"
 _FAINT = "color:#666"
 
 
 def write_html(result: Result) -> str:
-    """Write a result as HTML: devices, copies, surprises and a figure per program, then how far TensorFlow agrees.
+    """Return a result as HTML: devices, copies, findings and a figure per program, then the agreement with TensorFlow.
 
     Whatever comes from the program is escaped. The largest programs are open and have a figure.
     """
-    largest = sorted(result.programs, key=lambda placed: -len(placed.placement.decisions))[:_DRAWN]
+    largest = sorted(result.programs, key=lambda placed: -placed.ops)[:_DRAWN]
     head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
     parts = [f"<p><b>{escape(visible(head))}</b></p>"]
     parts += [_write_program(placed, any(placed is one for one in largest)) for placed in result.programs]
@@ -44,7 +44,7 @@ def write_html(result: Result) -> str:
 
 
 def changes_html(changes: Changes, times: Sequence[StepTimes] = ()) -> str:
-    """Write a comparison as HTML: its summary, then a figure of the program in which most nodes moved."""
+    """Return a comparison as HTML: its summary, then a figure of the program in which most nodes moved."""
     parts = [f"<pre style='line-height:1.2;overflow-x:auto'>{escape(change_summary(changes, times))}</pre>"]
     most = max(changes.programs, key=lambda one: (len(one.moves), one.compared), default=None)
     parts += [_draw_or_explain(change_figure(most))] if most is not None and most.differs else []
@@ -52,7 +52,7 @@ def changes_html(changes: Changes, times: Sequence[StepTimes] = ()) -> str:
 
 
 def schedule_html(schedule: Schedule) -> str:
-    """Write a simulated run as HTML: its timeline, then how busy what was, the critical path, waits, memory."""
+    """Return a simulated run as HTML: its timeline, then utilisation, critical path, waits, memory."""
     parts = [f"<p>{escape(line)}</p>" for line in schedule_tables.write_headline(schedule).splitlines()]
     parts.append(_draw_or_explain(draw_timeline(schedule)))
     found = (
@@ -91,14 +91,14 @@ def _write_findings(placed: Placed) -> str:
     found = find_in_placement(placed.placement)
     if not found:
         return ""
-    lines = [format_finding(one) for one in found[:_SURPRISES]]
-    more = len(found) - _SURPRISES
-    lines += [f"and {format_count(more, 'more surprise')}"] if more > 0 else []
+    lines = [format_finding(one) for one in found[:_FINDINGS]]
+    more = len(found) - _FINDINGS
+    lines += [f"and {format_count(more, 'more finding')}"] if more > 0 else []
     return f"<ul>{''.join(f'<li>{escape(visible(line))}</li>' for line in lines)}</ul>"
 
 
 def _draw_or_explain(what: Figure | Gantt) -> str:
-    """Draw; without Graphviz, say so in its place, for a notebook shows the rest all the same."""
+    """Return the drawing, or without Graphviz a message in its place, for a notebook shows the rest all the same."""
     try:
         return embedded_svg(draw_picture(what, "notebook.svg"))
     except DrawingError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.compare.compare_placements import Agreement, compare_placement
 from simplace.compare.compare_transfers import CopyAgreement, compare_partitions
+from simplace.compare.logged_functions import place_callees
 from simplace.devices.device_set import DeviceSet, seen_from_the_first
 from simplace.kernels.registry import KernelTable
 from simplace.machine.machine import Machine
@@ -18,6 +20,7 @@ from simplace.oracle.protocol import Options
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.observation import Observation, ObservedProgram
+from simplace.program.program import Program
 from tests.agreement.prelude import script
 
 _NEVER = 1 << 30  # no program is stopped for being called often
@@ -75,7 +78,41 @@ def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:
     """Compare every placement of an observation with simplace's."""
     table = KernelTable.load(observation.registry)
     devices = seen_from_the_first(each.name for each in observation.devices)
-    return [outcome_of(observed, devices, table, owner) for observed in observation.programs]
+    asked = [observed for observed in observation.programs if observed.is_asked]
+    direct = [outcome_of(observed, devices, table, owner) for observed in asked]
+    return [*direct, *called_outcomes(observation, devices, table, owner)]
+
+
+def called_outcomes(
+    observation: Observation, devices: DeviceSet, table: KernelTable, owner: str = ""
+) -> Iterator[Outcome]:
+    """Compare the functions of datasets, and those of calls that were not inlined, that TensorFlow instantiated."""
+    programs = [observed.program for observed in observation.programs if observed.is_asked]
+    known = {"", *(program.function for program in programs)}
+    if all(graph.function in known or graph.function.startswith("__wrapped__") for graph in observation.logged.graphs):
+        return
+    placed = list(_place_those_that_can(programs, devices, table))
+    called = place_callees(placed, observation, devices, lambda program, own: place_program(program, own, table))
+    for placement, log in called:
+        if log is not None:
+            agreement = compare_placement(placement, log)
+            lines = [
+                f"{each.node} ({each.op}): {each.ours}, TensorFlow {each.theirs}" for each in agreement.differences
+            ]
+            name = placement.program.function or ""
+            yield Outcome(owner or _find_owner(name), name, agreement.total, agreement.same, tuple(lines))
+
+
+def _place_those_that_can(programs: list[Program], devices: DeviceSet, table: KernelTable) -> Iterator[Placement]:
+    """Place programs; one on which simplace raises is an outcome already."""
+    for program in programs:
+        with suppress(Exception):
+            yield place_program(program, devices, table)
+
+
+def _find_owner(name: str) -> str:
+    found = _OWNER.search(name)
+    return found[0] if found else ""
 
 
 def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, program: str = "") -> Outcome:
@@ -88,19 +125,27 @@ def compared(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, 
     if observed.refused and not placement.refusal and {node.name for node in placement.nodes} <= _names(observed):
         return Outcome(program, name, agreement.total, agreement.same, tuple(lines), failed_later=True)
     lines += _refusals(placement, observed, agreement)
-    cuts = compare_partitions(placement, observed.cuts) or CopyAgreement(0, 0)
-    lines += [f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in cuts.differences]
+    partitionings = compare_partitions(placement, observed.partitionings) or CopyAgreement(0, 0)
+    lines += [
+        f"copy of {each.transfer.tensor}: {each.ours}, TensorFlow {each.theirs}" for each in partitionings.differences
+    ]
     refused = observed.refused is not None
     return Outcome(
-        program, name, agreement.total, agreement.same, tuple(lines), refused, copies_same=cuts.same, copies=cuts.total
+        program,
+        name,
+        agreement.total,
+        agreement.same,
+        tuple(lines),
+        refused,
+        copies_same=partitionings.same,
+        copies=partitionings.total,
     )
 
 
 def outcome_of(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, owner: str = "") -> Outcome:
     """Compare one placement; an exception of simplace is a difference too."""
     name = observed.program.function or _first_name(observed)
-    found = _OWNER.search(name)
-    program = owner or (found[0] if found else "")
+    program = owner or _find_owner(name)
     try:
         return compared(observed, devices, table, program)
     except Exception as error:  # the run goes on, and the report names it

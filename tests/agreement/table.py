@@ -140,8 +140,8 @@ def run(path: Path, column: Column, start: Start) -> Run:
     with open(os.devnull, "w") as nowhere:
         observation = observe_script(path, (), column.machine, options, nowhere.fileno(), start)
     cells: dict[str, Cell] = {}
-    for observed, outcome in zip(observation.programs, _outcomes(observation), strict=True):
-        row = "" if path.parent.name == "samples" else _row(observed)
+    for row, outcome in _outcomes(observation):
+        row = "" if path.parent.name == "samples" else row
         cells.setdefault(row, Cell()).add(outcome)
         for line in outcome.differences[:_SHOWN]:
             print(f"    {path.stem} ({column.name}) {row}: {line[:600]}", flush=True)
@@ -188,10 +188,15 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
-def _outcomes(observation: Observation) -> Iterator[Outcome]:
+def _outcomes(observation: Observation) -> Iterator[tuple[str, Outcome]]:
+    """Yield the row and the outcome of each program; what kernels call shares a row."""
     kernels = KernelTable.load(observation.registry) if observation.registry else KernelTable.shipped()
     devices = seen_from_the_first(each.name for each in observation.devices)
-    return (runner.outcome_of(observed, devices, kernels) for observed in observation.programs)
+    for observed in observation.programs:
+        if observed.is_asked:
+            yield _row(observed), runner.outcome_of(observed, devices, kernels)
+    for outcome in runner.called_outcomes(observation, devices, kernels):
+        yield "functions of datasets and calls", outcome
 
 
 def _row(observed: ObservedProgram) -> str:

@@ -516,6 +516,16 @@ VALUES: tuple[Template, ...] = (
         "tf.data.Dataset.from_tensor_slices({f}).interleave(lambda a: tf.data.Dataset.from_tensors(a * 2.0))"
         ".reduce(0.0, lambda a, b: a + tf.reduce_sum(b))",
     ),
+    (
+        "float32",
+        "next(iter(tf.data.Dataset.from_tensors({f}).scan({f}, lambda total, a: (total + a, a * {f}))))",
+    ),
+    ("float32", "next(iter(tf.data.Dataset.from_tensors({f}).take_while(lambda a: a[0] > 0.0).map(tf.sin)))"),
+    (
+        "float32",
+        "tf.data.Dataset.from_tensors({f}).map(traced(lambda a: a * {f}, jit_compile=True)).get_single_element()",
+    ),
+    ("float32", "traced(lambda a: tf.exp(a) * {f}, jit_compile=True)({f})"),
     ("float32", "next(iter(tf.data.Dataset.from_tensors({f}).shuffle(2).repeat().window(2).flat_map(lambda a: a)))"),
     ("float32", "v1.data.make_one_shot_iterator(v1.data.Dataset.from_tensors(1.0)).get_next()"),
     ("float32", "v1.data.make_initializable_iterator(v1.data.Dataset.from_tensors({f})).get_next()"),

@@ -36,7 +36,7 @@ def test_another_machine(graph, capsys):
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "graph: 1 of 3 nodes moved" in out
-    assert "x (Neg): GPU:1 → GPU:0, because GPU:1 is not there any more" in out
+    assert "x (Neg): GPU:1 → GPU:0, because GPU:1 no longer exists" in out
     assert "a simulated step takes" in out
     assert main([*words, "--exit-code"]) == 1
 
@@ -65,7 +65,7 @@ def test_json_on_standard_output(graph, capsys):
     out, err = capsys.readouterr()
     written = json.loads(out)
     assert [move["name"] for move in written["programs"][0]["moves"]] == ["y"]
-    assert "supposing that y requests /device:CPU:*" in err
+    assert "assuming that y requests /device:CPU:*" in err
 
 
 def test_nothing_to_compare_with(graph, capsys):

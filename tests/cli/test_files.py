@@ -129,7 +129,7 @@ def test_check_compares_with_a_log_from_elsewhere(graph, tmp_path, capsys):
         (["show", ""], "'': no such file or directory"),
         (["show", "{parent}/graph"], "no such file or directory; did you mean {graph}?"),
         (["show", "{parent}/grahp.pbtxt"], "no such file or directory; did you mean {graph}?"),
-        (["show", "{graph}:step"], "only a script has functions to name; simplace show {graph} --program step"),
+        (["show", "{graph}:step"], "only a script takes ':function'; try: simplace show {graph} --program step"),
         (["show", "{graph}", "--devices", "gpu:x"], "write a type and how many there are of it, such as cpu:1,gpu:2"),
         (["show", "{graph}", "--devices", "tpu:1"], "the types are cpu, gpu"),
         (["show", "{graph}", "--devices", "cpu:0"], "TensorFlow always needs one"),
@@ -168,7 +168,7 @@ def test_bad_input_gets_one_line(words, line, graph, tmp_path, capsys):
         ("unknown.pbtxt", b'node { name: "a" op: "NoSuchOp" }', "'NoSuchOp'"),
         ("page.pb", b"<!DOCTYPE html><html></html>", "HTML"),
         ("model.keras", b"not a zip", "model.keras"),
-        ("model.h5", b"", "cannot tell what this is"),
+        ("model.h5", b"", "unknown file type"),
         (
             "dangling.pbtxt",
             b'node { name: "a" op: "Neg" input: "b" attr { key: "T" value { type: DT_FLOAT } } }',

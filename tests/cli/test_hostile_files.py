@@ -57,7 +57,7 @@ def graph(tmp_path):
 @pytest.mark.parametrize("option", [["--kernels"], ["--json"], ["-o"], ["--devices"], ["--program"], []])
 def test_a_nul_in_an_argument(option, graph, capsys):
     words = ["show", graph, *option, "a\0b.toml"] if option else ["show", "a\0b.pb"]
-    assert said(capsys, *words) == "simplace: there is a NUL character in an argument, which no name can have\n"
+    assert said(capsys, *words) == "simplace: an argument contains a NUL character, which no name can have\n"
 
 
 @pytest.mark.parametrize("option", [["--kernels"], ["--json"], ["-o"], ["--devices"], []])
@@ -100,7 +100,7 @@ def test_a_working_directory_that_was_removed(graph, tmp_path):
 @pytest.mark.parametrize(
     ("devices", "line"),
     [
-        ("99999999xworker=gpu:1", "are 99999999; a cluster has 1 to 64"),
+        ("99999999xworker=gpu:1", "has 99999999 tasks; a cluster has 1 to 64"),
         (f"{'9' * 5000}xworker=gpu:1", "write tasks like ps=cpu:1"),
         (f"gpu:{'9' * 5000}", "write a type and how many there are of it"),
         ("gpu:99999999", "asks for more than 64 devices of one type"),
@@ -151,12 +151,12 @@ def keras(path: Path, config: str) -> str:
     ("config", "line"),
     [
         ("[" * 100_000, "nested more than 100 levels deep"),
-        ("1" * 5000, "config.json is no JSON"),
+        ("1" * 5000, "config.json is not valid JSON"),
         ('{"class_name": ["Sequential"], "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
         ('{"class_name": {}, "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
         ('{"class_name": "Sequential", "config": 3}', "does not describe a model as Keras 3 does"),
         ('{"class_name": "Sequential", "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
-        ("[1]", "it holds a list, not a Sequential or Functional model"),
+        ("[1]", "the model is a list, not a Sequential or Functional model"),
     ],
 )
 def test_keras_files(config, line, tmp_path, capsys):
@@ -204,7 +204,7 @@ def saved_model(path: Path, **node_ids: int) -> str:
 @pytest.mark.parametrize("where", ["signatures", "function", "bound"])
 def test_node_numbers_of_a_saved_model(where, node_id, tmp_path, capsys):
     line = said(capsys, "show", saved_model(tmp_path / "model", **{where: node_id}))
-    assert ("its objects refer to some that are not there" in line) or ("captures an object that is not there" in line)
+    assert "refers to objects that do not exist" in line or "captures an object that does not exist" in line
 
 
 def test_nested_protobuf_text(tmp_path, capsys):

@@ -6,15 +6,21 @@ import os
 
 import pytest
 
+import simplace
 from simplace.api import Diff
 from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.cli import main
+from simplace.errors import DrawingError
+from simplace.views.figures import drawing
 from simplace.views.marks import add_mark, is_own
 from tests.exports import every_output, readers
 from tests.report import worlds
 from tests.worlds import constant, node
 
 GRAPH = "\n".join([constant("a", (2, 3), device="/CPU:0"), node("b", "Neg", "a", device="/GPU:0")])
+REFUSED = (
+    "exists, and simplace did not write it; name another file, or overwrite it (--force; in Python, overwrite=True)"
+)
 WRITES = [
     *(["show", "-o", f"figure{kind}"] for kind in (".svg", ".png", ".pdf", ".dot")),
     ["show", "--json", "show.json"],
@@ -52,11 +58,49 @@ def test_only_what_simplace_wrote_is_replaced(words, here, capsys):
         file.write_bytes(foreign)
         capsys.readouterr()
         assert main(run) == 2
-        said = f"simplace: {words[-1]}: is there, and simplace did not write it; name another file, or --force\n"
-        assert capsys.readouterr().err == said
+        assert capsys.readouterr().err == f"simplace: {words[-1]}: {REFUSED}\n"
         assert file.read_bytes() == foreign
     assert main([*run, "--force"]) == 0
     assert len(file.read_bytes()) == len(first)
+
+
+PLACED = {
+    "figure.svg": lambda result, file, **force: result.draw(file, **force),
+    "chart.svg": lambda result, file, **force: result.draw(file, "timeline", **force),
+    "picture.png": lambda result, file, **force: result.figure().save(file, **force),
+    "page.html": lambda result, file, **force: result.report(file, **force),
+    "step.svg": lambda result, file, **force: result.schedule().draw(file, **force),
+    "change.svg": lambda result, file, **force: simplace.diff(result, pins={"b": "CPU"}).draw(file, **force),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_the_library_replaces_only_what_simplace_wrote(name, here):
+    result, file = simplace.place("g.pbtxt", devices="cpu:1,gpu:1", soft_placement=True), here / name
+    write = PLACED[name]
+    write(result, file)
+    first = file.read_bytes()
+    write(result, file)
+    file.write_bytes(b"precious")
+    with pytest.raises(DrawingError) as refused:
+        write(result, file)
+    assert str(refused.value) == f"{file}: {REFUSED}"
+    assert file.read_bytes() == b"precious"
+    write(result, file, overwrite=True)
+    assert file.read_bytes() == first
+
+
+def test_a_file_that_the_program_wrote_meanwhile_is_not_lost(here, capsys, monkeypatch):
+    drawn = drawing.draw_picture
+
+    def draw_late(*what):
+        (here / "figure.svg").write_text("<svg/>")
+        return drawn(*what)
+
+    monkeypatch.setattr(drawing, "draw_picture", draw_late)
+    assert main(["show", "g.pbtxt", "-o", "figure.svg", "--devices", "cpu:1,gpu:1", "--soft"]) == 2
+    assert REFUSED in capsys.readouterr().err
+    assert (here / "figure.svg").read_text() == "<svg/>"
 
 
 def test_nothing_is_lost_in_an_empty_file_a_pipe_or_a_device(here):

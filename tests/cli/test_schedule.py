@@ -37,10 +37,10 @@ def test_flat_textbook_run(graph: str, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--inter-op", "-3"], "-3 inter-op threads are not possible"),
+        (["--inter-op", "-3"], "inter_op must be -1"),
         (["--inter-op", "two"], "cannot read the thread counts 'two'"),
-        (["--gpu", "k80"], "'k80' is not a GPU that simplace knows"),
-        (["--batch", "0"], "a batch of 0 is not possible"),
+        (["--gpu", "k80"], "'k80' is not a GPU that simplace has performance data for"),
+        (["--batch", "0"], "batch must be a whole number above 0; got 0"),
         (["--trips", "while"], "cannot read --trips 'while'"),
         (["--trips", "while=3"], "no loop is called 'while' in this graph"),
         (["--costs", "nothing"], "nothing: cannot read the costs"),

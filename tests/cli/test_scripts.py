@@ -65,7 +65,7 @@ def run(forked, tmp_path, monkeypatch, capfd):
         ("import tensorflow as tf\ntf.ones(3) + 1\n", (), "it ran 2 ops eagerly, one by one"),
         ("import sys\nsys.exit(3)\n", (), "model.py: the program ended with exit status 3"),
         ("import sys\nsys.exit('no data')\n", (), "model.py: the program ended with exit status 1"),
-        ("import os\nos._exit(0)\n", (), "ended with exit status 0 before the program did, as by os._exit(0)"),
+        ("import os\nos._exit(0)\n", (), "terminated early with exit status 0, as os._exit(0) does"),
         ("from . import other\n", (), "a script is no part of a package, for Python neither"),
         ("raise ExceptionGroup('two', [ValueError('a')])\n", (), "ExceptionGroup: two (1 sub-exception) at model.py:1"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", (), "ended by signal SIGSEGV"),

@@ -172,4 +172,4 @@ def test_nothing_that_is_read_is_written_over(graph, tmp_path, capsys):
     assert (saved / "saved_model.pb").read_bytes() == b"precious"
     assert script.read_text() == "precious = 1"
     assert main(["check", graph, "--junit", "both", "--sarif", "both"]) == 2
-    assert "both: is to be written twice" in capsys.readouterr().err
+    assert "both: would be written twice" in capsys.readouterr().err

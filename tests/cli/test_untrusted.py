@@ -153,7 +153,7 @@ def graph(tmp_path):
 def test_running_a_file_needs_a_word(words, graph, capsys):
     assert main([words[0], graph, *words[1:]]) == 2
     assert capsys.readouterr().err == (
-        f"simplace: {graph}: measuring runs what this file holds, and that may read and write any file of yours; "
+        f"simplace: {graph}: measuring runs the ops in this file, and they can read and write any of your files; "
         "if you trust it: --run-untrusted\n"
     )
 
@@ -165,7 +165,7 @@ def test_at_a_terminal_it_asks(answer, is_yes, graph, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdin, "readline", lambda: answer)
     with contextlib.nullcontext() if is_yes else pytest.raises(TargetError, match="if you trust it: --run-untrusted"):
         require_trust(argparse.Namespace(target=graph, run_untrusted=False))
-    assert capsys.readouterr().err.endswith("may read and write any file of yours. Run it? [y/N]\n")
+    assert capsys.readouterr().err.endswith("can read and write any of your files. Run it? [y/N]\n")
 
 
 @pytest.mark.parametrize("target", ["model.py", "model.py:step", "none.pb"])

@@ -31,7 +31,10 @@ def test_recorded_time_is_used(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('{"schema": "simplace/costs/1", "nodes": {"B": 1}}', "costs are of another graph: 1 of 1 nodes .* such as B"),
-        ('{"schema": "simplace/costs/1", "nodes": {"A": -1}}', "the cost of 'A' is -1; costs are seconds, from 0 on"),
+        (
+            '{"schema": "simplace/costs/1", "nodes": {"A": -1}}',
+            "the cost of 'A' is -1; costs must be seconds, 0 or more",
+        ),
         ('{"nodes": {}}', 'not a file of costs; one has "schema"'),
         ("nonsense", "not a JSON file of costs"),
     ],
@@ -59,7 +62,7 @@ def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("fixed", "message"),
     [
-        ('{"op_s": "slow"}', "op_s of \"overheads\" is 'slow'; it is seconds, from 0 on"),
+        ('{"op_s": "slow"}', "op_s of \"overheads\" is 'slow'; it must be seconds, 0 or more"),
         ('{"parked_s": [[1, 2]]}', 'parked_s of "overheads" is a list of rows of 3 times in seconds'),
         ('{"after_s": 3}', 'after_s of "overheads" is a list of rows of 2 times'),
         ('{"speed": 3}', '"overheads" has the fields'),

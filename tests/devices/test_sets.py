@@ -99,7 +99,7 @@ def test_counts_are_read(text: str, counts: list[tuple[str, int]]) -> None:
             "tpu:1",
             "'tpu' in the device list 'tpu:1' is not a device type that simplace can emulate; the types are cpu, gpu",
         ),
-        ("gpu:1,GPU:2", "names 'GPU' twice; add the numbers up"),
+        ("gpu:1,GPU:2", "names 'GPU' twice; give their sum"),
         ("cpu:0,gpu:1", "CPU"),
     ],
 )

@@ -23,7 +23,8 @@ def states(**changes):
 
 def test_all_is_well():
     assert states() == {}
-    assert [fact.text for fact in judge_computer(HERE)][1] == "1: NVIDIA T4; TensorFlow wants CUDA 12.5.1 and cuDNN 9"
+    texts = [fact.text for fact in judge_computer(HERE)]
+    assert texts[1] == "1: NVIDIA T4; TensorFlow requires CUDA 12.5.1 and cuDNN 9"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_all_is_well():
         ({"tensorflow": ""}, "TensorFlow", "wrong", "not installed in this Python 3.11.7"),
         ({"tensorflow": "2.99.0"}, "TensorFlow", "note", "2.99.0 on Python 3.11.7, Linux x86_64"),
         ({"gpus": None}, "GPUs", "note", "none: no NVIDIA driver is loaded, so TensorFlow sees the CPU alone"),
-        ({"gpus": ()}, "GPUs", "wrong", "the NVIDIA driver knows of no GPU"),
+        ({"gpus": ()}, "GPUs", "wrong", "the NVIDIA driver lists no GPU"),
         ({"cuda": ""}, "GPUs", "wrong", "1: NVIDIA T4, but this build of TensorFlow has no GPU kernels"),
         ({"cuda_libraries": ("libcuda.so.1",)}, "GPUs", "wrong", "1: NVIDIA T4, but libcuda.so.1 cannot be loaded"),
         ({"variables": {"CUDA_VISIBLE_DEVICES": ""}}, "GPUs", "wrong",
@@ -40,7 +41,7 @@ def test_all_is_well():
         ({"compiler": "", "compiler_missing": "install one"}, "emulated GPUs", "wrong", "no C compiler"),
         ({"drawing": "", "drawing_missing": "install one"}, "figures", "wrong", "no Graphviz"),
         ({"drawing": "/usr/bin/dot"}, "figures", "note",
-         "drawn by /usr/bin/dot; machines with pygraphviz draw them alike, and not quite like this"),
+         "drawn by /usr/bin/dot; layouts may differ from pygraphviz's, which are the same everywhere"),
         ({"variables": {"TF_CPP_MIN_LOG_LEVEL": "2"}}, "TF_CPP_MIN_LOG_LEVEL", "note",
          "'2': 1 and above hide TensorFlow's placement log"),
     ],
@@ -60,4 +61,4 @@ def test_the_command_looks_at_this_computer(capsys, monkeypatch):
     assert main(["doctor"]) in (0, 1)
     out = capsys.readouterr().out
     assert "emulated GPUs" in out
-    assert "TF_NUM_INTEROP_THREADS  ok     '3': threads that run ops, unless the program says" in out
+    assert "TF_NUM_INTEROP_THREADS  ok     '3': size of the inter-op pool, unless the program sets it" in out

@@ -34,7 +34,7 @@ def test_elementwise_op_writes_into_an_input_that_nobody_else_needs() -> None:
 def test_memory_that_runs_out_names_the_op_and_the_tensors() -> None:
     gpu = run(CHAIN + "D = AddV2(A, C) @g0", Costs(limit=600)).memory[1]
     done = run(CHAIN + "D = AddV2(A, C) @g0", Costs(limit=600))
-    names = done.priced.graph.nodes
+    names = done.estimated.graph.nodes
     assert names[gpu.runs_out].name == "C"
     assert sorted(names[held.node].name for held in gpu.alive_then) == ["A", "B", "C"]
 

@@ -20,15 +20,15 @@ def programs(name: str) -> dict[str, Placement]:
     return {one.name: one.placement for one in result.programs}
 
 
-def busy(done: Schedule, lane: str) -> dict[str, int]:
-    names = {name: i for i, name in enumerate(lane.name for lane in done.trace.lanes)}
-    spans = [done.trace.spans[i] for i in done.trace.by_lane[names[lane]]]
-    return {done.priced.graph.nodes[span.node].name: span.start for span in spans}
+def busy(done: Schedule, track: str) -> dict[str, int]:
+    names = {name: i for i, name in enumerate(track.name for track in done.trace.tracks)}
+    spans = [done.trace.spans[i] for i in done.trace.by_track[names[track]]]
+    return {done.estimated.graph.nodes[span.node].name: span.start for span in spans}
 
 
 def test_textbook_picture_of_ops_a_to_e() -> None:
     done = schedule_placement(programs("ops_a_to_e")["five_ops"], executor="textbook", inter_op=2, intra_op=3, gpu="t4")
-    nodes = done.priced.graph.nodes
+    nodes = done.estimated.graph.nodes
     spans = [span for span in done.trace.spans if span.kind in ("op", "shard")]
     starts = {nodes[span.node].name: span.start for span in spans if span.kind == "op"}
     ends = {nodes[span.node].name: span.end for span in spans if span.kind == "op"}

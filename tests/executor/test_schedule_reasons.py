@@ -26,7 +26,7 @@ def test_what_a_schedule_ran_is_explained_as_the_placer_placed_it() -> None:
 
 
 def test_a_node_that_ran_leads_back_to_the_node_that_was_placed() -> None:
-    graph = schedule_placement(WORLD, costs="flat").priced.graph
+    graph = schedule_placement(WORLD, costs="flat").estimated.graph
     names = {
         part.name: WORLD.graph.names[i] for k, part in enumerate(graph.nodes) if (i := graph.node_of_program(k)) > 0
     }

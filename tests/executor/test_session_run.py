@@ -1,6 +1,6 @@
 """What a session's run keeps of a graph, and the order that only a run tells."""
 
-from simplace.executor.session_run import prune_to_targets, with_learnt_order
+from simplace.executor.session_run import prune_to_targets, with_observed_order
 from simplace.partition.graph_partition import PartitionedGraph
 from tests.executor.worlds import parts
 
@@ -43,12 +43,12 @@ def test_eight_edges_keep_their_order_and_nine_are_learnt() -> None:
     for count, expected in ((8, list(range(8))), (9, [8, 7, 6, 5, 4, 3, 2, 1, 0])):
         lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(count))]
         order = ["x", *(f"n{i}" for i in reversed(range(count)))]
-        learnt = with_learnt_order(parts("\n".join(lines)), order, lambda node: True)
-        assert followers(learnt, "x") == [f"n{i}" for i in expected]
+        observed = with_observed_order(parts("\n".join(lines)), order, lambda node: True)
+        assert followers(observed, "x") == [f"n{i}" for i in expected]
 
 
 def test_expensive_ends_run_in_the_reverse_order_of_their_edges() -> None:
     lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(9))]
     order = ["x", *(f"n{i}" for i in reversed(range(9)))]
-    learnt = with_learnt_order(parts("\n".join(lines)), order, lambda node: False)
-    assert followers(learnt, "x") == [f"n{i}" for i in range(9)]
+    observed = with_observed_order(parts("\n".join(lines)), order, lambda node: False)
+    assert followers(observed, "x") == [f"n{i}" for i in range(9)]

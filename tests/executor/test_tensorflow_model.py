@@ -25,7 +25,7 @@ def test_one_thread_keeps_the_last_chain() -> None:
 def test_callers_thread_interleaves_chains() -> None:
     done = run(TWO_CHAINS, inter_op=-1)
     assert order(done) == "A0 B0 A1 B1 A2 B2"
-    assert [lane.name for lane in done.trace.lanes if lane.kind == "worker"] == ["caller"]
+    assert [track.name for track in done.trace.tracks if track.kind == "worker"] == ["caller"]
 
 
 def test_second_thread_steals_the_oldest() -> None:
@@ -116,7 +116,7 @@ def test_copies_of_one_direction_queue_up() -> None:
 
 def test_cpu_devices_share_memory_and_threads() -> None:
     done = run("x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(A) @c", inter_op=2)
-    assert not done.priced.graph.copies
+    assert not done.estimated.graph.copies
     assert done.trace.makespan == 2_000_000
 
 
@@ -204,7 +204,7 @@ def test_loop_runs_as_often_as_told() -> None:
 def test_loop_across_devices_copies_each_iteration() -> None:
     text = LOOP.replace("B = Neg(switch:1) @c", "B = Neg(switch:1) @g0")
     done = run(text, trips={"loop": 2})
-    nodes = done.priced.graph.nodes
+    nodes = done.estimated.graph.nodes
     copies = [nodes[span.node].name for span in done.trace.spans if span.kind == "copy"]
     assert copies == ["switch:1/_send_0", "B:0/_send_1"] * 2
 

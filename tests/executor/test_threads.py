@@ -23,7 +23,7 @@ class World:
 
     def go(self, worker: Worker) -> None:
         while (one := self.pool.take(worker)) is not None:
-            self.found.append((self.events.now, worker.lane, one.node))
+            self.found.append((self.events.now, worker.track, one.node))
 
     def at(self, time: int, node: int, by: int | None = None) -> None:
         worker = None if by is None else self.pool.workers[by]

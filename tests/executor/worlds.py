@@ -67,14 +67,14 @@ def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:
 
 def ticks(done: Schedule) -> list[str]:
     """List what took time: lane, node, start and end in ms, by start, then lane."""
-    trace, nodes = done.trace, done.priced.graph.nodes
-    spans = sorted((s for s in trace.spans if s.duration), key=lambda s: (s.start, s.lane))
-    return [f"{trace.lanes[s.lane].name}: {nodes[s.node].name} {s.start / MS:g}-{s.end / MS:g}" for s in spans]
+    trace, nodes = done.trace, done.estimated.graph.nodes
+    spans = sorted((s for s in trace.spans if s.duration), key=lambda s: (s.start, s.track))
+    return [f"{trace.tracks[s.track].name}: {nodes[s.node].name} {s.start / MS:g}-{s.end / MS:g}" for s in spans]
 
 
 def order(done: Schedule) -> str:
     """Name the ops that took time on a thread, in the order of their start."""
-    nodes = done.priced.graph.nodes
+    nodes = done.estimated.graph.nodes
     spans = [s for s in done.trace.spans if s.duration and s.kind in ("op", "launch")]
     return " ".join(nodes[s.node].name for s in spans)
 

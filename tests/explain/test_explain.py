@@ -85,7 +85,7 @@ def test_node_is_found_by_the_end_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("m", "'m' is the end of 2 node names in case; say which: layer/three/m, layer/two/m"),
+        ("m", "'m' is ambiguous in case: 2 nodes end in it; name one of layer/three/m, layer/two/m"),
         (
             "layer/oen/n",
             "no node is called 'layer/oen/n' in case; did you mean layer/one/n, layer/two/m or layer/three/m?",

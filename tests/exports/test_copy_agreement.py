@@ -48,7 +48,7 @@ def test_a_copy_that_only_simplace_has():
 def test_programs_that_tensorflow_did_not_cut_are_counted():
     cut, uncut = result(CopyAgreement(4, 4)), result(None)
     both = replace(cut, programs=(*cut.programs, *uncut.programs))
-    assert copies_line(both) == "copies: 4/4 as in TensorFlow's partition graphs; it made none for 1 program"
+    assert copies_line(both) == "copies: 4/4 as in TensorFlow's partition graphs; TensorFlow made none for 1 program"
 
 
 def test_a_verdict_names_the_copy():

@@ -62,10 +62,12 @@ def test_junit_has_a_case_a_question():
         ("model.py", "runs to its end"): [],
         ("model.py", "a=cpu"): [],
         ("model.py", "Mat*=gpu:1"): [
-            "Mat*=gpu:1: dense/MatMul (MatMul) is on GPU:0. Nobody asked for a device, so it takes the best "
-            "candidate: GPU:0 before GPU:1, CPU:0."
+            "Mat*=gpu:1: dense/MatMul (MatMul) is on GPU:0. No device was requested; the "
+            "highest-priority candidate is used: GPU:0 before GPU:1, CPU:0."
         ],
-        ("world", "agrees with TensorFlow"): ["dense/MatMul (MatMul): simplace puts it on GPU:0, TensorFlow on CPU:0"],
+        ("world", "agrees with TensorFlow"): [
+            "dense/MatMul (MatMul): simplace places it on GPU:0, TensorFlow on CPU:0"
+        ],
     }
     assert (read.tests, read.failures, read.errors) == (4, 2, 0)
 

@@ -64,7 +64,7 @@ def test_line_holds_attributes_and_devices() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a Source()", "'a Source()' is no node; one looks like `y = Neg(x) [T=float32] @/GPU:0`"),
+        ("a Source()", "'a Source()' is not a node; write nodes like `y = Neg(x) [T=float32] @/GPU:0`"),
         ("a = Source()\na = Source()", "two nodes are called 'a'; names must be unique in a graph"),
         ("a = Neg(b)", "node 'a' has the input 'b', but no node is called that"),
         ("a = Source()\nb = Neg(a:1)", "node 'b' reads 'a:1', but 'a' has 1 outputs"),

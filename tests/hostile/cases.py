@@ -61,6 +61,21 @@ def _graph_text(rng: random.Random) -> Case:
     return Case("GraphDef, text", ("show", "graph.pbtxt", *ON), {"graph.pbtxt": data})
 
 
+def _graph_flood(rng: random.Random) -> Case:
+    if rng.random() < 0.3:
+        text = mutations.flood_text(rng.choice(seeds.GRAPHS), rng)
+        return Case("GraphDef, floods", ("show", "graph.pbtxt", *ON), {"graph.pbtxt": text.encode()})
+    data = seeds.graph(rng.choice(seeds.GRAPHS)).SerializeToString(deterministic=True)
+    data += mutations.flood_message(protos.message_class("GraphDef").DESCRIPTOR, rng)
+    return Case("GraphDef, floods", ("show", "graph.pb", *ON), {"graph.pb": data})
+
+
+def _saved_model_flood(rng: random.Random) -> Case:
+    data = seeds.saved_model().SerializeToString(deterministic=True)
+    data += mutations.flood_message(protos.message_class("SavedModel").DESCRIPTOR, rng)
+    return Case("SavedModel, floods", ("show", "model", *ON), {"model/saved_model.pb": data})
+
+
 def _saved_model(rng: random.Random) -> Case:
     model = seeds.saved_model()
     mutations.mutate_message(model, rng)
@@ -139,7 +154,8 @@ def _words(rng: random.Random) -> Case:
 
 
 _MAKERS: tuple[Callable[[random.Random], Case], ...] = (
-    *[_graph] * 8, _graph_bytes, _graph_bytes, _graph_text, _saved_model, _saved_model, _saved_model_bytes, _keras,
+    *[_graph] * 8, _graph_bytes, _graph_bytes, _graph_text, _graph_flood, _saved_model, _saved_model,
+    _saved_model_flood, _saved_model_bytes, _keras,
     _keras, _keras_bytes, _machine, _kernels, _costs, _log, _devices, _words, _words,
 )  # fmt: skip
 assert protos.message_class("GraphDef"), "the message types are loaded before a limit of memory is set"

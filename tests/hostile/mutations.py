@@ -159,6 +159,52 @@ def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
+MANY = (10, 1000, 10**5, 10**7)
+_LENGTH_DELIMITED = 2  # the wire type of messages, strings and packed numbers
+
+
+def flood_message(descriptor: Any, rng: random.Random) -> bytes:
+    """Return what to append to an encoded message: up to millions of tiny values of a list somewhere in it."""
+    inside = [field for field in descriptor.fields if field.type == Field.TYPE_MESSAGE]
+    lists = [field for field in descriptor.fields if _is_list(field)]
+    if not lists or (inside and rng.random() < 0.6):
+        field = rng.choice(inside or descriptor.fields)
+        content = flood_message(field.message_type, rng) if inside else bytes(rng.choice(MANY))
+        return _encoded(field.number, content)
+    field, count = rng.choice(lists), rng.choice(MANY)
+    if field.type in (Field.TYPE_MESSAGE, Field.TYPE_STRING, Field.TYPE_BYTES):
+        return _encoded(field.number, b"") * count
+    return _encoded(field.number, b"\1" * count)
+
+
+def _encoded(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    low, rest = number & 127, number >> 7
+    return bytes([low | 128]) + _varint(rest) if rest else bytes([low])
+
+
+FLOODS = (
+    "node{}",
+    "node{name:'a'}",
+    "library{function{}}",
+    "\n",
+    "#",
+    '""',
+    "{",
+    "versions{bad_consumers:1}",
+    "node<>",
+)
+
+
+def flood_text(text: str, rng: random.Random) -> str:
+    """Repeat a piece of text up to millions of times somewhere in a text."""
+    at = rng.randrange(len(text) + 1)
+    return text[:at] + rng.choice(FLOODS) * rng.choice(MANY[1:]) + text[at:]
+
+
 VALUES: Sequence[Any] = (
     None, True, False, 0, -1, 10**8, 10**400, 1e308, "", "x" * 3000, "\0", "float77", [], [[]], {}, {"a": 1},
     [None, None], "Dense", "\x1b[31m",

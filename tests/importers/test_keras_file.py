@@ -80,16 +80,16 @@ def test_gelu_has_the_ops_of_the_version(version: str | None, ops: list[str], tm
 
 
 REFUSED = {
-    "layer 'a' (LSTM): the ops of its class are not known": layer("LSTM", "a"),
-    "layer 'a' (Mine): the ops of a class of mine are not known": layer("Mine", "a", "mine"),
-    "layer 'a' (Dense): the ops of the activation 'mine' are not known": layer(
+    "layer 'a' (LSTM): simplace does not support its class": layer("LSTM", "a"),
+    "layer 'a' (Mine): simplace does not support a class of mine": layer("Mine", "a", "mine"),
+    "layer 'a' (Dense): simplace does not support the activation 'mine'": layer(
         "Dense", "a", units=1, activation="mine"
     ),
-    "layer 'a' (Conv2D): the ops of groups=2 are not known": layer("Conv2D", "a", groups=2),
-    "layer 'a' (ReLU): the ops of the dtype policy 'mixed_float16' are not known": layer(
+    "layer 'a' (Conv2D): simplace does not support groups=2": layer("Conv2D", "a", groups=2),
+    "layer 'a' (ReLU): simplace does not support the dtype policy 'mixed_float16'": layer(
         "ReLU", "a", dtype={"config": {"name": "mixed_float16"}}
     ),
-    "layer 'a' (Flatten): the ops of data_format='channels_first' are not known": layer(
+    "layer 'a' (Flatten): simplace does not support data_format='channels_first'": layer(
         "Flatten", "a", data_format="channels_first"
     ),
 }
@@ -106,13 +106,13 @@ def test_what_is_not_known_is_named(tmp_path: Path, message: str) -> None:
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     path.write_text("x")
-    with pytest.raises(TargetError, match="would be a zip; save it again"):
+    with pytest.raises(TargetError, match="a zip archive; save it again"):
         keras_file.read_keras_file(path)
     path.write_bytes(b"\x89HDF....")
     with pytest.raises(TargetError, match="it is HDF5, the old format"):
         keras_file.read_keras_file(path)
     saved(path, source(), kind="Mine")
-    with pytest.raises(TargetError, match="holds a Mine, not a Sequential or Functional model"):
+    with pytest.raises(TargetError, match="the model is a Mine, not a Sequential or Functional model"):
         keras_file.read_keras_file(path)
     saved(path, {"class_name": "InputLayer"})
     with pytest.raises(TargetError, match="does not describe a model as Keras 3 does"):

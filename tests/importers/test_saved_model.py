@@ -93,7 +93,7 @@ def test_tags_choose_the_graph(tmp_path: Path) -> None:
     train = GRAPH.replace("serve", "train").replace('"a"', '"b"')
     directory = model(tmp_path, GRAPH + train)
     assert [node.name for node in saved_model.read_saved_model(directory, {"train"})[0].graph.nodes] == ["b"]
-    with pytest.raises(TargetError, match=r"holds 2 graph\(s\); choose the tags of one of: serve \| train"):
+    with pytest.raises(TargetError, match=r"has 2 MetaGraph\(s\); choose the tags of one of them: serve \| train"):
         saved_model.read_saved_model(directory)
     with pytest.raises(TargetError, match="none with the tags gpu; choose"):
         saved_model.read_saved_model(directory, ["gpu"])
@@ -112,9 +112,9 @@ def test_broken_directories_say_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "outer" / "saved_model.pb").unlink()
     inner = model(tmp_path / "outer" / "1", GRAPH) / "saved_model.pb"
     assert message(tmp_path / "gone") == "DIR/gone does not exist"
-    assert message(tmp_path / "empty") == "DIR/empty is no SavedModel: saved_model.pb is missing; it is empty"
+    assert message(tmp_path / "empty") == "DIR/empty is not a SavedModel: saved_model.pb is missing; it is empty"
     assert message(tmp_path / "other").endswith("saved_model.pb is missing; it has model.keras")
-    assert message(tmp_path / "outer").endswith("there is one in the folder 1 below it")
+    assert message(tmp_path / "outer").endswith("there is one in its subdirectory 1")
     assert message(inner).endswith("give the SavedModel's directory, the one with saved_model.pb in it")
     inner.write_bytes(inner.read_bytes()[:-3])
     assert "truncated or damaged" in message(inner.parent)

@@ -63,15 +63,15 @@ def test_a_whole_file(tmp_path: Path) -> None:
 MISTAKES = {
     "[[op": "is not TOML: ",
     "[op]": "op must be a list of tables; write [[op]]",
-    "[[ops]]": "the file has the unknown key 'ops'; there are kernel, op",
+    "[[ops]]": "the file has the unknown key 'ops'; the known keys are kernel, op",
     "[[op]]": 'an [[op]] needs name = "..."',
-    '[[op]]\nname="A"\ninputs=["x"]': 'op A: \'x\' is no argument; write e.g. "x: T", "xs: N * T" or "v: Ref(T)"',
+    '[[op]]\nname="A"\ninputs=["x"]': 'op A: \'x\' is not an argument; write e.g. "x: T", "xs: N * T" or "v: Ref(T)"',
     '[[op]]\nname="A"\ninputs=["x: T"]': "op A: 'T' is neither a data type nor an attribute that holds one",
-    '[[op]]\nname="A"\nattrs=["T: typ"]': "op A: 'typ' is no kind of attribute; there are ",
-    '[[op]]\nname="A"\nattrs=["N: int = x"]': "op A: 'x' is no value for an attribute of type int",
+    '[[op]]\nname="A"\nattrs=["T: typ"]': "op A: 'typ' is not an attribute type; the types are ",
+    '[[op]]\nname="A"\nattrs=["N: int = x"]': "op A: 'x' is not a value for an attribute of type int",
     '[[kernel]]\nop="A"': 'kernel of A needs device = "..."',
     '[[kernel]]\nop="A"\ndevice="GPU"\ntypes={T=["flot"]}': "kernel of A: 'flot' is neither a data type",
-    '[[kernel]]\nop="A"\ndevice="GPU"\ndtype=1': "kernel of A has the unknown key 'dtype'; there are device, ",
+    '[[kernel]]\nop="A"\ndevice="GPU"\ndtype=1': "kernel of A has the unknown key 'dtype'; the known keys are device, ",
 }
 
 

@@ -153,7 +153,7 @@ def placeable(table: KernelTable, op: str) -> Counter[Kernel]:
 def test_capture_writes_what_is_shipped(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    from simplace.kernels.capture import write_kernel_table
+    from simplace.oracle.child.capture import write_kernel_table
 
     write_kernel_table(tmp_path / "captured")
     captured = KernelTable.load(tmp_path / "captured")

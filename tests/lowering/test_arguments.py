@@ -73,7 +73,7 @@ def test_unparsable_device_is_refused_as_in_tensorflow():
 
 
 def test_wrong_number_of_argument_devices():
-    with pytest.raises(TargetError, match="function 'f' takes 1 arguments, but the devices of 2 are given"):
+    with pytest.raises(TargetError, match="function 'f' takes 1 arguments, but devices are given for 2"):
         prepared(call_program(function("f(x: float) -> y: float", "", {"y": "x"}), devices=(GPU1, GPU1)))
 
 

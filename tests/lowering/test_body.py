@@ -85,7 +85,7 @@ def test_list_argument_has_a_node_per_element():
         (
             "r = Relu(x) {T='A'}",
             "r:activations:0",
-            "node 'r' of function 'f' takes its attribute from 'A' of the call, but the call has no such attribute",
+            "node 'r' of function 'f' refers to the attribute 'A' of the call, which the call does not have",
         ),
     ],
 )

@@ -36,8 +36,8 @@ def test_a_billion_nodes_are_refused():
     with pytest.raises(TargetError) as caught:
         refuse_explosion([call("f0")], library(*doubled, function("f30")), inline_calls=True)
     assert str(caught.value) == (
-        "inlining the functions that node 'call' calls, and those that they call, would make 4,294,967,293 nodes; "
-        "at most 1,000,000 are placed"
+        "inlining all functions that node 'call' calls, directly and indirectly, would create 4,294,967,293 nodes; "
+        "the limit is 1,000,000"
     )
 
 

@@ -111,7 +111,7 @@ def test_recursion_is_refused():
     with pytest.raises(TargetError) as error:
         prepared(call_program(f, g))
     assert str(error.value) == (
-        "recursion that inlining can never finish: 'g' calls 'f' calls 'g' (at node 'y/y/y'); "
+        "infinite recursion while inlining functions: 'g' calls 'f' calls 'g' (at node 'y/y/y'); "
         "mark one of the functions with the attribute _noinline"
     )
 

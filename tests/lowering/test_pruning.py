@@ -60,7 +60,7 @@ def test_a_tensor_may_take_the_place_of_another_one():
 @pytest.mark.parametrize(
     ("run", "line"),
     [
-        ((("a:0",), ("y:0",)), "the run names 'a', but the graph has no node called so"),
+        ((("a:0",), ("y:0",)), "the run names 'a', but the graph has no node of that name"),
         (((), ("y:1",)), "the run names 'y:1', but 'y' has 1 outputs"),
         (((), (), ("q",)), "the run names 'q'"),
     ],

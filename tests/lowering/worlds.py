@@ -22,7 +22,15 @@ TABLE = KernelTable.shipped()
 DEVICES: DeviceSet = local_devices([("CPU", 1), ("GPU", 2)])
 CPU0, GPU0, GPU1 = (device.name for device in DEVICES)
 _NODE = re.compile(r"(?P<name>\S+) = (?P<op>\S+?)\((?P<inputs>[^)]*)\)(?: @(?P<device>\S+))?(?: \{(?P<attrs>.*)\})?$")
-_NAMES = {"float": FLOAT, "int32": INT32, "bool": BOOL, "resource": RESOURCE, "fn": FuncRef, "shape": ShapeAttr((2,))}
+_NAMES = {
+    "float": FLOAT,
+    "int32": INT32,
+    "bool": BOOL,
+    "resource": RESOURCE,
+    "variant": DataType.DT_VARIANT,
+    "fn": FuncRef,
+    "shape": ShapeAttr((2,)),
+}
 
 
 def nodes(text: str) -> tuple[NodeDef, ...]:

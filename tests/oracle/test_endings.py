@@ -25,7 +25,7 @@ BROKEN = """\
 from simplace.oracle.child import functions
 def broken(*args):
     raise TypeError("broken")
-functions._sizes = broken
+functions._list_sizes = broken
 """
 
 
@@ -46,7 +46,7 @@ def ending(tmp_path: Path, text: str, gpus: int = 1, timeout: float | None = Non
         ("sys.exit(True)", "the program ended with exit status 1"),
         ("sys.exit(256)", "the program ended with exit status 256"),
         ("os._exit(3)", "the program ended with exit status 3"),
-        ("os._exit(0)", "the program's process ended with exit status 0 before the program did, as by os._exit(0)"),
+        ("os._exit(0)", "the program's process terminated early with exit status 0, as os._exit(0) does"),
         ("atexit.register(os._exit, 4)", "the program ended with exit status 4"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "the program's process was ended by signal SIGSEGV"),
         ("os.kill(os.getpid(), signal.SIGUSR1)", "the program's process was ended by signal SIGUSR1"),
@@ -149,7 +149,7 @@ def test_an_error_of_simplace_in_a_thread(tmp_path: Path) -> None:
 
 
 def test_an_error_of_simplace_after_the_program(tmp_path: Path) -> None:
-    line, _ = ending(tmp_path, "from simplace.oracle.child import devices\ndel devices.of_context")
+    line, _ = ending(tmp_path, "from simplace.oracle.child import devices\ndel devices.describe_context")
     assert line.startswith("simplace itself failed, not the program: AttributeError: ")
 
 

@@ -171,6 +171,6 @@ def test_no_room_for_the_answer_is_no_error_of_the_program(tmp_path: Path) -> No
 def test_no_room_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100))
     observe._require_room(str(tmp_path / "run"), None)
-    told = rf"{tmp_path}: no room is left to write down .*; set TMPDIR to another folder"
+    told = rf"{tmp_path}: the disk is full, so the run cannot be recorded; set TMPDIR to a folder with free space"
     with pytest.raises(ProgramError, match=told):
         observe._require_room(str(tmp_path / "run"), Failure("exited", "status 1"))

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.oracle.placement_log import Executed, PlacementLine, parse_log, read_line
+from simplace.oracle.placement_log import Executed, PlacementLine, parse_log, read_line, read_thread
 from simplace.program.observation import LoggedNode
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 NEW = "I0000 00:00:1795191363.877728    5112 placer.cc:162] "
 OLD = "2024-11-20 16:05:01.123456: I tensorflow/core/common_runtime/placer.cc:125] "
+DATED = "2024-11-20 16:05:01.123456: I    5112 tensorflow/core/common_runtime/placer.cc:162] "
 OLDEST = "I tensorflow/core/common_runtime/simple_placer.cc:818] "
 
 DIALECTS = {
@@ -21,6 +22,7 @@ DIALECTS = {
     "stdout of today": (f"b: (MatMul): {GPU}", LoggedNode("b", "MatMul", GPU)),
     "prefix without a date": (f"{OLDEST}b: (MatMul){GPU}", LoggedNode("b", "MatMul", GPU)),
     "prefix with a date": (f"{OLD}b: (MatMul): {GPU}", LoggedNode("b", "MatMul", GPU)),
+    "prefix with a date and a thread": (f"{DATED}b: (MatMul): {GPU}", LoggedNode("b", "MatMul", GPU)),
     "prefix with a thread": (f"{NEW}a/b_1: (_Arg): {GPU}", LoggedNode("a/b_1", "_Arg", GPU)),
     "inlined name": (f"{NEW}Func/f/input/_9: (Identity): {GPU}", LoggedNode("Func/f/input/_9", "Identity", GPU)),
     "op in a namespace": (f"{NEW}x: (Addons>Gelu): {GPU}", LoggedNode("x", "Addons>Gelu", GPU)),
@@ -46,6 +48,14 @@ def test_reads_dialect(dialect: str) -> None:
 )
 def test_skips_other_lines(line: str) -> None:
     assert parse_log(line) == ()
+
+
+@pytest.mark.parametrize(("prefix", "thread"), [(NEW, 5112), (DATED, 5112), (OLD, None), ("", None)])
+def test_reads_which_thread_a_line_is_of(prefix: str, thread: int | None) -> None:
+    line = read_line(f"{prefix}b: (MatMul): {GPU}")
+    assert line is not None
+    assert line.thread == thread
+    assert read_thread(f"{prefix}Added send/recv: ") == thread
 
 
 def test_executing_line_is_no_placement() -> None:

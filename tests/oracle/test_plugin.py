@@ -112,7 +112,7 @@ def test_failed_compiler_is_named(cache: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_a_compiler_that_is_not_there_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "/nowhere/cc -O2")
-    with pytest.raises(ProgramError, match="the C compiler '/nowhere/cc' is no program that can be started; see"):
+    with pytest.raises(ProgramError, match="the C compiler '/nowhere/cc' cannot be started; set CC"):
         plugin.build_plugin("2.21.0")
 
 

@@ -110,20 +110,25 @@ def test_callers_thread_runs_all_in_turn(tmp_path: Path) -> None:
     assert found.same_order == found.held
 
 
+def test_tiny_ops_change_their_order_when_they_are_known_to_be_cheap(tmp_path: Path) -> None:
+    placement = placed(written(tmp_path, graphs.tiny_chains(length=3)))
+
+    def order_of(warm: bool) -> str:
+        done = schedule_placement(placement, inter_op=1, intra_op=1, warm=warm)
+        nodes = done.estimated.graph.nodes
+        return " ".join(nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op")
+
+    assert order_of(warm=False) == "dims value x b0 b1 b2 a0 a1 a2"
+    assert order_of(warm=True) == "dims value x a0 b0 a1 b1 a2 b2"
+
+
 @pytest.mark.tf
 @pytest.mark.parametrize("warm_up", [0, 150])
-def test_tiny_ops_change_their_order_when_warm(warm_up: int, tmp_path: Path) -> None:
-    file = written(tmp_path, graphs.tiny_chains())
-    (measured,) = measure(file, warm_up=warm_up, steps=20).settings
-    done = schedule_placement(placed(file), inter_op=1, intra_op=1, warm=warm_up > 0)
-    nodes = done.priced.graph.nodes
-    expected = [nodes[span.node].name for span in done.trace.spans if nodes[span.node].role == "op"]
-    expensive = set() if warm_up else set(expected) - {"dims", "value", "x"}
-    # One preemption makes a tiny op expensive for some dozen runs, and x takes about as long as the limit.
-    settled = [step for step in measured.steps if step.expensive - {"x"} == expensive]
-    assert settled
-    for step in settled:
-        assert [name for name in step.order if name != "_SOURCE"] == expected
+def test_tiny_ops_run_in_the_order_of_those_that_are_cheap_by_then(warm_up: int, tmp_path: Path) -> None:
+    """A busy machine makes any of them expensive for some dozen steps, so TensorFlow is asked which ones are."""
+    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=warm_up, steps=6, timeout=PATIENT)
+    (found,) = check_schedule(measured)
+    assert (found.same_order, found.held) == (6, 6)
 
 
 @pytest.mark.tf

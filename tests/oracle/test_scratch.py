@@ -8,18 +8,23 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from simplace.errors import ProgramError
-from simplace.oracle.scratch import read_start_time, scratch_folder, sweep_folders
+from simplace.oracle.scratch import scratch_folder
+from viz.engine import run_graphviz
+from viz.errors import LayoutError
+from viz.scratch import read_start_time, sweep_folders
+from viz.scratch import scratch_folder as drawing_folder
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from simplace.oracle.scratch import scratch_folder
-with scratch_folder(Path(sys.argv[1])) as folder:
+from viz.scratch import scratch_folder
+with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     Path(folder, "file").touch()
     print(folder, flush=True)
     time.sleep(120)
@@ -27,9 +32,9 @@ with scratch_folder(Path(sys.argv[1])) as folder:
 NO_PROCESS = 4_194_305  # above the most that Linux gives
 
 
-def owner(base: Path) -> tuple[subprocess.Popen[str], Path]:
+def owner(base: Path, kind: str = "simplace") -> tuple[subprocess.Popen[str], Path]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", OWNER, str(base)]
+    command = [sys.executable, "-c", OWNER, str(base), kind]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
@@ -52,8 +57,39 @@ def test_the_folder_of_a_killed_run_is_swept_by_the_next(tmp_path: Path) -> None
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, Path(own).name])
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    sweep_folders(tmp_path)
+    sweep_folders(tmp_path, "simplace")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_killed_drawing_is_swept_by_the_next_drawing_and_the_next_run(tmp_path: Path) -> None:
+    for sweeps in (scratch_folder(tmp_path), drawing_folder("viz", tmp_path)):
+        killed, left = owner(tmp_path, "viz")
+        running, kept = owner(tmp_path, "viz")
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        assert left.exists()
+        with sweeps as own:
+            assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, Path(own).name])
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+    sweep_folders(tmp_path, "viz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_drawing_has_its_folder_named_after_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dot = tmp_path / "dot"
+    dot.write_text('#!/bin/sh\necho "$FONTCONFIG_FILE"\n')
+    dot.chmod(0o755)
+    monkeypatch.setenv("GRAPHVIZ_DOT", str(dot))
+    config = Path(run_graphviz("digraph {}", "svg", 72, 60).decode().strip())
+    assert config.parent.name.startswith(f"viz-{os.getpid()}-{read_start_time(os.getpid())}-")
+    assert not config.parent.exists()
+
+
+def test_a_drawing_without_room_for_its_folder_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(LayoutError, match=r"no temporary file can be made \(No such file or directory\); set TMPDIR"):
+        run_graphviz("digraph {}", "svg", 72, 60)
 
 
 def test_only_what_is_surely_left_is_swept(tmp_path: Path) -> None:
@@ -69,7 +105,7 @@ def test_only_what_is_surely_left_is_swept(tmp_path: Path) -> None:
     link.symlink_to(other)
     lock = os.open(locked, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    sweep_folders(tmp_path)
+    sweep_folders(tmp_path, "simplace")
     os.close(lock)
     assert set(tmp_path.iterdir()) == {mine, locked, file, link, other}
 

@@ -4,7 +4,7 @@ import pytest
 
 from simplace.explain.conflict import find_conflict
 from simplace.placement.candidates import Fallback
-from simplace.placement.colocation_graph import JoinKind, Notice, class_groups, merge_supported_devices
+from simplace.placement.colocation_graph import ColocationEdgeKind, Notice, class_groups, merge_supported_devices
 from simplace.placement.kernel_support import Types
 from simplace.placement.placement import Placement
 from tests.placement.real import CPU0, GPU1, WORLD
@@ -53,17 +53,19 @@ def test_group_may_be_named_after_no_node() -> None:
     )
     assert groups(placement) == [["b", "c"]]
     assert answer(placement) == answers("a b c = CPU:0")
-    assert [(join.kind, join.group) for join in placement.groups.joins] == [(JoinKind.CLASS, "somewhere")]
+    assert [(join.kind, join.group) for join in placement.groups.colocation_edges] == [
+        (ColocationEdgeKind.CLASS, "somewhere")
+    ]
 
 
 def test_resource_edges_join_by_edge_number() -> None:
     placement = WORLD.place("h = Handle()\ng = Handle()\nb = Both(h, g)\nr = Read(h)")
     names = placement.graph.names
     assert groups(placement) == [["h", "g", "b", "r"]]
-    assert [(join.kind, names[join.first], names[join.second]) for join in placement.groups.joins] == [
-        (JoinKind.RESOURCE, "h", "b"),
-        (JoinKind.RESOURCE, "g", "b"),
-        (JoinKind.RESOURCE, "h", "r"),
+    assert [(join.kind, names[join.first], names[join.second]) for join in placement.groups.colocation_edges] == [
+        (ColocationEdgeKind.RESOURCE, "h", "b"),
+        (ColocationEdgeKind.RESOURCE, "g", "b"),
+        (ColocationEdgeKind.RESOURCE, "h", "r"),
     ]
 
 
@@ -108,7 +110,10 @@ def test_clash_names_both_ends_and_their_wishes() -> None:
     assert (placement.refusal.code, placement.refusal.node) == ("INVALID_ARGUMENT", ids["c"])
     found = find_conflict(placement)
     assert found is not None
-    assert [(want.node, want.device) for want in found.wants] == [(ids["b"], "/GPU:1"), (ids["a"], "/CPU:0")]
+    assert [(constraint.node, constraint.device) for constraint in found.constraints] == [
+        (ids["b"], "/GPU:1"),
+        (ids["a"], "/CPU:0"),
+    ]
     assert [(join.first, join.second) for join in found.path] == [(ids["b"], ids["c"]), (ids["a"], ids["c"])]
 
 

@@ -12,7 +12,7 @@ def loc(name):
 
 def names(placement):
     found = find_conflict(placement)
-    return None if found is None else [placement.graph.names[want.node] for want in found.wants]
+    return None if found is None else [placement.graph.names[constraint.node] for constraint in found.constraints]
 
 
 def test_a_placed_graph_has_no_conflict():
@@ -23,7 +23,7 @@ def test_one_node_that_asks_for_what_is_not_there():
     placement = place(constant("a", (2,), device="/GPU:7"), soft=False)
     assert tuple(map(str, state_conflict(placement))) == (
         "a (Const) asks for /GPU:7.",
-        "What would help: request another device for a, or none; or turn soft placement on.",
+        "To fix it: request another device for a, or none; or turn soft placement on.",
     )
 
 

@@ -52,14 +52,13 @@ CASES = [
         "result of an argument",
         why.FunctionResult,
         f"a = _Arg() !{GPU0}\nn = _Retval(a) !{GPU0}",
-        "A result goes to the device that was fixed for its producer a (_Arg) before placement: GPU:0.",
+        "A result goes to the device that was assigned to its producer a (_Arg) before placement: GPU:0.",
     ),
     Case(
         "loop variable",
         why.LoopVariable,
         f"v = _Arg() [T=resource] !{GPU1}\nn = Enter(v) !{GPU1}",
-        "The loop's nodes for a variable take over the device to which its initial value was fixed before placement: "
-        "GPU:1.",
+        "The nodes of a loop variable are on the device that its initial value was assigned before placement: GPU:1.",
         made_by="lower While",
     ),
     Case(
@@ -136,7 +135,8 @@ CASES = [
         why.Colocated,
         "a = TensorListReserve() [element_dtype=string]\nb = Source()\n"
         'n = Neg(b) [_class=["loc:@s"]]\ns = TensorListStack(a)',
-        "Its colocation group stays on CPU:0: s (TensorListStack) holds what only host memory can hold.",
+        "Its colocation group stays on CPU:0: s (TensorListStack) has host-only contents (strings, resources or a "
+        "dataset).",
     ),
     Case(
         "colocated by a called function",
@@ -148,68 +148,68 @@ CASES = [
         "overruled by a resource edge",
         why.Overruled,
         "a = Handle() @/GPU:1\nn = Read(a) @/CPU:0",
-        "It asked for /CPU:0, but it uses a resource of a (Handle), and a resource's device beats the request of its "
-        "user: GPU:1.",
+        "It asked for /CPU:0, but it uses a resource of a (Handle), and the device of a resource takes precedence over "
+        "the request of an op that uses it: GPU:1.",
     ),
     Case(
         "overruled by a resource in its class",
         why.Overruled,
         'a = Handle() @/GPU:1\nb = Source()\nn = Neg(b) [_class=["loc:@a"]] @/CPU:0',
-        "It asked for /CPU:0, but the resource a (Handle) in its colocation group asked for /GPU:1, which comes first: "
-        "GPU:1.",
+        "It asked for /CPU:0, but the resource a (Handle) in its colocation group asked for /GPU:1, which takes "
+        "precedence: GPU:1.",
     ),
     Case(
         "overruled by a fixed node in its class",
         why.Overruled,
         f'a = Source() !{GPU1}\nn = Neg(a) [_class=["loc:@a"]] @/CPU:0',
-        "It asked for /CPU:0, but a (Source) in its colocation group was fixed to another device before placement: "
+        "It asked for /CPU:0, but a (Source) in its colocation group was assigned to another device before placement: "
         "GPU:1.",
     ),
     Case(
         "overruled by a contradiction",
         why.Overruled,
         'a = Source()\nb = Neg(a) @/GPU:1\nn = Neg(a) [_class=["loc:@b"]] @/CPU:0',
-        "It asked for /CPU:0, but b (Neg) in its colocation group asked for /GPU:1; requests that contradict each "
-        "other cancel out, leaving none, and the group got GPU:0.",
+        "It asked for /CPU:0, but b (Neg) in its colocation group asked for /GPU:1; conflicting requests are "
+        "dropped (soft placement), leaving none, and the group is on GPU:0.",
     ),
     Case(
         "overruled by a contradiction of numbers",
         why.Overruled,
         'a = Source()\nb = Neg(a) @/GPU:0\nn = Neg(a) [_class=["loc:@b"]] @/GPU:1',
-        "It asked for /GPU:1, but b (Neg) in its colocation group asked for /GPU:0; requests that contradict each "
-        "other cancel out, leaving /device:GPU:*, and the group got GPU:0.",
+        "It asked for /GPU:1, but b (Neg) in its colocation group asked for /GPU:0; conflicting requests are "
+        "dropped (soft placement), leaving /device:GPU:*, and the group is on GPU:0.",
     ),
     Case(
         "only kernel",
         why.OnlyKernel,
         "n = SourceC()",
-        "Nobody asked for a device; GPU would come first but has no kernel for it, so it runs on CPU:0.",
+        "No device was requested; GPU has priority but no kernel for it, so it runs on CPU:0.",
     ),
     Case(
         "only kernel, not the default device's",
         why.OnlyKernel,
         "n = SourceC()",
-        "Nobody asked for a device; GPU:1 would come first but has no kernel for it, so it runs on CPU:0.",
+        "No device was requested; GPU:1 has priority but no kernel for it, so it runs on CPU:0.",
         default=GPU1,
     ),
     Case(
         "held on the host",
         why.HeldOnHost,
         "a = TensorListReserve() [element_dtype=string]\nn = TensorListStack(a)",
-        "Its variant input holds what only host memory can hold (strings or a dataset), so it stays on CPU:0.",
+        "Its variant input has host-only contents (strings or a dataset), so it stays on CPU:0.",
     ),
     Case(
         "default device",
         why.DefaultDevice,
         "a = Source()\nn = Neg(a)",
-        "Nobody asked for a device, so it takes the device of the function's call: GPU:1.",
+        "No device was requested; the device of the function's call is used: GPU:1.",
         default=GPU1,
     ),
     Case(
         "preferred",
         why.Preferred,
         "a = Source()\nn = Neg(a)",
-        "Nobody asked for a device, so it takes the best candidate: GPU:0 before GPU:1, CPU:0.",
+        "No device was requested; the highest-priority candidate is used: GPU:0 before GPU:1, CPU:0.",
     ),
     Case(
         "metadata follows its input",

@@ -63,7 +63,7 @@ def test_a_click_explains_a_node(opened: Open) -> None:
     facts = dict(zip([t.text for t in page.all("#details dt")], [d.text for d in page.all("#details dd")], strict=True))
     assert facts["Runs on"] == "G1 GPU:1"
     assert facts["Kernels"] == "GPU, CPU"
-    assert facts["Asked for"] == "/gpu:1"
+    assert facts["Requested"] == "/gpu:1"
     copied = page.value("document.querySelector('#details').innerText")
     assert "Copied to it 1" in copied
     assert "C0 → G1 float32 [8,8], 256 B: batch" in copied
@@ -231,7 +231,7 @@ def test_tab_stops_once_at_the_graph_and_at_an_agreement(opened: Open) -> None:
 def test_a_search_without_an_answer_says_so(opened: Open) -> None:
     page = opened(worlds.towers())
     page.find("#search").send_keys("nothing like it")
-    assert page.find("#found").text == "no node holds all these words"
+    assert page.find("#found").text == "no match"
 
 
 def test_pan_zoom_and_fit_move_the_graph(opened: Open) -> None:
@@ -288,7 +288,7 @@ def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     )
     trace = simulated.trace
     assert sorted(map(tuple, spans)) == sorted(
-        (trace.lanes[span.lane].name, span.start, span.duration) for span in trace.spans if span.duration
+        (trace.tracks[span.track].name, span.start, span.duration) for span in trace.spans if span.duration
     )
     canvas = page.find("#panel-schedule canvas")
     assert canvas.size["height"] > 40

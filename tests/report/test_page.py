@@ -57,14 +57,16 @@ def test_spans_unfold_to_those_of_the_trace() -> None:
     simulated = schedule_placement(graphs.towers(2))
     data = schedule_data(simulated)
     starts, at = [], 0
-    for lane, count in zip(data["lanes"], data["counts"], strict=True):
+    for track, count in zip(data["lanes"], data["counts"], strict=True):
         before = 0
         for i in range(at, at + count):
-            starts.append((lane["name"], before + data["gap"][i], data["duration"][i]))
+            starts.append((track["name"], before + data["gap"][i], data["duration"][i]))
             before += data["gap"][i] + data["duration"][i]
         at += count
     trace = simulated.trace
-    assert sorted(starts) == sorted((trace.lanes[s.lane].name, s.start, s.duration) for s in trace.spans if s.duration)
+    assert sorted(starts) == sorted(
+        (trace.tracks[s.track].name, s.start, s.duration) for s in trace.spans if s.duration
+    )
 
 
 def test_nothing_of_a_program_becomes_markup() -> None:

@@ -16,7 +16,7 @@ def test_alike_nodes_share_their_templates() -> None:
     assert columns["templates"] == [
         ("The device /gpu:0 was requested.",),
         ("Relu with T=float32 has a kernel for GPU and CPU.",),
-        ("The devices left to choose from, best first: GPU:0.",),
+        ("Candidate devices, highest priority first: GPU:0.",),
         ("It asked for /gpu:0 and got GPU:0.",),
     ]
     assert all(one == explained[0] for one in explained)
@@ -33,7 +33,7 @@ def test_a_sentence_names_nodes_by_number() -> None:
     columns = sentences.columns()
     said = [columns["sentences"][i] for i in numbers]
     spelled = [(columns["templates"][template], nodes) for template, *nodes in said]
-    assert (("They are tied because ", 1, " uses the resource that comes from ", 2, "."), [1, 0]) in spelled
+    assert (("Colocated because ", 1, " uses the resource that comes from ", 2, "."), [1, 0]) in spelled
 
 
 def test_marks_in_a_program_name_no_node() -> None:

@@ -62,7 +62,7 @@ def test_a_glob_that_means_no_node_is_unmet():
 
 def test_a_device_that_is_not_there_is_named():
     (found,) = find_violations(result(*WORLD), [parse_requirement("MatMul_1=gpu:7")])
-    assert found.because.endswith("No device here is of that name; there are CPU:0, GPU:0, GPU:1.")
+    assert found.because.endswith("No device here has that name; there are CPU:0, GPU:0, GPU:1.")
 
 
 def test_a_refused_placement_meets_nothing():

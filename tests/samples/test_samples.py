@@ -28,8 +28,9 @@ def checked(sample, machine, soft=None):
     """Place a sample, and look that TensorFlow does the same."""
     result = simplace.check(str(sample), machine, soft)
     assert result.programs, "the sample has something to place"
-    differences = [d for placed in result for d in placed.agreement.differences]
-    refusals = [placed.agreement.refusals for placed in result]
+    asked = [placed.agreement for placed in result if not placed.is_uncalled]
+    differences = [d for agreement in asked for d in agreement.differences]
+    refusals = [agreement.refusals for agreement in asked]
     assert (differences, result.agrees) == ([], True), f"{refusals}: {result.remarks}"
     return result
 
@@ -69,7 +70,8 @@ def check_read(result, made):
 
 def shown(sample, result):
     """Write the command and what it shows; a path in it is that from the repository's root."""
-    text = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}\n{write_summary(result)}\n\n{agreement_line(result)}\n"
+    command = f"$ simplace show samples/{sample.name} --devices {SHOWN_ON}"
+    text = f"{command}\n{write_summary(result)}\n\n{agreement_line(result)}\n"
     return text.replace(f"{sample.parent}/", "samples/")
 
 

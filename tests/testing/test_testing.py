@@ -31,7 +31,7 @@ def test_it_fails_with_the_reason(graph):
 
 
 def test_anything_else_is_refused():
-    with pytest.raises(TargetError, match="a int is nothing that can be placed"):
+    with pytest.raises(TargetError, match="a int cannot be placed"):
         assert_placed(3, {"a": "cpu"})
 
 

@@ -35,4 +35,4 @@ def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
 
 def test_no_group_is_said_so() -> None:
     figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
-    assert (figure.nodes, figure.caption) == ((), "no node has to share a device with another")
+    assert (figure.nodes, figure.caption) == ((), "no node is colocated with another")

@@ -21,8 +21,8 @@ def test_findings_come_with_what_why_and_instead():
         "it.\n"
         "\n"
         "note: idle-gpu\n"
-        "  GPU:1 has nothing to do: no op asks for it.\n"
-        "  why: TensorFlow takes the first GPU for all that asks for none; it does not spread work over devices by "
+        "  GPU:1 is idle: no op asks for it.\n"
+        "  why: TensorFlow places ops that ask for no device on the first GPU; it does not spread work over GPUs by "
         "itself.\n"
         "  do: Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU."
     )

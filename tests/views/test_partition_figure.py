@@ -36,8 +36,8 @@ def test_order_alone_is_sent_for_a_control_edge() -> None:
         node("a", "Relu", "d", "^c", device="/gpu:0"),
     ]
     figure = partition_figure(Placed(place(*lines)))
-    assert [edge.label for edge in figure.edges if edge.kind == "copy"] == ["order only"]
-    assert "1 send only an order" in figure.caption
+    assert [edge.label for edge in figure.edges if edge.kind == "copy"] == ["control signal"]
+    assert "1 control signal" in figure.caption
 
 
 @pytest.mark.parametrize("gpus", [2, 8, 64])
@@ -45,4 +45,4 @@ def test_every_transfer_is_counted(gpus: int) -> None:
     placed = Placed(graphs.towers(gpus))
     figure = partition_figure(placed)
     assert sum(edge.count for edge in figure.edges if edge.kind == "copy") == len(placed.copies) == gpus * 3
-    assert figure.title == f"world, cut into {gpus + 1} subgraphs"
+    assert figure.title == f"world, partitioned into {gpus + 1} subgraphs"

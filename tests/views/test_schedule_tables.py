@@ -22,28 +22,28 @@ def test_summary_of_a_chain_over_two_devices() -> None:
         == """\
 p: 8.5 ms on the tensorflow executor, costs by name
 
-lane                does  busy  of the step
-───────────────────────────────────────────
-inter-op 0       3 spans  2 ms          24%
-GPU:0 compute    2 spans  5 ms          59%
-GPU:0 from host   1 span  1 ms          12%
-GPU:0 to host     1 span  1 ms          12%
+track            events  busy  of the step
+──────────────────────────────────────────
+inter-op 0            3  2 ms          24%
+GPU:0 compute         2  5 ms          59%
+GPU:0 from host       1  1 ms          12%
+GPU:0 to host         1  1 ms          12%
 
-    at  critical path  lane              takes  waited                     line
-───────────────────────────────────────────────────────────────────────────────
-     0  x:0/_send_0    GPU:0 from host    1 ms  -                          -
-  1 ms  A              inter-op 0       500 us  -                          -
-1.5 ms  A              GPU:0 compute      3 ms  -                          -
-4.5 ms  B              GPU:0 compute      2 ms  2.5 ms for a GPU's stream  -
-6.5 ms  s:1/_send_2    GPU:0 to host      1 ms  4.5 ms for a GPU's stream  -
-7.5 ms  C              inter-op 0         1 ms  -                          -
+ start  critical path  track            duration  waited                     line
+─────────────────────────────────────────────────────────────────────────────────
+     0  x:0/_send_0    GPU:0 from host      1 ms  -                          -
+  1 ms  A              inter-op 0         500 µs  -                          -
+1.5 ms  A              GPU:0 compute        3 ms  -                          -
+4.5 ms  B              GPU:0 compute        2 ms  2.5 ms for a GPU's stream  -
+6.5 ms  s:1/_send_2    GPU:0 to host        1 ms  4.5 ms for a GPU's stream  -
+7.5 ms  C              inter-op 0           1 ms  -                          -
 
-ops waited          how many  together  longest
+waited                ops  total  longest
+──────────────────────────────────────────────────────
+for a GPU's stream  2 ops   7 ms  s:1/_send_2 (4.5 ms)
+
+memory of   peak  limit      at  largest tensors at the peak
 ────────────────────────────────────────────────────────────
-for a GPU's stream     2 ops      7 ms  s:1/_send_2 (4.5 ms)
-
-memory of   peak  limit      at  held most by
-───────────────────────────────────────────────────────────
 CPU:0       16 B      -  7.5 ms  C 8 B, s:1/_recv_2 8 B
 GPU:0      512 B      -    1 ms  A 256 B, x:0/_recv_0 256 B
 GPU:1        0 B      -       0  -
@@ -56,7 +56,7 @@ note: the unknown shape of p:0 and 5 more is taken as that of its largest input,
 
 def test_chart_has_a_row_a_lane_in_use() -> None:
     chart = draw_timeline(run(WORLD, Costs(launch=0.5), inter_op=4))
-    assert [(lane.owner, lane.label) for lane in chart.lanes] == [
+    assert [(track.owner, track.label) for track in chart.tracks] == [
         ("threads of the process", "inter-op 2"),
         ("GPU:0", "compute"),
         ("GPU:0", "from host"),
@@ -70,9 +70,9 @@ def test_thread_table_compares_rows() -> None:
     assert (
         to_text(inter_op_table(rows))
         == """\
-inter-op  intra-op  makespan    gain  waited for threads  largest peak of memory
-────────────────────────────────────────────────────────────────────────────────
-       1         4      4 ms       -                6 ms                     8 B
-       2         4      2 ms  +50.0%                2 ms                    12 B
-       4         4      1 ms  +50.0%                   0                    20 B"""
+inter-op  intra-op  makespan    gain  waited for threads  peak memory
+─────────────────────────────────────────────────────────────────────
+       1         4      4 ms       -                6 ms          8 B
+       2         4      2 ms  +50.0%                2 ms         12 B
+       4         4      1 ms  +50.0%                   0         20 B"""
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplace.analysis.parallelism import Width
+from simplace.analysis.parallelism import DeviceParallelism
 from simplace.analysis.schedule import schedule_placement
 from simplace.placement.placement import Placement
 from simplace.views.figures.parallelism_chart import KEY, parallelism_chart
@@ -22,7 +22,7 @@ def fan() -> Placement:
 
 def test_two_threads_run_two_of_three_ops_that_are_ready() -> None:
     (width,) = [w for w in schedule_placement(fan(), executor="textbook", costs="flat", inter_op=2).widths if w.running]
-    assert width == Width(
+    assert width == DeviceParallelism(
         CPU,
         running=((0, 2), (MS, 1), (3 * MS, 0)),
         ready=((0, 3), (MS, 1), (3 * MS, 0)),
@@ -52,12 +52,12 @@ def test_the_chart_has_a_panel_per_device_that_works() -> None:
     assert area.notes == (
         "at most 2 ops at once",
         "at most 3 running or ready",
-        "at most 2 threads and streams at work",
+        "at most 2 busy threads and streams",
     )
     assert (area.points, chart.key, chart.title) == (
         ((0.0, 2.0), (0.001, 1.0), (0.003, 0.0)),
         KEY,
-        "world: width over 3 ms",
+        "world: parallelism over 3 ms",
     )
     assert "at most 2 ops at once on CPU:0; textbook executor, inter-op 2 a device" in chart.description
 

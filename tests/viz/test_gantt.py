@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from viz import FigureError, render
-from viz.gantt import Bar, Gantt, Lane, merged, to_dot
+from viz.gantt import Bar, Gantt, Track, merged, to_dot
 
-CHART = Gantt("t", "c", (Lane("w0", "threads"), Lane("w1", "threads")), (Bar(0, 0, 1, "A"), Bar(1, 1, 2, "B")))
+CHART = Gantt("t", "c", (Track("w0", "threads"), Track("w1", "threads")), (Bar(0, 0, 1, "A"), Bar(1, 1, 2, "B")))
 
 
 def test_same_chart_gives_same_text() -> None:
@@ -23,7 +23,7 @@ def test_svg_holds_lanes_bars_and_hover_text() -> None:
 
 @pytest.mark.parametrize("name", ["&lt;b\\N\\l", "<b>a</b>", "quote\" and '", "x" * 20_000])
 def test_any_name_is_drawn_as_it_is(name: str) -> None:
-    root = ElementTree.fromstring(render(to_dot(Gantt(name, name, (Lane(name, name),), (Bar(0, 0, 1, name),)))))
+    root = ElementTree.fromstring(render(to_dot(Gantt(name, name, (Track(name, name),), (Bar(0, 0, 1, name),)))))
     said = [element.text for element in root.iter() if element.text]
     # Title, caption, owner, lane and bar, each with a text on hover; of a name without room, that of the bar is whole.
     assert said.count(name) == (1 if len(name) > 1000 else 10)
@@ -55,4 +55,4 @@ def test_empty_chart_draws() -> None:
 )
 def test_wrong_bars_are_refused(bar: Bar, message: str) -> None:
     with pytest.raises(FigureError, match=message):
-        Gantt(lanes=CHART.lanes, bars=(bar,))
+        Gantt(tracks=CHART.tracks, bars=(bar,))

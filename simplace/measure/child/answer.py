@@ -1,4 +1,4 @@
-"""One request answered inside the child: what is to run, its steps, and what was made up for them."""
+"""One request answered inside the child: what is to run, its steps, and its placeholder values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from google.protobuf import text_format
 
 from simplace.measure.child import called, probes, runnable, steps
 from simplace.measure.child.runnable import CannotRunError, Runnable
+from simplace.oracle.child import tf_names, tf_private
 
 
 def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     """Run the request's target; write the graph that ran to the request's `graph`."""
     values: dict[str, Any] = {"tensorflow": tf.version.VERSION}
+    if missing := tf_private.describe_missing(tf_names.STEPS):
+        return {**values, "refused": missing}
     try:
         name, found = _find_runnable(request)
     except CannotRunError as reason:

@@ -1,4 +1,4 @@
-"""The moving averages that tell expensive ops from cheap ones: read, and held still, by TensorFlow's own profiler.
+"""The moving averages that separate expensive ops from cheap ones: read, and frozen, by TensorFlow's own profiler.
 
 A profiler that watches an op keeps the executor from looking at what the op costs, so its average stays as it is
 (`ProcessSync` of tensorflow/core/common_runtime/executor.cc). At level 2 it watches the expensive ops, at level 3 all.
@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import tensorflow as tf
-from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
+from simplace.oracle.child.tf_private import xplane_pb2
 from simplace.oracle.scratch import scratch_folder
 
 _EXPENSIVE, _ALL = 2, 3
 
 
 class _Level:
-    """Stand for a number: TensorFlow 2.20 and 2.21 take no notice of options that are an int themselves."""
+    """An integer by `__index__` only: TensorFlow 2.20 and 2.21 ignore options that are an int themselves."""
 
     def __init__(self, level: int) -> None:
         self._level = level
@@ -47,10 +47,10 @@ def list_expensive_nodes(run: Callable[[], object]) -> list[str]:
 
 @contextmanager
 def hold_averages() -> Iterator[None]:
-    """Hold all averages still.
+    """Freeze all averages within the block.
 
-    Else ops that take about as long as the limit change sides from step to step: a cheap one is looked at in 1 of 16
-    runs, by the last bits of the processor's clock.
+    Else ops that take about as long as the limit change sides from step to step: a cheap one is measured in 1 of 16
+    runs, chosen by the last bits of the processor's clock.
     """
     with scratch_folder() as nothing, _profile_ops(nothing, _ALL, keeps=False):
         yield

@@ -11,32 +11,32 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager.polymorphic_function import concrete_function
-from tensorflow.python.framework import errors_impl
-from tensorflow.python.ops import gen_dataset_ops, gen_resource_variable_ops
 
-from simplace.oracle.child.functions import make_zeros, shown_name
+from simplace.graph.function_names import shown_name
+from simplace.oracle.child.functions import make_zeros
+from simplace.oracle.child.patches import patch_method, restore_method
+from simplace.oracle.child.tf_private import concrete_function
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Hold what an iterator gave, in the place of the iterator."""
+    """Record of what an iterator yielded, in the place of the iterator."""
 
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Hold a variable's value, in the place of its handle."""
+    """Record of a variable's value, in the place of its handle."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Hold a function's graph with a value for each of its inputs; None stands for what cannot be handed over."""
+    """Record of a function's graph with a value for each of its inputs; None for what cannot be passed."""
 
     name: str
     graph: Any
@@ -44,7 +44,7 @@ class Call:
 
 
 class _Enough(BaseException):
-    """End the program: what was asked for has been called."""
+    """End the program: the requested function has been called."""
 
 
 class _Watcher:
@@ -111,7 +111,7 @@ def find_signature_call(directory: str, signature: str, batch: int) -> tuple[Cal
 
 
 def make_random_value(dtype: Any, shape: Any, batch: int) -> Any:
-    """Make a value: numbers between 0 and 1, zeros for other types; unknown dimensions are `batch` if first, else 1."""
+    """Return random numbers between 0 and 1, zeros for other types; unknown sizes are `batch` if first, else 1."""
     import numpy as np
 
     dims = [] if shape.rank is None else [
@@ -124,18 +124,19 @@ def make_random_value(dtype: Any, shape: Any, batch: int) -> Any:
 
 @contextmanager
 def _watch_calls(watcher: _Watcher) -> Iterator[None]:
-    kept = concrete_function.ConcreteFunction._call_flat
+    def wrap(call_flat: Any) -> Any:
+        def call(function: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
+            if tf.executing_eagerly():
+                watcher.saw(function, [*tensor_inputs, *captured_inputs])
+            return call_flat(function, tensor_inputs, captured_inputs)
 
-    def call(function: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
-        if tf.executing_eagerly():
-            watcher.saw(function, [*tensor_inputs, *captured_inputs])
-        return kept(function, tensor_inputs, captured_inputs)
+        return call
 
-    concrete_function.ConcreteFunction._call_flat = call
+    patch_method(concrete_function.ConcreteFunction, "_call_flat", wrap)
     try:
         yield
     finally:
-        concrete_function.ConcreteFunction._call_flat = kept
+        restore_method(concrete_function.ConcreteFunction, "_call_flat")
 
 
 def _count_nodes(call: Call) -> int:
@@ -150,21 +151,23 @@ def _take_value(tensor: Any, graph: Any, place: int) -> Any:
         return tensor.numpy()
     described = getattr(tensor, "_handle_data", None)
     if described is not None and described.is_set and len(described.shape_and_type) == 1:
-        if not gen_resource_variable_ops.var_is_initialized_op(tensor):
+        if not tf.raw_ops.VarIsInitializedOp(resource=tensor):
             return None
         dtype = tf.as_dtype(described.shape_and_type[0].dtype)
-        return Variable(gen_resource_variable_ops.read_variable_op(tensor, dtype).numpy())
+        return Variable(tf.raw_ops.ReadVariableOp(resource=tensor, dtype=dtype).numpy())
     return _take_element(tensor, graph.inputs[place])
 
 
 def _take_element(handle: Any, inner: Any) -> Element | None:
-    """Take one element from an iterator; None for another resource, or where it has come to its end."""
+    """Return one element of an iterator; None for another resource, or where it has come to its end."""
     readers = [op for op in inner.consumers() if op.type == "IteratorGetNext"]
     if not readers or len(readers) != len(inner.consumers()):
         return None
     types, shapes = readers[0].get_attr("output_types"), readers[0].get_attr("output_shapes")
     try:
-        values = gen_dataset_ops.iterator_get_next(handle, types, [tf.TensorShape(shape) for shape in shapes])
-    except errors_impl.OutOfRangeError:
+        values = tf.raw_ops.IteratorGetNext(
+            iterator=handle, output_types=types, output_shapes=[tf.TensorShape(shape) for shape in shapes]
+        )
+    except tf.errors.OutOfRangeError:
         return None
     return Element(tuple(value.numpy() for value in values))

@@ -1,4 +1,4 @@
-"""Small graphs that do nothing but what the executor charges for: each is run to read one of its fixed times off.
+"""Small graphs, each run to measure one of the executor's fixed times.
 
 They are run in the same process and under the same tracing as what is measured, beside it, and gauged as that is.
 """
@@ -28,7 +28,8 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     Return by name the less disturbed half of its steps, in the layout of `steps.run_steps`.
     """
     one: dict[str, Callable[[], None]] = {
-        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50), "wide": _build_fan_out,
+        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
+        "wide": _build_fan_out,
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_build_pairs, side) for side in _SIDES_BESIDE}
@@ -40,7 +41,7 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
 
 
 def build_gauge() -> Runnable:
-    """Make the graph that tells how fast the machine is just now."""
+    """Return the graph that shows how fast the machine is just now."""
     return _build_runnable(partial(_build_loop, _TRIPS_OF_GAUGE))
 
 
@@ -50,7 +51,7 @@ def _trace_steps(build: Callable[[], None], inter_op: int, warm_up: int, count: 
 
 
 def _measure_disturbance(step: dict[str, Any]) -> float:
-    """Add up how long threads waited for a core, and how much slower or faster the machine became, as shares."""
+    """Return the sum, as shares of a step, of the waits for a core and of the machine's change in speed."""
     before, after = step["paces"]
     span = max(event[4] for event in step["events"]) - min(event[3] for event in step["events"])
     return float(step["delay"] / span + max(before, after) / min(before, after) - 1)
@@ -67,13 +68,13 @@ def _make_matrix(side: int) -> Any:
 
 
 def _build_loop(trips: int) -> None:
-    """Run an empty loop with six variables."""
+    """Build an empty loop with six variables."""
     first = [tf.constant(0), *(tf.constant(float(i)) for i in range(6))]
     tf.while_loop(lambda i, *_: i < trips, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
 
 
 def _build_small_ops() -> None:
-    """Run a loop of small ops of many kinds, as cells of networks are."""
+    """Build a loop of small ops of many kinds, as cells of networks are."""
     weights, rows, bias = _make_matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
 
     def body(i: Any, x: Any, mean: Any) -> Any:
@@ -88,7 +89,7 @@ def _build_small_ops() -> None:
 
 
 def _build_two_loops() -> None:
-    """Run two loops on two threads, one longer than the other."""
+    """Build two loops for two threads, one longer than the other."""
     value = _make_matrix(_SMALL)
     before = tf.matmul(value, value)
     for name, trips in (("long", _TRIPS), ("short", _TRIPS // 2)):
@@ -99,7 +100,7 @@ def _build_two_loops() -> None:
 
 
 def _build_switches(dead: int) -> None:
-    """Put a chain of dead nodes on the branches that are not taken."""
+    """Build conditionals with a chain of dead nodes on the branches that are not taken."""
     taken, value = tf.constant(True), tf.constant(1.0)
     for round_ in range(_ROUNDS):
         no, yes = tf.raw_ops.Switch(data=value, pred=taken, name=f"switch{round_}")
@@ -109,7 +110,7 @@ def _build_switches(dead: int) -> None:
 
 
 def _build_fan_out() -> None:
-    """Let one op make four expensive ones ready, again and again."""
+    """Build rounds in which one op makes four expensive ones ready."""
     value, side = _make_matrix(_SMALL), _make_matrix(_SMALL)
     for round_ in range(_ROUNDS):
         now = [tf.matmul(value, side, name=f"wide{round_}_{i}") for i in range(4)]
@@ -118,14 +119,14 @@ def _build_fan_out() -> None:
 
 
 def _build_chain(side: int) -> None:
-    """Let products of one size follow each other."""
+    """Build a chain of matrix products of one size."""
     value, other = _make_matrix(side), _make_matrix(side)
     for i in range(2 * _ROUNDS):
         value = tf.matmul(value, other, name=f"product{i}")
 
 
 def _build_pairs(side: int) -> None:
-    """Let a small product be handed to a second thread that was idle while the first one ran a larger one."""
+    """Build rounds in which an idle second thread takes a small product while the first one runs a larger one."""
     small, large = _make_matrix(_SMALL), _make_matrix(side)
     before = tf.matmul(small, small, name="join_1")
     for round_ in range(_ROUNDS):

@@ -1,4 +1,4 @@
-"""A graph that a session can run alone: constants and variables in the place of what a caller would hand over.
+"""A graph that a session can run alone: constants and variables in the place of what a caller would pass.
 
 The nodes keep their names, order and edges. An argument that is a tensor, a placeholder that is fed, and each element
 of an iterator becomes a Const; the handle of a variable becomes a VarHandleOp, whose variable gets its value before.
@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 30  # a GraphDef ends at 2 GiB
 
 @dataclass(frozen=True)
 class Runnable:
-    """Hold the graph, the values of its variables by shared name, and what was made up."""
+    """Record of the graph, the values of its variables by shared name, and remarks on its placeholder values."""
 
     definition: Any
     variables: dict[str, Any]
@@ -28,16 +28,16 @@ class Runnable:
 
 
 class CannotRunError(Exception):
-    """Say in plain words why something cannot be run alone."""
+    """Report why something cannot be run alone."""
 
 
 def make_call_runnable(call: Call) -> Runnable:
-    """Make the graph of a function's call runnable; raise `CannotRunError` where an input cannot be handed over."""
+    """Make the graph of a function's call runnable; raise `CannotRunError` where an input cannot be passed."""
     graph = call.graph
     wanted = [*(tensor.op.name for tensor in graph.outputs), *(op.name for op in graph.control_outputs)]
     definition = graph.as_graph_def()
     if not wanted:
-        raise CannotRunError(f"{call.name} returns nothing and changes nothing, so TensorFlow would run no op of it")
+        raise CannotRunError(f"{call.name} has no outputs and no side effects, so TensorFlow would run no op of it")
     pruned = tf.compat.v1.graph_util.extract_sub_graph(definition, sorted(set(wanted)))
     inputs = {tensor.op.name: (tensor, value) for tensor, value in zip(graph.inputs, call.values, strict=True)}
     variables: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def make_call_runnable(call: Call) -> Runnable:
         if value is None:
             raise CannotRunError(
                 f"{call.name} takes {node.name}, which is neither a tensor nor an initialized variable nor an "
-                "iterator with a next element; only these can be handed to a step that runs alone"
+                "iterator with a next element; only these can be inputs of a measured step"
             )
         if isinstance(value, Element):
             iterators[node.name] = value
@@ -68,7 +68,7 @@ def make_call_runnable(call: Call) -> Runnable:
 
 
 def make_graph_runnable(definition: Any, batch: int) -> Runnable:
-    """Make a graph from a file runnable: a value of its declared shape for each placeholder."""
+    """Make a graph from a file runnable: a random value of its declared shape for each placeholder."""
     made = tf.compat.v1.GraphDef()
     made.CopyFrom(definition)
     fed = []
@@ -77,7 +77,7 @@ def make_graph_runnable(definition: Any, batch: int) -> Runnable:
             continue
         dtype, shape = tf.as_dtype(node.attr["dtype"].type), tf.TensorShape(node.attr["shape"].shape)
         if dtype in (tf.resource, tf.variant):
-            raise CannotRunError(f"the placeholder {node.name} takes a {dtype.name}, which cannot be made up")
+            raise CannotRunError(f"the placeholder {node.name} takes a {dtype.name}, which has no random value")
         node.CopyFrom(_make_constant(node, make_random_value(dtype, shape, batch), dtype))
         fed.append(node.name)
     _check_size(made, "the graph")

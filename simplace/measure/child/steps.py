@@ -24,11 +24,11 @@ from statistics import median
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import rewriter_config_pb2
 
 from simplace.graph.op_kinds import is_placeholder
 from simplace.measure.child import averages
 from simplace.measure.child.runnable import Runnable
+from simplace.oracle.child.tf_private import rewriter_config_pb2
 
 v1 = tf.compat.v1
 _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
@@ -44,7 +44,7 @@ def run_steps(
     gauge: Runnable | None = None,
     held: int = 0,
 ) -> tuple[list[dict[str, list[Any]]], list[str]]:
-    """Run; return for each setting traced steps, and the names of the nodes that the steps were run for.
+    """Return for each setting its traced steps, and the names of the nodes that the steps were run for.
 
     "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
     and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. With
@@ -70,10 +70,10 @@ def run_steps(
 
 
 def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
-    """Trace steps while the averages hold still.
+    """Trace steps while the averages are frozen.
 
-    An op may become expensive in a step that is asked, after it was asked: one asked before tells too little then, and
-    one asked after the held steps too much. Where both say the same, it was so.
+    An op may become expensive within the step that lists the expensive ops: the list before the held steps may lack
+    it, the one after them has it. Where both agree, the list is right.
     """
     ask = partial(averages.list_expensive_nodes, partial(_run_untraced, session, targets, inter_op))
     for _ in range(_TRIES):
@@ -88,7 +88,7 @@ def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: in
 def _open_sessions(
     stack: ExitStack, runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int
 ) -> tuple[list[Any], list[Any]]:
-    """Open a session a setting, and run it warm; return them with the ops to run."""
+    """Open a session per setting, and run warm-up steps; return the sessions with the ops to run."""
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(runnable.definition, name="")
@@ -108,12 +108,12 @@ def _open_sessions(
 
 
 def _own_threads() -> set[int]:
-    """List the threads of this process; none where the system does not say."""
+    """Return the threads of this process; none where the system does not list them."""
     return {int(thread) for thread in os.listdir(_THREADS)} if _THREADS.is_dir() else set()
 
 
 def _read_thread_file(thread: int, file: str) -> str:
-    """Read what the system says of a thread; "" where it has ended, or the system keeps no such file."""
+    """Return a file of the system on a thread; "" where it has ended, or the system keeps no such file."""
     try:
         return (_THREADS / str(thread) / file).read_text()
     except OSError:
@@ -175,7 +175,7 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
 
 
 def _trace_step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
-    """Trace one step; beside it the wall time of one without tracing, in nanoseconds. Return the trace apart."""
+    """Return a traced step, with the wall time of one without tracing, in nanoseconds, and its trace."""
     _, plain, _ = _time_work(partial(_run_untraced, session, targets, inter_op))
     metadata, _, delay = _time_work(partial(_run_traced, session, targets, inter_op))
     return {"delay": delay, "untraced": plain}, metadata
@@ -206,7 +206,7 @@ def _time_work(work: Callable[[], Any]) -> tuple[Any, int, int]:
 
 
 def _sum_core_waits() -> int:
-    """Sum the nanoseconds that this process's threads were runnable without a core; 0 where Linux does not say."""
+    """Return the nanoseconds that this process's threads waited for a core; 0 where the system does not say."""
     said = (_read_thread_file(thread, "schedstat").split() for thread in _own_threads())
     return sum(int(words[1]) for words in said if len(words) > 1)
 

@@ -20,7 +20,7 @@ def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
 
 
 class _Finder:
-    """Let the other finders find the module, and act after its execution."""
+    """A finder that leaves the search to the other finders, and acts after the module's execution."""
 
     def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:
         self._name = name

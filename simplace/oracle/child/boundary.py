@@ -1,7 +1,7 @@
-"""The line between simplace's own code and what it stands in the way of: whose an exception is.
+"""Whose an exception is: raised by simplace's own code, or by the TensorFlow or program code that it wraps.
 
-Each wrapper around TensorFlow calls what it wraps through `wrap_foreign`. An exception that leaves simplace's code on any
-other way than that came of what simplace did of its own accord, and is not the program's.
+Each wrapper around TensorFlow calls what it wraps through `wrap_foreign`. An exception that leaves simplace's code in
+any other way was caused by simplace itself, and is not the program's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many calls of a function are computed: the first ones; after that an epoch ends early and values stay."""
+"""The limit on computed calls of a function: later calls return the latest values, and an epoch ends early."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
-from tensorflow.python.framework import errors_impl
+import tensorflow as tf
 
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.recorder import Recorder
@@ -27,7 +27,7 @@ class Stopped(BaseException):
 
 
 class CallLimit:
-    """Tell which calls are computed, so that a program of many alike steps comes to its end soon."""
+    """Decide which calls are computed, so that a program of many similar steps ends soon."""
 
     def __init__(self, most: int, recorder: Recorder, lines: SourceLines) -> None:
         self._most = most
@@ -47,18 +47,18 @@ class CallLimit:
         return bool(self._iterators)
 
     def is_new(self, name: str) -> None:
-        """Count a placement of `name`; stop a program that has it placed anew at each call."""
+        """Count a placement of `name`; stop a program that has it placed again at each call."""
         self._traces[name] += 1
         if self._traces[name] > self._most_traces:
             times = f"{self._most_traces} times, each time with another signature or other devices"
             self._stop(f"{name} was placed {times}")
 
     def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:
-        """Return whether a call of `name` is to be computed; otherwise its latest values stand for its own.
+        """Return whether a call of `name` is to be computed; otherwise it returns its latest values.
 
         Calls count by `signature`. `iterator` identifies the iterator that it takes an element from, None if none:
-        after the last call that is computed, each iterator gives one element more, so that no epoch is empty, and then
-        comes to its end: `errors_impl.OutOfRangeError` is raised.
+        after the last call that is computed, each iterator yields one element more, so that no epoch is empty, and then
+        comes to its end: `tf.errors.OutOfRangeError` is raised.
         """
         self._computed[name, signature] += 1
         if self._most < 0 or self._computed[name, signature] <= self._most:
@@ -79,11 +79,11 @@ class CallLimit:
             self._stop(f"{name} was called {self._most} times and nothing new was placed")
 
     def forget_runs(self, name: str) -> None:
-        """Begin to count anew: something was placed."""
+        """Reset the count: something new was placed."""
         self._computed[name, None] = 0
 
     def report(self) -> None:
-        """Remark how many calls were not computed."""
+        """Write a remark on how many calls were not computed."""
         for name, times in self._skipped.items():
             if name not in self._iterators:
                 computed = sum(count for (each, _), count in self._computed.items() if each == name) - times
@@ -98,7 +98,7 @@ class CallLimit:
             "(--calls all reads it to its end)."
         )
         warnings.filterwarnings("ignore", message=r"\s*Your input ran out of data")  # Keras blames the dataset
-        raise_as_theirs(errors_impl.OutOfRangeError(None, None, "End of sequence"))
+        raise_as_theirs(tf.errors.OutOfRangeError(None, None, "End of sequence"))
 
     def _stop(self, why: str) -> None:
         self.has_stopped = True
@@ -107,10 +107,10 @@ class CallLimit:
         if threading.current_thread() is threading.main_thread():
             raise Stopped(why)
         signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
-        raise SystemExit  # ends this thread without a word
+        raise SystemExit  # ends this thread silently
 
     def _stop_here(self, number: int, frame: Any) -> None:
-        """Stop the program on its main thread; a signal that comes from elsewhere does what it does without us."""
+        """Stop the program on its main thread; a signal from elsewhere keeps its default action."""
         if self.has_stopped:
             raise Stopped
         signal.signal(number, signal.SIG_DFL)

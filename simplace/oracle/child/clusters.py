@@ -1,4 +1,4 @@
-"""The clusters that a program names: every task that is not there is a TensorFlow server in this process.
+"""The clusters that a program names: every other task is a TensorFlow server in this process.
 
 Nothing leaves the machine: each address that the program names becomes a free port of this host. A server has the
 devices of its task, the GPUs among them emulated, and logs what it places (tensorflow/core/distributed_runtime/).
@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.training import server_lib
 
 from simplace.machine.machine import Task
-from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.call_limit import Stopped
 from simplace.oracle.child.devices import session_config
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.tensors import task_of
+from simplace.oracle.child.tf_private import context, server_lib
 from simplace.oracle.protocol import Request
 
 _SCHEME = "grpc://"
@@ -35,11 +33,11 @@ Address = tuple[str, int, str]  # job, index, "host:port"
 
 
 class NoSuchCluster(Exception):  # noqa: N818  (what the program's author reads)
-    """Report a cluster, or a task of one, of which neither the program nor the user says what it has."""
+    """Report a cluster, or a task of one, whose devices neither the program nor the user describes."""
 
 
 class Clusters:
-    """Start the tasks that a program relies on, and tell which devices each of them sees."""
+    """Start the tasks that a program relies on, and list the devices that each of them sees."""
 
     def __init__(self, request: Request, recorder: Recorder) -> None:
         self._machine = request.machine
@@ -52,7 +50,7 @@ class Clusters:
         self._joined: Any = None  # the ServerDef that the eager context has joined
 
     def watch(self) -> None:
-        """Take all servers and connections from now on; tell the program of its cluster as an environment would."""
+        """Intercept all servers and connections from now on; set TF_CONFIG as a cluster's environment would."""
         if self._machine.tasks:
             os.environ.setdefault("TF_CONFIG", json.dumps(_make_tf_config(self._machine.tasks)))
         # Each op on another task is then over, and logged, when the call of it returns.
@@ -62,11 +60,11 @@ class Clusters:
 
     @property
     def are_joined(self) -> bool:
-        """Say whether functions may be placed on other tasks than the program's own."""
+        """Return whether functions may be placed on other tasks than the program's own."""
         return self._joined is not None
 
     def session_target(self, target: str | bytes) -> str:
-        """Give the target of a session here, after all tasks of its cluster are there; "" for this process alone."""
+        """Start all tasks of a session's cluster and return the session's target here; "" for this process alone."""
         text = target.decode() if isinstance(target, bytes) else target or ""
         if not text:
             return self._own_master() if self._begins_joined else ""
@@ -85,7 +83,7 @@ class Clusters:
         )
 
     def seen_from(self, device: str) -> list[str]:
-        """List the devices that a device's task sees, its own first; () where there is no cluster."""
+        """List the devices that a device's task sees, its own first; [] where there is no cluster."""
         if self._joined is None:
             return []
         home = task_of(device)
@@ -95,11 +93,23 @@ class Clusters:
         return own + [name for name in names if task_of(name) != home and _passes_filter(name, filters)]
 
     def _watch_servers(self) -> None:
-        make = wrap_foreign(server_lib._make_server_def)
+        patch_method(server_lib, "_make_server_def", self._make_local)
+        patch_method(server_lib.Server, "join", self._stop_at_join)
 
+    def _watch_connections(self) -> None:
+        for name in ("set_server_def", "update_server_def"):
+            patch_method(context.Context, name, self._joining)
+        patch_method(context.Context, "enable_collective_ops", self._among_workers)
+        if self._begins_joined:
+            patch_method(context.Context, "ensure_initialized", self._initialize_joined)
+
+    def _make_local(self, make: Any) -> Any:
         def make_local(*args: Any, **kwargs: Any) -> Any:
             return self._adopted(make(*args, **kwargs))
 
+        return make_local
+
+    def _stop_at_join(self, _: Any) -> Any:
         def join(server: Any) -> None:
             definition = server.server_def
             self._recorder.remark(
@@ -108,23 +118,15 @@ class Clusters:
             )
             raise Stopped("the program waits for other tasks")
 
-        server_lib._make_server_def = make_local
-        server_lib.Server.join = join
+        return join
 
-    def _watch_connections(self) -> None:
-        for name in ("set_server_def", "update_server_def"):
-            setattr(context.Context, name, self._joining(wrap_foreign(getattr(context.Context, name))))
-        context.Context.enable_collective_ops = self._among_workers(wrap_foreign(context.Context.enable_collective_ops))
-        if not self._begins_joined:
-            return
-        initialize = wrap_foreign(context.Context.ensure_initialized)
-
+    def _initialize_joined(self, initialize: Any) -> Any:
         def initialize_joined(ctx: Any) -> None:
             if not ctx._initialized and ctx._server_def is None:
                 ctx._server_def = self._join(self._own_definition(ctx.config))
             initialize(ctx)
 
-        context.Context.ensure_initialized = initialize_joined
+        return initialize_joined
 
     def _joining(self, method: Any) -> Any:
         def joined(ctx: Any, server_def: Any, *args: Any, **kwargs: Any) -> Any:
@@ -162,7 +164,7 @@ class Clusters:
         return made
 
     def _adopted(self, server_def: Any) -> Any:
-        """Rewrite the definition of a server that the program makes, and give it the devices of its task."""
+        """Rewrite the definition of a server that the program makes, with the devices of its task."""
         self._localize(server_def.cluster)
         job, index = server_def.job_name, server_def.task_index
         machine = self._machine.of_task(job, index)
@@ -213,8 +215,8 @@ class Clusters:
         return f"/job:{job}/task:{index} with cpu:{machine.cpus}{gpus}"
 
     def _own_master(self) -> str:
-        """Give the target of the first task of the user's cluster."""
-        definition = self._own_definition(config_pb2.ConfigProto(), _SESSION_PORT)
+        """Return the target of the first task of the user's cluster."""
+        definition = self._own_definition(tf.compat.v1.ConfigProto(), _SESSION_PORT)
         self._localize(definition.cluster)
         self._start(definition.cluster)
         first = self._machine.tasks[0]
@@ -246,7 +248,7 @@ class Clusters:
 
 
 def _make_tf_config(tasks: tuple[Task, ...]) -> dict[str, Any]:
-    """Say in TF_CONFIG's words which tasks there are and that the program is the first of them."""
+    """Return the value of TF_CONFIG: which tasks there are, and that the program is the first of them."""
     jobs: dict[str, list[str]] = {}
     for task in tasks:
         jobs.setdefault(task.job, []).append(_make_address(task))
@@ -270,6 +272,6 @@ def _free_address() -> str:
 
 
 def _passes_filter(name: str, filters: list[str]) -> bool:
-    """Say whether a filter, a partial device name, lets a device through; no filter lets all through."""
+    """Return whether a device matches a filter, a partial device name; without filters every device does."""
     parts = name.split("/")
     return not filters or any(all(part in parts for part in each.split("/") if part) for each in filters)

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorflow.core.framework import attr_value_pb2, function_pb2, node_def_pb2
-from tensorflow.python.framework import dtypes, tensor_util
+import tensorflow as tf
+
+from simplace.oracle.child.tf_private import function_pb2
 
 _REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
 _GATHER = ("CollectiveGatherV2", "CollectiveGather")
@@ -36,8 +37,8 @@ def replace_collectives(definition: function_pb2.FunctionDef) -> None:
 def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
     """List the members of each collective.
 
-    Each replica may get the instance key as an argument of its own, so that only the values tell who belongs together:
-    replicas are traced alike, so the first of one device goes with the first of every other, and so on.
+    Each replica may get the instance key as an argument of its own, so that only values show which nodes belong
+    together: replicas are traced alike, so the first of one device goes with the first of every other, and so on.
     """
     groups: dict[Any, dict[tuple[str, int], list[Any]]] = {}
     count: Counter[Any] = Counter()
@@ -61,7 +62,7 @@ def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _find_key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what all members of a node's collective have in common, and most others have not."""
+    """Return what all members of a node's collective have in common, and most other nodes have not."""
     if node.op == "NcclAllReduce":
         return (node.attr["shared_name"].s,)
     if node.op in ("CollectiveReduce", "CollectiveGather"):
@@ -70,7 +71,7 @@ def _find_key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _trace_source(name: str, nodes: Mapping[str, Any]) -> Any:
-    """Follow a key to where it comes from: a constant's value, or the name of an output."""
+    """Return what a key is computed from: a constant's value, or the name of an output."""
     node = nodes.get(name.partition(":")[0])
     while node is not None and node.op == "Identity":
         name = node.input[0]
@@ -89,7 +90,7 @@ def _make_reduction(members: Sequence[Any]) -> list[Any]:
 
 
 def _make_sum(first: Any, inputs: Sequence[str]) -> Any:
-    return _make_node(f"{first.name}_sum", "AddN", inputs, T=first.attr["T"], N=attr_value_pb2.AttrValue(i=len(inputs)))
+    return _make_node(f"{first.name}_sum", "AddN", inputs, T=first.attr["T"], N=tf.compat.v1.AttrValue(i=len(inputs)))
 
 
 def _make_pairwise(first: Any, inputs: Sequence[str], op: str) -> list[Any]:
@@ -108,19 +109,19 @@ def _make_division(first: Any, total: str, count: int) -> list[Any]:
 
 
 def _make_concat(members: Sequence[Any]) -> list[Any]:
-    first, int32 = members[0], attr_value_pb2.AttrValue(type=dtypes.int32.as_datatype_enum)
+    first, int32 = members[0], tf.compat.v1.AttrValue(type=tf.int32.as_datatype_enum)
     axis = _make_node(f"{first.name}_axis", "Const", (), dtype=int32, value=_make_scalar(0, int32.type))
     inputs = [*(member.input[0] for member in members), f"{axis.name}:output:0"]
-    count = attr_value_pb2.AttrValue(i=len(members))
+    count = tf.compat.v1.AttrValue(i=len(members))
     return [axis, _make_node(f"{first.name}_concat", "ConcatV2", inputs, T=first.attr["T"], N=count, Tidx=int32)]
 
 
 def _make_scalar(value: int, dtype: int) -> Any:
-    return attr_value_pb2.AttrValue(tensor=tensor_util.make_tensor_proto(value, dtypes.as_dtype(dtype), ()))
+    return tf.compat.v1.AttrValue(tensor=tf.make_tensor_proto(value, tf.as_dtype(dtype), ()))
 
 
 def _make_node(name: str, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
-    made = node_def_pb2.NodeDef(name=name, op=op, input=inputs)
+    made = tf.compat.v1.NodeDef(name=name, op=op, input=inputs)
     for key, value in attrs.items():
         made.attr[key].CopyFrom(value)
     return made
@@ -131,7 +132,7 @@ def _name_output(op: str) -> str:
 
 
 def _turn_into_no_op(node: Any) -> None:
-    """Keep the node's name, which control edges may end in; it waits for what it was to take."""
+    """Keep the node's name, for control edges that start at it; its data inputs become control inputs."""
     waits = [
         *(f"^{name.partition(':')[0]}" for name in node.input if ":" in name),
         *(n for n in node.input if n[0] == "^"),

@@ -1,4 +1,4 @@
-"""Confine this process to writing in a few folders, whatever runs in it, by Linux's Landlock where it is there."""
+"""Restrict writes of this process to a few folders, whatever runs in it, by Linux's Landlock where available."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _RENAMES = 1 << 13  # between folders
 
 
 def confine_writing(folders: Iterable[Path]) -> bool:
-    """Let this thread, and those it starts, write below these folders and into devices only.
+    """Restrict writes of this thread, and of those it starts, to these folders and to devices.
 
-    Return whether the system does so.
+    Return whether the system enforces it.
     """
     system = ctypes.CDLL(None, use_errno=True)
     version = system.syscall(_CREATE, None, 0, _ASK_VERSION)

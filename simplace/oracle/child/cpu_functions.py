@@ -2,7 +2,7 @@
 
 Emulated GPUs compute nothing, so what a function returns is computed by a copy of it and of all that it calls, in which
 no node requests a device, nothing is colocated and nothing is compiled by XLA. Replicas that would exchange values
-(CollectiveReduceV2, NcclAllReduce) do so inside of the copy, where all of them are at hand.
+(CollectiveReduceV2, NcclAllReduce) do so inside of the copy, which contains all of them.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorflow.core.framework import function_pb2
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import cancellation, context, core, record
-from tensorflow.python.framework import errors_impl
+import tensorflow as tf
 
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.collectives import replace_collectives
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tensors import find_host, to_device
+from simplace.oracle.child.tf_private import cancellation, context, core, function_pb2, pywrap_tfe, record
 
-_EXECUTE = wrap_foreign(pywrap_tfe.TFE_Py_Execute)  # before they are watched
-_EXECUTE_CANCELABLE = wrap_foreign(pywrap_tfe.TFE_Py_ExecuteCancelable)
 _PREFIX = "simplace_cpu_"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_DROPPED = ("_class", "_XlaMustCompile", "_xla_compile_id")
+_DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
     "only supports NHWC",
@@ -44,7 +41,7 @@ class CpuFunctions:
         self._known: set[str] = set()
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
-        """Compute a function; raise what TensorFlow raises, an iterator's end among it."""
+        """Compute a function; raise what TensorFlow raises, also at the end of an iterator."""
         self._add_copies(name)
         results = len(self._functions.definition(name).signature.output_arg)
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
@@ -55,7 +52,7 @@ class CpuFunctions:
             except core._NotOkStatusException as error:  # what older versions raise
                 error.message = error.message.replace(_PREFIX, "")
                 raise
-            except errors_impl.OpError as error:
+            except tf.errors.OpError as error:
                 error._message = error._message.replace(_PREFIX, "")
                 raise
 
@@ -70,17 +67,18 @@ def _execute_function(handle: Any, device: str, function: str, inputs: list[Any]
     """Call a function, so that the program can cancel it as it could cancel its own."""
     manager = cancellation.context()
     if manager is None:
-        return _EXECUTE(handle, device, function, inputs, attrs, results)
-    return _EXECUTE_CANCELABLE(handle, device, function, inputs, attrs, manager._impl, results)
+        return find_original(pywrap_tfe, "TFE_Py_Execute")(handle, device, function, inputs, attrs, results)
+    execute = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
+    return execute(handle, device, function, inputs, attrs, manager._impl, results)
 
 
 def lacks_kernel(error: Any) -> bool:
-    """Return whether an error says that the CPU has no kernel for an op: its only one may be that of a GPU."""
+    """Return whether an error means that the CPU has no kernel for an op: there may be one for GPUs only."""
     return any(text in str(error) for text in _LACKS) or computes_nothing(error)
 
 
 def explain_lack(error: Any) -> str:
-    """Return which node the CPU has no kernel for, or else what the error says of it."""
+    """Return a sentence on the node that the CPU has no kernel for, or else the first line of the error."""
     said = str(getattr(error, "message", error))
     node = _NODE.search(said) if computes_nothing(error) else None
     if node:
@@ -108,7 +106,7 @@ def _copy_definition(definition: function_pb2.FunctionDef, functions: Functions)
 
 
 def _rename_functions(value: Any, functions: Functions) -> None:
-    """Rename the functions that an attribute names."""
+    """Rename the functions that an attribute refers to."""
     kind = value.WhichOneof("value")
     called: Iterable[Any] = (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
     for func in called:

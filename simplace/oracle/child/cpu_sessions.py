@@ -1,7 +1,7 @@
 """Sessions computed on the CPU: beside each session of the program one that sees no GPU runs the same graph.
 
 Where no device is a GPU, soft placement puts what asks for one on the CPU. All state of the program (variables,
-iterators, queues) is that of the second session: the first one only places and cuts.
+iterators, queues) is that of the second session: the first one only places and partitions.
 """
 
 from __future__ import annotations
@@ -9,33 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.python.client import pywrap_tf_session as tf_session
-from tensorflow.python.client import session as session_module
+import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import find_original
+from simplace.oracle.child.tf_private import config_pb2
+from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
+from simplace.oracle.child.tf_private import session as session_module
 
 _INPUTS = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
 
 
 class CpuSessions:
-    """Make and run the second sessions."""
+    """The second sessions: made when first needed, and run in place of the program's."""
 
     def __init__(self) -> None:
         base = session_module.BaseSession
-        self._create, self._extend, self._close = map(wrap_foreign, (base.__init__, base._extend_graph, base.close))
-        self._run = wrap_foreign(base._call_tf_sessionrun)
-        self._make_callable, self._call = map(wrap_foreign, (base._Callable.__init__, base._Callable.__call__))
-        self._set_up, self._run_part = map(
-            wrap_foreign, (tf_session.TF_SessionPRunSetup_wrapper, base._call_tf_sessionprun)
-        )
+        self._create = find_original(base, "__init__")
+        self._extend, self._close = find_original(base, "_extend_graph"), find_original(base, "close")
+        self._run = find_original(base, "_call_tf_sessionrun")
+        self._make_callable = find_original(base._Callable, "__init__")
+        self._call = find_original(base._Callable, "__call__")
+        self._set_up = find_original(tf_session, "TF_SessionPRunSetup_wrapper")
+        self._run_part = find_original(base, "_call_tf_sessionprun")
 
     def run(self, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
         """Run what `BaseSession._call_tf_sessionrun` is asked to."""
         return self._run(self._second(session), options, feeds, fetches, targets, metadata)
 
     def make_callable(self, session: Any, options: Any) -> Any:
-        """Make what `BaseSession._make_callable_from_options` returns."""
+        """Return what `BaseSession._make_callable_from_options` returns."""
         given = config_pb2.CallableOptions()
         given.CopyFrom(options)
         for devices in (given.feed_devices, given.fetch_devices):  # which may be GPUs
@@ -53,7 +56,7 @@ class CpuSessions:
         return self._set_up(self._second(session)._session, feeds, fetches, targets)
 
     def run_part(self, session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
-        """Go on with a partial run."""
+        """Continue a partial run."""
         return self._run_part(self._second(session), handle, feeds, fetches)
 
     def close(self, session: Any) -> None:
@@ -76,7 +79,7 @@ class CpuSessions:
 
 
 def prepare_run(session: Any, run: Mapping[str, Any]) -> None:
-    """Have TensorFlow place and cut what a run of a session needs, and run nothing."""
+    """Make TensorFlow place and partition what a run of a session needs, and run nothing."""
     options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
     buffer = tf_session.TF_NewBufferFromString(options.SerializeToString())
     try:
@@ -104,7 +107,7 @@ def takes_element(types: frozenset[str]) -> bool:
 
 
 def _without_gpus(config: Any) -> Any:
-    made = config_pb2.ConfigProto()
+    made = tf.compat.v1.ConfigProto()
     made.CopyFrom(config)
     made.device_count["GPU"] = 0
     made.allow_soft_placement = True

@@ -1,4 +1,4 @@
-"""TensorFlow made to believe in a machine: its GPUs by the plugin, its CPUs by configuration.
+"""The emulated machine, as TensorFlow sees it: its GPUs by the plugin, its CPUs by configuration.
 
 TensorFlow's pluggable devices can't be split or hidden by configuration, so those settings of a program are turned
 into the number of GPUs that the plugin shows (tensorflow/core/common_runtime/pluggable_device/).
@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.framework import load_library
 
 from simplace.kernels.table_file import version_key
 from simplace.machine.machine import GIB, Machine
 from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import find_original, patch_method
+from simplace.oracle.child.tf_private import context, load_library
 
 _REFUSAL = "an emulated GPU computes nothing"  # as plugin.c has it
 HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
@@ -27,6 +26,8 @@ _VERSION = version_key(tf.version.VERSION)
 _OPTIONS_FIELD = "pluggable_device_options" if _VERSION >= (2, 18) else "gpu_options"
 _LISTED = "GPU:{}" if _VERSION >= (2, 19) else "{}"
 _COMPUTE_OPTIONS = f"_compute_{_OPTIONS_FIELD}"
+
+_for_new_contexts: list[Callable[[Any], None]] = []
 
 
 def computes_nothing(error: Any) -> bool:
@@ -46,30 +47,39 @@ def prepare_devices(machine: Machine, plugin: str) -> None:
 
 
 def fix_soft_placement(wanted: bool | None) -> None:
-    """Turn soft placement on or off for functions whatever the program says about it; None leaves it to the program."""
+    """Turn soft placement on or off for functions whatever the program sets; None leaves it to the program."""
     if wanted is None:
         return
-    setting = context.Context.soft_device_placement
-    set_soft_placement = setting.fset
+    set_soft_placement = find_original(context.Context, "soft_device_placement").fset
     for_each_context(lambda each: set_soft_placement(each, wanted))
-    context.Context.soft_device_placement = property(setting.fget, lambda _, enable: None)
+    patch_method(context.Context, "soft_device_placement", _ignore_setting)
 
 
 def for_each_context(act: Callable[[Any], None]) -> None:
     """Call `act` with TensorFlow's context now, and with each one that a program makes to take its place."""
     act(context.context())
-    make = wrap_foreign(context.Context.__init__)
+    if not _for_new_contexts:
+        patch_method(context.Context, "__init__", _act_on_new)
+    _for_new_contexts.append(act)
 
+
+def _act_on_new(make: Any) -> Any:
     def make_and_act(made: Any, *args: Any, **kwargs: Any) -> None:
         make(made, *args, **kwargs)
-        act(made)
+        for act in _for_new_contexts:
+            act(made)
 
-    context.Context.__init__ = make_and_act
+    return make_and_act
+
+
+def _ignore_setting(setting: Any) -> property:
+    """Return a property without the effect of setting it."""
+    return property(setting.fget, lambda _, value: None)
 
 
 def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[int]]:
-    """Copy a session's configuration with logging on and with the machine's devices; give each GPU's memory too."""
-    copy = config_pb2.ConfigProto()
+    """Copy a session's configuration with logging on and with the machine's devices; return each GPU's memory too."""
+    copy = tf.compat.v1.ConfigProto()
     copy.CopyFrom(config)
     copy.log_device_placement = True
     if "CPU" not in copy.device_count and machine.cpus > 1:
@@ -105,7 +115,7 @@ def describe_remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
 
 
 def describe_devices(names: list[str], memory: list[int]) -> list[dict[str, str]]:
-    """Describe devices by full name, type and the hardware that is behind them; `memory` is that of GPU:0, GPU:1 ..."""
+    """Describe devices by full name, type and emulated hardware; `memory` is that of GPU:0, GPU:1 ..."""
     return [_describe_device(name, memory) for name in names]
 
 
@@ -120,53 +130,56 @@ def _configure_when_listed(machine: Machine) -> None:
 
     That is what setting CUDA_VISIBLE_DEVICES does, from the top of a script.
     """
-    initialize = wrap_foreign(context.Context._initialize_physical_devices)
 
-    def initialize_configured(self: Any, reinitialize: bool = False) -> Any:
-        if hasattr(self, "_simplace_listed") and not reinitialize:
-            return
-        self._simplace_listed = True
-        visible = _visible_gpus(machine)
-        _show_gpus(len(visible))
-        initialize(self, True)  # loading the plugin has listed them once
-        _configure_devices(self, machine, visible)
+    def wrap(initialize: Any) -> Any:
+        def initialize_configured(self: Any, reinitialize: bool = False) -> Any:
+            if hasattr(self, "_simplace_listed") and not reinitialize:
+                return
+            self._simplace_listed = True
+            visible = _visible_gpus(machine)
+            _show_gpus(len(visible))
+            initialize(self, True)  # loading the plugin has listed them once
+            _configure_devices(self, machine, visible)
 
-    context.Context._initialize_physical_devices = initialize_configured
+        return initialize_configured
+
+    patch_method(context.Context, "_initialize_physical_devices", wrap)
 
 
 def _configure_devices(self: Any, machine: Machine, visible: list[int]) -> None:
     if machine.cpus > 1:
         cpu = self.list_physical_devices("CPU")[0]
-        self.set_logical_device_configuration(cpu, [context.LogicalDeviceConfiguration()] * machine.cpus)
+        self.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * machine.cpus)
     gpus = dict(zip(visible, self.list_physical_devices("GPU"), strict=False))
     for number, gpu in gpus.items():
         if limits := machine.split_of(number):
-            parts = [context.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
+            parts = [tf.config.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
             self.set_logical_device_configuration(gpu, parts)
     if machine.visible is not None:
         self.set_visible_devices([gpus[number] for number in machine.visible if number in gpus], "GPU")
 
 
 def _keep_logging() -> None:
-    """Log placements, whatever the program's own `set_log_device_placement` says."""
-    setting = context.Context.log_device_placement
-    set_logging = setting.fset
+    """Log placements, whatever the program's own `set_log_device_placement` sets."""
+    set_logging = find_original(context.Context, "log_device_placement").fset
     for_each_context(lambda each: set_logging(each, True))
-    context.Context.log_device_placement = setting.setter(lambda self, enable: None)
+    patch_method(context.Context, "log_device_placement", _ignore_setting)
 
 
 def _split_gpus_by_count(machine: Machine) -> None:
     """Turn the context's visible and logical GPUs into as many whole GPUs of the plugin."""
-    compute = wrap_foreign(getattr(context.Context, _COMPUTE_OPTIONS))
 
-    def compute_counted(self: Any) -> Any:
-        options = compute(self)
-        memory = _context_memory(self, machine)
-        _show_gpus(len(memory))
-        _list_gpus(options, memory)
-        return options
+    def wrap(compute: Any) -> Any:
+        def compute_counted(self: Any) -> Any:
+            options = compute(self)
+            memory = _context_memory(self, machine)
+            _show_gpus(len(memory))
+            _list_gpus(options, memory)
+            return options
 
-    setattr(context.Context, _COMPUTE_OPTIONS, compute_counted)
+        return compute_counted
+
+    patch_method(context.Context, _COMPUTE_OPTIONS, wrap)
 
 
 def _context_memory(self: Any, machine: Machine) -> list[int]:
@@ -176,13 +189,13 @@ def _context_memory(self: Any, machine: Machine) -> list[int]:
 
 
 def _logical_memory(splits: list[list[int]], gpus: int, machine: Machine) -> list[int]:
-    """Give the memory of each logical GPU; a GPU without a split is whole."""
+    """Return the memory of each logical GPU; a GPU without a split is whole."""
     given = splits[:gpus] + [[]] * (gpus - len(splits))
     return [limit for split in given for limit in split or [machine.gpu_memory]]
 
 
 def _list_gpus(options: Any, memory: list[int]) -> None:
-    """Write into the options of pluggable devices that all of them are visible, whole."""
+    """Set the options of pluggable devices: all of them visible, none split."""
     options.visible_device_list = ",".join(map(_LISTED.format, range(len(memory))))
     del options.experimental.virtual_devices[:]
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from tensorflow.python.eager import context
-from tensorflow.python.framework import device_spec
+import tensorflow as tf
+
+from simplace.oracle.child.tf_private import context
 
 EVERY_TYPE = frozenset({"CPU", "GPU"})  # the types a function call can run on
 
 
 def choose_device(types: frozenset[str], scope: str) -> str:
-    """Name the device for a call with kernels for `types` under a device scope, "" where TensorFlow would refuse."""
+    """Return the device for a call with kernels for `types` under a device scope, "" where TensorFlow would refuse."""
     return _find_device(types, scope, soft_placement(), tuple(context.context().devices()))
 
 
 def soft_placement() -> bool:
-    """Say whether soft placement is on: it is unless the program turned it off."""
+    """Return whether soft placement is on: it is unless the program turned it off."""
     return context.context()._soft_device_placement is not False
 
 
@@ -31,12 +32,13 @@ def _find_device(types: frozenset[str], scope: str, soft: bool, names: Sequence[
 
 
 def _find_first(types: frozenset[str], scope: str, names: Sequence[str]) -> str:
-    wanted = device_spec.DeviceSpecV2.from_string(scope)
-    fitting = [name for name in sorted(names) if _fits_spec(wanted, device_spec.DeviceSpecV2.from_string(name))]
+    wanted = tf.DeviceSpec.from_string(scope)
+    fitting = [name for name in sorted(names) if fits_spec(wanted, tf.DeviceSpec.from_string(name))]
     of_type = (name for kind in ("GPU", "CPU") if kind in types for name in fitting if f"/device:{kind}:" in name)
     return next(of_type, "")
 
 
-def _fits_spec(wanted: device_spec.DeviceSpecV2, device: device_spec.DeviceSpecV2) -> bool:
+def fits_spec(wanted: tf.DeviceSpec, device: tf.DeviceSpec) -> bool:
+    """Return whether a device has all that a partial device name requests."""
     fields = ("job", "replica", "task", "device_type", "device_index")
     return all(getattr(wanted, field) in (None, getattr(device, field)) for field in fields)

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from tensorflow.python.saved_model import loader_impl
 
-from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
+from simplace.oracle.child.boundary import is_own, raise_as_theirs, wrap_foreign
 from simplace.oracle.child.functions import make_zeros
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.tf_private import loader_impl
 from simplace.oracle.child.unexecuted import silence_debug_ops
+from simplace.oracle.child.xla_functions import drop_attributes
 from simplace.oracle.protocol import Options
 
-_PARSE = loader_impl.parse_saved_model
+
+class NotImportedError(Exception):
+    """Report a graph or SavedModel that TensorFlow refuses before it places anything of it."""
+
+
+@contextmanager
+def _tell_refusal(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if is_own(error):
+            raise
+        raise NotImportedError(f"TensorFlow refuses this {what}: {error}") from error
 
 
 def place_graph(path: str, options: Options) -> None:
-    """Import a serialized GraphDef into a session and hand the graph to TensorFlow, which places it at once."""
-    definition = _read_graph(Path(path).read_bytes())
-    _silence_graph(definition)
+    """Import a serialized GraphDef into a session; TensorFlow places the graph at once."""
     graph = tf.Graph()
-    with graph.as_default():
+    with _tell_refusal("graph"), graph.as_default():
+        definition = _read_graph(Path(path).read_bytes())
+        _silence_graph(definition)
+        if not options.jit:
+            drop_attributes(definition)
         wrap_foreign(tf.graph_util.import_graph_def)(definition, name="")
     config = tf.compat.v1.ConfigProto(allow_soft_placement=bool(options.soft_placement))
     with tf.compat.v1.Session(graph=graph, config=config) as session:
@@ -32,7 +50,7 @@ def place_graph(path: str, options: Options) -> None:
 
 def _read_graph(data: bytes) -> Any:
     try:
-        return tf.compat.v1.GraphDef.FromString(data)
+        return wrap_foreign(tf.compat.v1.GraphDef.FromString)(data)
     except DecodeError:
         return wrap_foreign(text_format.Parse)(data, tf.compat.v1.GraphDef())
 
@@ -43,17 +61,21 @@ def _silence_graph(definition: Any) -> None:
         silence_debug_ops(function.node_def)
 
 
-def _parse_silenced(directory: str) -> Any:
-    model = _PARSE(directory)
-    for meta in model.meta_graphs:
-        _silence_graph(meta.graph_def)
-    return model
+def _silence_models(parse: Any) -> Any:
+    def parse_silenced(directory: str) -> Any:
+        model = parse(directory)
+        for meta in model.meta_graphs:
+            _silence_graph(meta.graph_def)
+        return model
+
+    return parse_silenced
 
 
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
-    loader_impl.parse_saved_model = _parse_silenced
-    loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)
+    patch_method(loader_impl, "parse_saved_model", _silence_models)
+    with _tell_refusal("SavedModel"):
+        loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)
     if options.signature and options.signature not in names:
         listed = ", ".join(names) or "none"

@@ -1,4 +1,4 @@
-"""Calls of traced functions from eager code: placed by TensorFlow, each new placement a program, then computed."""
+"""Calls of traced functions from eager code: TensorFlow places them, each new placement is recorded and computed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tensorflow.python.eager import cancellation, core
-from tensorflow.python.framework import dtypes, errors_impl, tensor_shape
-from tensorflow.python.ops import gen_resource_variable_ops
+import tensorflow as tf
 
+from simplace.graph.function_names import shown_name
+from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
-from simplace.oracle.child.functions import Functions, Output, shown_name
+from simplace.oracle.child.functions import Functions, Output, make_compiled_call
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.tensors import (
@@ -33,12 +33,16 @@ from simplace.oracle.child.tensors import (
     to_device,
     zeros_on,
 )
+from simplace.oracle.child.tf_private import cancellation, core
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.oracle.protocol import Request
 
 Call = Callable[..., Any]
-FAILURES = (core._NotOkStatusException, errors_impl.OpError)  # older versions raise the first
-_CODES = {value: name for name, value in vars(errors_impl).items() if name.isupper() and type(value) is int}
+FAILURES = (
+    getattr(core, "_NotOkStatusException", tf.errors.OpError),
+    tf.errors.OpError,
+)  # older versions raise the first
+_CODES = {value: name for name, value in vars(tf.errors).items() if name.isupper() and type(value) is int}
 # What ValidateInputTypeAndPlacement of eager/execute.cc says after a function is placed and before it begins.
 _REJECTION = re.compile(
     r"(Tensors on conflicting devices: )?cannot compute .* as input #|expected \d+ inputs, got"
@@ -48,7 +52,7 @@ _REJECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Record of what calls have in common that TensorFlow places alike."""
+    """Record of what determines the placement of a call."""
 
     function: str
     scope: str
@@ -57,7 +61,7 @@ class _Kind:
 
     @property
     def instance(self) -> tuple[str, ...]:
-        """Return what TensorFlow places once, and logs then."""
+        """Return the key of what TensorFlow places, and logs, only once."""
         return (self.function, *self.arg_devices)
 
 
@@ -65,7 +69,7 @@ class _Kind:
 class _Attempt:
     """Record of a call: what was placed before it began, whether it began, and its result or error.
 
-    `is_cancelled` tells that it was cancelled as soon as it had been placed, as it was to be.
+    `is_cancelled` tells that it was cancelled as planned, as soon as it had been placed.
     """
 
     placed: list[PlacementLine]
@@ -78,22 +82,22 @@ class _Attempt:
     def is_refused(self) -> bool:
         """Return whether TensorFlow refused to place it.
 
-        A coordinator cancels what waits behind a call that failed, and an argument may be rejected: neither is that.
+        A coordinator cancels what waits for a call that failed, and an argument may be rejected: neither is a refusal.
         """
-        if self.error is None or self.has_begun or _find_code(self.error) == errors_impl.CANCELLED:
+        if self.error is None or self.has_begun or find_code(self.error) == tf.errors.CANCELLED:
             return False
         return not _REJECTION.match(str(self.error.message))
 
 
 class FunctionClusters(Protocol):
-    """Know the cluster that the program has joined, if it has."""
+    """The cluster that the program has joined, if it has."""
 
     @property
     def are_joined(self) -> bool:
-        """Say whether functions may be placed on other tasks than the program's own."""
+        """Return whether functions may be placed on other tasks than the program's own."""
 
     def seen_from(self, device: str) -> list[str]:
-        """List the devices that a device's task sees, its own first; () where there is no cluster."""
+        """List the devices that a device's task sees, its own first; [] where there is no cluster."""
 
 
 class FunctionCalls:
@@ -105,7 +109,7 @@ class FunctionCalls:
         recorder: Recorder,
         log: LogFile,
         limit: CallLimit,
-        cuts: PartitionGraphs,
+        partitionings: PartitionGraphs,
         clusters: FunctionClusters,
         request: Request,
     ) -> None:
@@ -113,7 +117,7 @@ class FunctionCalls:
         self._recorder = recorder
         self._log = log
         self._limit = limit
-        self._cuts = cuts
+        self._partitionings = partitionings
         self._clusters = clusters
         self._turn = threading.RLock()
         self._machine = request.machine
@@ -128,7 +132,7 @@ class FunctionCalls:
         self._cpu = CpuFunctions(functions)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
-        """Call the function `name`, record its placement if it is new, and hand back its values or made-up ones."""
+        """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""
         with self._turn if self._clusters.are_joined else nullcontext():  # its tasks log on threads of their own
             return self._run(name, inputs, scope, call)
 
@@ -144,7 +148,7 @@ class FunctionCalls:
         return results
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
-        """Have a function placed, and then computed: by this very call where it needs no GPU."""
+        """Place a function, then compute it: by this very call where it needs no GPU."""
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
         attempt = self._place(kind, call)
@@ -159,7 +163,7 @@ class FunctionCalls:
         return self._values(kind, inputs, self._place(kind, call))
 
     def _place(self, kind: _Kind, call: Call) -> _Attempt:
-        """Make TensorFlow place a function; run it only if it is known to need no GPU, or on another task."""
+        """Make TensorFlow place a function; run it only if it is known to need no GPU, or runs on another task."""
         is_local = task_of(kind.scope or find_host()) == task_of(find_host())
         if not self._emulate or not is_local or kind in self._real:
             return self._attempt(kind, call)
@@ -167,19 +171,19 @@ class FunctionCalls:
             return self._attempt(kind, call, is_cancelled=True)
 
     def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
-        """Identify the iterator that a call takes an element from; None where it takes none."""
+        """Return what identifies the iterator that a call takes an element from; None where it takes none."""
         if not self._functions.reads_iterator(name):
             return None
         return tuple(tensor._id for tensor in inputs if is_object(tensor))
 
     def remark_made_up_elements(self) -> None:
-        """Tell that a dataset gave zeros."""
+        """Write a remark that a dataset yielded zeros."""
         self._recorder.remark(
             "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
         )
 
     def _attempt(self, kind: _Kind, call: Call, *, is_cancelled: bool = False) -> _Attempt:
-        """Make the call, or have it cancelled as soon as it is placed, and record what TensorFlow places for it."""
+        """Make the call, or cancel it as soon as it is placed, and record what TensorFlow places for it."""
         start = self._log.end()
         result, error = _attempt_call(_cancel_call(call) if is_cancelled else call)
         is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
@@ -193,12 +197,12 @@ class FunctionCalls:
         return attempt
 
     def _computes_on_gpu(self, kind: _Kind) -> bool:
-        """Return whether a node was placed on a GPU that does more there than to hand on, copy or keep tensors."""
+        """Return whether a node on a GPU does more there than forward, copy or keep tensors."""
         nodes = (line.node for line in self._placed.get(kind.instance, ()))
         return any("/device:GPU:" in node.device and not kernel_types.is_harmless(node.op) for node in nodes)
 
     def _values(self, kind: _Kind, inputs: Sequence[Any], attempt: _Attempt) -> Any:
-        """Return what a call gave, or what the CPU computes where emulated GPUs are why it gave nothing."""
+        """Return what a call returned, or what the CPU computes where it failed because of emulated GPUs."""
         self._seen.add(kind)
         if attempt.error is None:
             return attempt.result
@@ -208,7 +212,7 @@ class FunctionCalls:
         return self._compute(kind, inputs)
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
-        """Compute a function on the CPU, and put its results where TensorFlow placed them."""
+        """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""
         devices = self._on_gpus[kind]
         try:
             results = self._cpu.call(kind.function, inputs)
@@ -226,7 +230,7 @@ class FunctionCalls:
         return self._hand_through(kind.function, inputs, moved)
 
     def _hand_through(self, name: str, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-        """Return the results with the resources that a function was given in the place of copies of them."""
+        """Return the results, with the function's own resource arguments instead of copies of them."""
         outputs = self._functions.outputs(name)
         if not outputs:
             return list(results)
@@ -237,19 +241,11 @@ class FunctionCalls:
 
     def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
         shown = shown_name(kind.function)
-        if self._narrow and shown.split(" ")[0] != self._narrow:
+        if self.is_left_out(shown):
             return
-        if not self._has_told_devices:  # now, in case the program crashes later
-            self._has_told_devices = True
-            self._recorder.event("devices", devices=describe_context(self._machine))
+        self.tell_devices()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        for inner in names[1:]:
-            if self._is_compiled(inner):
-                self._recorder.remark(
-                    f"{shown_name(inner)} is compiled by XLA: TensorFlow places the call of it as one node; with "
-                    "jit_compile=False (in Keras: model.compile(..., jit_compile=False)) it places every op."
-                )
         self._recorder.program(
             graph,
             name=shown,
@@ -260,36 +256,75 @@ class FunctionCalls:
             soft_placement=kind.soft_placement,
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else self._recorder.refusal(code_name(_find_code(error)), error.message),
+            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
         )
-        self._cuts.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
+        self._partitionings.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
+
+    def is_left_out(self, shown: str) -> bool:
+        """Return whether the run is narrowed to other functions."""
+        return bool(self._narrow) and shown.split(" ")[0] != self._narrow
+
+    def tell_devices(self) -> None:
+        """Tell the devices before the first program, in case this one crashes later."""
+        if not self._has_told_devices:
+            self._has_told_devices = True
+            self._recorder.event("devices", devices=describe_context(self._machine))
 
     def _fill_variables(self, inputs: Sequence[Any]) -> None:
-        """Give zeros to the variables that a function was to initialize and could not."""
+        """Assign zeros to the variables that a function should have initialized and could not."""
         for tensor in inputs:
             if is_gpu_variable(tensor) and not is_initialized(tensor):
                 described = tensor._handle_data.shape_and_type[0]
-                dtype, shape = dtypes.as_dtype(described.dtype), tensor_shape.TensorShape(described.shape)
-                gen_resource_variable_ops.assign_variable_op(tensor, zeros_on(tensor.device, dtype, shape))
+                dtype, shape = tf.as_dtype(described.dtype), tf.TensorShape(described.shape)
+                tf.raw_ops.AssignVariableOp(resource=tensor, value=zeros_on(tensor.device, dtype, shape))
 
     def _is_compiled(self, name: str) -> bool:
-        return bool(self._functions.definition(name).attr["_XlaMustCompile"].b)
+        return bool(self._functions.definition(name).attr[MUST_COMPILE].b)
 
     def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
-        self._remark_compiled(kind.function)
+        """Call what XLA compiles whole; on an emulated GPU TensorFlow names the device, and the CPU computes."""
         self._seen.add(kind)
-        home = eager_device.choose_device(eager_device.EVERY_TYPE, kind.scope)
-        if "/device:GPU:" not in home:
-            self._real.add(kind)
-            return call()
-        self._on_gpus[kind] = {"": home}  # all of it
-        return self._compute(kind, inputs)
-
-    def _remark_compiled(self, name: str) -> None:
-        self._recorder.remark(
-            f"{shown_name(name)} has jit_compile=True: TensorFlow hands it whole to XLA and places no node of it."
+        is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
+        is_emulated = self._emulate and "/device:GPU:" in eager_device.choose_device(
+            eager_device.EVERY_TYPE, kind.scope
         )
+        start = self._log.end()
+        result, error = _attempt_call(_cancel_call(call) if is_emulated else call)
+        lines = self._log.since(start, every_thread=is_remote)
+        home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
+        self._record_compiled(kind, home, None if home else error)
+        if is_emulated and home and error is not None:
+            self._on_gpus[kind] = {"": home}  # all of it
+            return self._compute(kind, inputs)
+        self._real.add(kind)
+        if error is not None:
+            raise error
+        return result
+
+    def _record_compiled(self, kind: _Kind, home: str, error: Any, *, is_asked: bool = True) -> None:
+        """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
+        shown = shown_name(kind.function)
+        if self.is_left_out(shown):
+            return
+        self.tell_devices()
+        node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
+        self._functions.write_notes(names)
+        self._recorder.program(
+            self._functions.graph_of_call(node, names),
+            name=shown,
+            program_kind="compiled",
+            function=None,
+            arg_devices=[],
+            scope=kind.scope,
+            soft_placement=kind.soft_placement,
+            functions=names,
+            log=[[node.name, node.op, home]] if home else [],
+            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
+            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            asked=is_asked,
+        )
+        self._limit.is_new(shown)
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
         results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]
@@ -300,10 +335,10 @@ class FunctionCalls:
     def _value(self, name: str, output: Output, inputs: Sequence[Any], device: str) -> Any:
         if output.handed_through is not None:
             return inputs[output.handed_through]
-        if output.dtype == dtypes.resource:
-            message = f"{shown_name(name)} returns a resource, which emulated GPUs can't make up"
+        if output.dtype == tf.resource:
+            message = f"{shown_name(name)} returns a resource, for which emulated GPUs have no placeholder value"
             self._recorder.remark(message + ".")
-            raise_as_theirs(errors_impl.UnimplementedError(None, None, message))
+            raise_as_theirs(tf.errors.UnimplementedError(None, None, message))
         if output.optional is not None:
             return make_full_optional(output.optional)
         return make_placeholder(device, output.dtype, output.shape)
@@ -322,7 +357,7 @@ def _attempt_call(call: Call) -> tuple[Any, Any]:
 
 
 def code_name(code: int) -> str:
-    """Name a status code.
+    """Return the name of a status code.
 
     >>> code_name(3)
     'INVALID_ARGUMENT'
@@ -331,7 +366,7 @@ def code_name(code: int) -> str:
 
 
 def _cancel_call(call: Call) -> Call:
-    """Make the call one that is cancelled before it begins: the function is placed, and nothing of it runs."""
+    """Return a call that is cancelled before it begins: the function is placed, and nothing of it runs."""
     manager = cancellation.CancellationManager()
     manager.start_cancel()
 
@@ -342,7 +377,7 @@ def _cancel_call(call: Call) -> Call:
 
 
 def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
-    """Keep the lines of the one thread that executes the function, or else of the first one that places something."""
+    """Return the lines of the one thread that executes the function, or else of the first one that places something."""
     found = list(lines)
     threads = [line.thread for line in found if isinstance(line, Executed) and line.op == name]
     threads += [line.thread for line in found if isinstance(line, PlacementLine)]
@@ -350,23 +385,23 @@ def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
 
 
 def _device_of(tensor: Any, target: str) -> str:
-    """Name the device of an input as the task of the call's device `target` sees it.
+    """Return the device of an input as the task of the call's device `target` sees it.
 
-    What the program's own task hands to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
+    What the program's own task sends to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
     """
-    is_resource = getattr(tensor, "dtype", None) == dtypes.resource
+    is_resource = getattr(tensor, "dtype", None) == tf.resource
     where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
     home = task_of(target)
     if task_of(where) != home and task_of(where) != task_of(find_host()):
         return where
     is_copied = task_of(where) != home and not is_resource
-    if is_copied or getattr(tensor, "dtype", None) in (dtypes.int32, dtypes.string):
+    if is_copied or getattr(tensor, "dtype", None) in (tf.int32, tf.string):
         return f"{home}/device:CPU:0"
     return where
 
 
 def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[PlacementLine], bool]:
-    """Take the placement lines before the function's own "Executing" line, and say whether that line came."""
+    """Return the placement lines before the function's own "Executing" line, and whether that line came."""
     placed: list[PlacementLine] = []
     for line in lines:
         if isinstance(line, Executed) and line.op == name:
@@ -376,5 +411,6 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placement
     return placed, False
 
 
-def _find_code(error: Any) -> int:
-    return int(error.error_code if isinstance(error, errors_impl.OpError) else error.code)
+def find_code(error: Any) -> int:
+    """Return the status code of an error of any version."""
+    return int(error.error_code if isinstance(error, tf.errors.OpError) else error.code)

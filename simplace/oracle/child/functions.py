@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import function_pb2, graph_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.eager.polymorphic_function import atomic_function
-from tensorflow.python.framework import versions
 
-from simplace.graph.op_kinds import WHILES, is_while
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.output_shapes import infer_output_shapes
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
 
 _HANDS_ON = WHILES | {"Identity"}
-_GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
+_NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Describe an output of a function: what is needed to make one up.
+    """Record of an output of a function: what a placeholder value for it needs.
 
     `handed_through` is the number of the input that it is, if it is one. `optional` is the structure inside, if it is
     a `tf.experimental.Optional`.
@@ -39,7 +36,7 @@ class Output:
 
 
 class Functions:
-    """Keep the graph of every traced function until its notes are written."""
+    """The traced functions of the program; each graph is kept until its notes are written."""
 
     def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
         self._recorder = recorder
@@ -51,37 +48,47 @@ class Functions:
         self._of_calls: dict[tuple[str, ...], tuple[Output, ...]] = {}
 
     def watch(self) -> None:
-        """Note the graph of each function that is made from now on."""
-        make = wrap_foreign(atomic_function.from_func_graph)
+        """Record the graph of each function that is made from now on."""
+        patch_method(atomic_function, "from_func_graph", self._note_graph)
 
+    def _note_graph(self, make: Any) -> Any:
         def make_noted(name: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
             made = make(name, graph, *args, **kwargs)
             self._graphs[made.name.decode()] = graph
             return made
 
-        atomic_function.from_func_graph = make_noted
+        return make_noted
 
     def exists(self, name: str) -> bool:
         """Return whether TensorFlow's context has a function of this name."""
         return bool(context.context().has_function(name))
 
     def definition(self, name: str) -> function_pb2.FunctionDef:
-        """Fetch a function of TensorFlow's context, once."""
+        """Return a function of TensorFlow's context, fetched once."""
         known = self._definitions.get(name)
         if known is None:
             known = self._definitions[name] = context.context().get_function_def(name)
         return known
 
     def library(self, name: str) -> tuple[bytes, list[str]]:
-        """Collect the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
-        graph = graph_pb2.GraphDef()
-        graph.versions.producer = versions.GRAPH_DEF_VERSION
+        """Return the functions that `name` reaches, itself first: a serialized GraphDef and their names."""
         names = self.reached(name)
-        graph.library.function.extend(self.definition(reached) for reached in names)
-        return graph.SerializeToString(), names
+        return bytes(self._make_graph(names).SerializeToString()), names
+
+    def graph_of_call(self, node: Any, names: Iterable[str]) -> bytes:
+        """Serialize a GraphDef of one node with the functions of these names."""
+        graph = self._make_graph(names)
+        graph.node.append(node)
+        return bytes(graph.SerializeToString())
+
+    def _make_graph(self, names: Iterable[str]) -> Any:
+        graph = tf.compat.v1.GraphDef()
+        graph.versions.producer = tf.version.GRAPH_DEF_VERSION
+        graph.library.function.extend(map(self.definition, names))
+        return graph
 
     def reads_iterator(self, name: str) -> bool:
-        """Say whether a call of `name` takes an element from an iterator."""
+        """Return whether a call of `name` takes an element from an iterator."""
         known = self._readers.get(name)
         if known is None:
             nodes = (node for reached in self.reached(name) for node in self.definition(reached).node_def)
@@ -104,7 +111,7 @@ class Functions:
         return self._outputs.get(name, ())
 
     def outputs_of_call(self, name: str, inputs: Sequence[Any]) -> tuple[Output, ...]:
-        """Describe each output of a call, as far as the shapes of its inputs tell it."""
+        """Describe each output of a call, with shapes as far as those of its inputs determine them."""
         outputs = self.outputs(name)
         if all(output.shape.is_fully_defined() or output.handed_through is not None for output in outputs):
             return outputs
@@ -121,7 +128,7 @@ class Functions:
         yield from (replace(output, shape=shape) for output, shape in zip(outputs, shapes, strict=True))
 
     def write_notes(self, names: Iterable[str]) -> None:
-        """Write the notes of functions that have none yet, then let go of their graphs."""
+        """Write the notes of functions that have none yet, then release their graphs."""
         for name in names:
             self._remember_outputs(name)
             graph = self._graphs.pop(name, None)
@@ -140,7 +147,7 @@ class Functions:
         )
 
     def _ends(self, name: str, graph: Any) -> dict[str, Any]:
-        """Note the arguments and results under the names that TensorFlow gives them in the function."""
+        """Return the notes of arguments and results, under the names that TensorFlow gives them in the function."""
         signature = self.definition(name).signature
         notes = {}
         variables = _captured_variables(graph)
@@ -152,24 +159,22 @@ class Functions:
 
 
 def note_graph(graph: Any, lines: SourceLines) -> dict[str, Any]:
-    """Note the user's line, the line of the device scope and the output shapes of each op of a graph."""
+    """Return the user's line, the line of the device scope and the output shapes of each op of a graph."""
     return {op.name: _note_op(op, lines) for op in graph.get_operations()}
 
 
-def shown_name(name: str) -> str:
-    """Give a function the name its author knows.
-
-    >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
-    ['step', 'f_2 (forward)', 'f (backward)']
-    """
-    part = ""
-    while found := _GENERATED.match(name):
-        part, name = found[1], found[2]
-    return f"{name} ({part})" if part in ("forward", "backward") else name
+def make_compiled_call(name: str, shown: str) -> Any:
+    """Return the node that stands for a call which XLA compiles whole; its tensors are no part of it."""
+    node = tf.compat.v1.NodeDef(name=_NOT_IN_NAMES.sub("_", shown), op="StatefulPartitionedCall")
+    node.attr["f"].func.name = name
+    node.attr[MUST_COMPILE].b = True
+    for types in ("Tin", "Tout"):
+        node.attr[types].list.SetInParent()
+    return node
 
 
 def make_zeros(dtype: Any, shape: Any) -> Any:
-    """Make a value of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
+    """Return zeros of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
     dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
     if dtype.name == "string":
         return np.full(dims, b"", dtype=object)
@@ -177,14 +182,14 @@ def make_zeros(dtype: Any, shape: Any) -> Any:
 
 
 def _find_origin(tensor: Any) -> Any:
-    """Follow a tensor back through the ops that hand it on unchanged."""
+    """Return the tensor that a tensor is an unchanged copy of, through the ops that only forward it."""
     while tensor.op.type in _HANDS_ON:
         tensor = tensor.op.inputs[tensor.value_index if is_while(tensor.op.type) else 0]
     return tensor
 
 
 def _find_optionals(graph: Any) -> dict[str, Any]:
-    """Find the structured outputs that are Optionals: the name of each one's variant, and its element's structure."""
+    """Map the variant's name of each structured output that is an Optional to the structure of its element."""
     outputs = tf.nest.flatten(getattr(graph, "structured_outputs", None))
     found = [output for output in outputs if isinstance(output, tf.experimental.Optional)]
     flat = [tf.nest.flatten(output, expand_composites=True)[0] for output in found]

@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from tensorflow.core.framework import types_pb2
-from tensorflow.python.framework import kernels, op_def_registry
+import tensorflow as tf
 
-# These create, read, write or copy tensors: their GPU kernels need no GPU, and plugin.c lets them through.
+from simplace.oracle.child.tf_private import kernels, op_def_registry
+
+# These create, read, write or copy tensors: their GPU kernels need no GPU, and plugin.c runs them.
 _HARMLESS = frozenset({
     "AssignVariableOp", "Const", "DestroyResourceOp", "Identity", "IdentityN", "NoOp", "ReadVariableOp", "Reshape",
     "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
     "_Retval",
 })  # fmt: skip
-_HOST_TYPES = {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT}
+_HOST_TYPES = {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 
 @cache
 def find_op_def(op: str) -> Any:
-    """Give the OpDef of `op`, None if it is not an op."""
+    """Return the OpDef of `op`, None if it is not an op."""
     return op_def_registry.get(op)
 
 
@@ -30,8 +31,15 @@ def is_harmless(op: str) -> bool:
 
 
 @cache
+def has_dataset_functions(op: str) -> bool:
+    """Return whether `op` calls functions as the kernels of datasets do."""
+    definition = find_op_def(op)
+    return definition is not None and "Dataset" in op and any(attr.type == "func" for attr in definition.attr)
+
+
+@cache
 def handles_objects(op: str) -> bool:
-    """Say whether `op` works on something else than numbers: it takes or makes a variant, makes a resource, or calls.
+    """Return whether `op` works on more than numbers: it takes or makes a variant, makes a resource, or calls.
 
     Datasets, iterators and tables are of this kind: their kernels run on the host whatever their device.
     """
@@ -41,7 +49,7 @@ def handles_objects(op: str) -> bool:
     if op.startswith("TensorList"):  # a variant, but a list of tensors: its kernels compute
         return False
     makes = any(arg.type in _HOST_TYPES for arg in definition.output_arg)
-    takes = any(arg.type == types_pb2.DT_VARIANT for arg in definition.input_arg)
+    takes = any(arg.type == tf.variant.as_datatype_enum for arg in definition.input_arg)
     return makes or takes or any(attr.type in ("func", "list(func)") for attr in definition.attr)
 
 

@@ -1,4 +1,4 @@
-"""The shapes that a call's outputs would have, from those of its inputs, by TensorFlow's own shape functions."""
+"""The shapes of a call's outputs, inferred from those of its inputs by TensorFlow's own shape functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import dtypes, function_def_to_graph, tensor_shape
+
+from simplace.oracle.child.tf_private import function_def_to_graph
 
 
 def infer_output_shapes(
@@ -27,18 +28,18 @@ def infer_output_shapes(
 
 
 def _describe_input(node: Any, tensor: Any) -> int | None:
-    """Give a placeholder the shape of a call's input; return the rows of one that the function takes any number of."""
-    if tensor.dtype == dtypes.resource:
+    """Set a placeholder's shape to that of a call's input; return its rows if the function takes any number of them."""
+    if tensor.dtype == tf.resource:
         _describe_resource(node, getattr(tensor, "_handle_data", None))
         return None
-    traced = tensor_shape.TensorShape(node.attr["shape"].shape)
+    traced = tf.TensorShape(node.attr["shape"].shape)
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
     is_open = traced.rank is None or (traced.rank > 0 and traced.as_list()[0] is None)
     return int(tensor.shape[0]) if is_open and tensor.shape.rank else None
 
 
 def _describe_resource(node: Any, data: Any) -> None:
-    """Make a variable of a placeholder: its op alone tells a shape function what a handle stands for."""
+    """Turn a placeholder into a VarHandleOp: shape functions read a handle's dtype and shape from it."""
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return
     node.op = "VarHandleOp"
@@ -54,4 +55,4 @@ def _merge_shapes(traced: Any, inferred: Any) -> Any:
 def _with_rows(shape: Any, rows: int | None) -> Any:
     if rows is None or not shape.rank or shape.as_list()[0] is not None:
         return shape
-    return tensor_shape.TensorShape([rows, *shape.as_list()[1:]])
+    return tf.TensorShape([rows, *shape.as_list()[1:]])

@@ -1,9 +1,9 @@
-"""The graphs that TensorFlow cuts a placed graph into, as `graph_partition.cc` writes them to files when asked to.
+"""The subgraphs that TensorFlow partitions a placed graph into, as `graph_partition.cc` dumps them to files.
 
-With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after the cut, before anything
-optimises it, and logs the name of each file after the line that ends the cut (util/dump_graph.cc). Grappler would
-change the graph between placement and cut, so a run that collects these graphs turns it off. A master cuts a session's
-graph by task, and each worker its part by device, all of them in this process.
+With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after partitioning, before any
+optimization, and logs the name of each file after the line that ends it (util/dump_graph.cc). Grappler would change
+the graph between placement and partitioning, so a run that collects these graphs turns it off. A master partitions a
+session's graph by task, and each worker its part by device, all of them in this process.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tensorflow.python.eager import context
-
-from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.devices import for_each_context
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import LogFile, Recorder, logged_thread
+from simplace.oracle.child.tf_private import context
+from simplace.oracle.placement_log import read_thread
 
 Run = dict[str, Any]  # the fields of a `SessionRun`
 
@@ -25,11 +25,10 @@ _WITHOUT_GRAPPLER = "disable_meta_optimizer"
 _CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
 _DUMPED = re.compile(r"[\w./-]*\bdump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
 _PLACE = re.compile(r"/partition_(?P<name>[^/]+?)_\d+(?:_\d+)?\.\w+$")  # then an address, and how often it was so
-_THREAD = re.compile(r"^[IWEF]\d{4} \S+ +(?P<thread>\d+) ")
 
 
 class PartitionGraphs:
-    """Find the subgraphs of the graph that a call or a session's run has just placed and cut."""
+    """Find the subgraphs of the graph that a call or a session's run has just placed and partitioned."""
 
     def __init__(self, recorder: Recorder, log: LogFile, wanted: bool) -> None:
         self._recorder = recorder
@@ -37,16 +36,11 @@ class PartitionGraphs:
         self._wanted = wanted
 
     def prepare(self) -> None:
-        """Turn Grappler off for functions, whatever the program says, if subgraphs are wanted at all."""
+        """Turn Grappler off for functions, whatever the program sets, if subgraphs are wanted at all."""
         if not self._wanted:
             return
-        set_options = wrap_foreign(context.Context.set_optimizer_experimental_options)
-
-        def set_without_grappler(self_: Any, options: dict[str, Any]) -> None:
-            set_options(self_, {**options, _WITHOUT_GRAPPLER: True})
-
-        for_each_context(lambda each: set_without_grappler(each, {}))
-        context.Context.set_optimizer_experimental_options = set_without_grappler
+        patch_method(context.Context, "set_optimizer_experimental_options", _set_without_grappler)
+        for_each_context(lambda each: each.set_optimizer_experimental_options({}))
 
     def without_grappler(self, session_config: Any) -> None:
         """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all."""
@@ -54,19 +48,19 @@ class PartitionGraphs:
             session_config.graph_options.rewrite_options.disable_meta_optimizer = True
 
     def record(self, program: int, start: int, run: Run | None = None, thread: int | None = None) -> None:
-        """Write down the first cut that a thread made since position `start` of the log, if it made one.
+        """Record the first partitioning that a thread did since position `start` of the log, if it did one.
 
-        `program` is the number of the program that was cut, `run` describes the run of a session. Later cuts are those
-        of functions that it calls. `thread` is as the log has it, None for the calling one.
+        `program` is the number of the program, `run` describes the run of a session. Later partitionings are those of
+        functions that it calls. `thread` is as the log has it, None for the calling one.
         """
         if self._wanted:
-            files = list(self._first_cut(start, str(logged_thread() if thread is None else thread)))
+            files = list(self._first_cut(start, logged_thread() if thread is None else thread))
             self._write(program, files, run)
 
     def record_of_master(self, program: int, start: int, run: Run) -> None:
-        """Write down the first cuts that the workers made of the parts that a master cut since position `start`.
+        """Record the first partitionings by the workers of the parts that a master sent since position `start`.
 
-        A worker runs nothing before all have their parts, so that cuts of functions come later.
+        A worker runs nothing before all have their parts, so that those of functions come later.
         """
         if self._wanted:
             self._write(program, list(self._cuts_of_workers(start).values()), run)
@@ -90,11 +84,10 @@ class PartitionGraphs:
                 found.setdefault(place["name"], os.path.basename(dumped["path"]))
         return found
 
-    def _first_cut(self, start: int, mine: str) -> Iterator[str]:
+    def _first_cut(self, start: int, mine: int) -> Iterator[str]:
         inside = False
         for line in self._log.lines_since(start):
-            thread = _THREAD.match(line)
-            if thread and thread["thread"] != mine:
+            if read_thread(line) not in (mine, None):
                 continue
             dumped = _DUMPED.search(line)
             if _CUT.search(line):
@@ -103,3 +96,10 @@ class PartitionGraphs:
                 inside = True
             elif inside and dumped:
                 yield os.path.basename(dumped["path"])
+
+
+def _set_without_grappler(set_options: Any) -> Any:
+    def set_without_grappler(self: Any, options: dict[str, Any]) -> None:
+        set_options(self, {**options, _WITHOUT_GRAPPLER: True})
+
+    return set_without_grappler

@@ -1,4 +1,4 @@
-"""The child process: run one target under TensorFlow on an emulated machine, and write down what happens."""
+"""The child process: run one target under TensorFlow on an emulated machine, and write events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main(request_file: str, parent: int | None = None) -> None:
 
 
 def _record_failure(error: BaseException, directory: Path) -> None:
-    """Add to the answer what no part of the run expected: it is no failure of the program."""
+    """Write an unexpected error into the answer: it is an internal failure, not the program's."""
     whole = traceback.format_exception(error)
     failure = {"kind": "failure", "how": "internal", "text": "".join(whole), "line": whole[-1].strip()}
     with leaving_without_room(), (directory / protocol.EVENTS).open("a", encoding="utf-8") as events:
@@ -42,7 +42,7 @@ def _record_failure(error: BaseException, directory: Path) -> None:
 
 
 def _leave_at_once(status: int) -> None:
-    """End the process although threads may still run, without taking TensorFlow down, which costs a second."""
+    """End the process although threads may still run, without TensorFlow's shutdown, which takes a second."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # a reader that has gone, a stream that the program has closed
             stream.flush()
@@ -50,7 +50,7 @@ def _leave_at_once(status: int) -> None:
 
 
 def _redirect_output(directory: Path) -> None:
-    """Send what TensorFlow prints to a file, and what the program prints to where it would have gone."""
+    """Redirect what TensorFlow prints to a file, and keep what the program prints where it would have gone."""
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
     log = os.open(directory / protocol.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -1,6 +1,6 @@
-"""What only the running program shows of its device scopes and logging: facts that no graph keeps.
+"""Facts on device scopes and logging that only the running program shows, for no graph keeps them.
 
-Each is an event `python`: a kind, the user's line, and values as text. What follows from them is for others to say.
+Each is an event `python`: a kind, the user's line, and values as text. `simplace.doctor` judges them.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from tensorflow.python.client import session
-from tensorflow.python.data.ops import structured_function
-from tensorflow.python.distribute import distribute_lib
-from tensorflow.python.eager import context
-from tensorflow.python.framework import device_spec, ops
+import tensorflow as tf
 
 from simplace.oracle.child import eager_device
 from simplace.oracle.child.after_import import after_import
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import context, ops, session, structured_function
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _NO_WORK = frozenset({"Placeholder", "Identity", "IdentityN", "NoOp", "Const"})
 
 
 class PythonFacts:
-    """Write down facts, each once."""
+    """The facts that the running program shows, each recorded once."""
 
     def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
         self._recorder = recorder
@@ -39,12 +36,13 @@ class PythonFacts:
         self._layers: dict[int, tuple[str, str, str]] = {}
 
     def watch(self) -> None:
-        """Look at the program from now on."""
+        """Observe the program from now on."""
         self._watch_log_flag()
         self._watch_log_level()
-        self._watch_eager_scopes()
-        self._watch_colocation()
-        self._watch_dataset_functions()
+        patch_method(context._EagerDeviceContext, "__enter__", self._note_scopes)
+        patch_method(ops.Graph, "colocate_with", self._note_scopes_outside)
+        patch_method(ops.Graph, "_create_op_helper", self._note_lost_scopes)
+        patch_method(structured_function.StructuredFunctionWrapper, "__init__", self._note_dataset_functions)
         after_import("keras.src.layers.layer", self._watch_layers)
 
     def _tell(self, kind: str, at: str, **values: str) -> None:
@@ -54,29 +52,28 @@ class PythonFacts:
             self._recorder.event("python", fact=kind, at=at, values=values)
 
     def _watch_log_flag(self) -> None:
-        """Note when the program asks for the placement log, and whether TensorFlow's context was there already."""
-        setting = context.Context.log_device_placement
-        assert isinstance(setting, property), "it is a property in every version of TensorFlow 2"
-        setter = setting.fset
-        assert setter is not None, "it can be set in every version of TensorFlow 2"
+        """Record when the program asks for the placement log, and whether TensorFlow's context existed already."""
+        patch_method(context.Context, "log_device_placement", self._note_flag)
+        patch_method(session.BaseSession, "__init__", self._note_config)
 
-        def set_noted(self_: Any, enable: Any) -> None:
+    def _note_flag(self, setting: Any) -> Any:
+        def set_noted(ctx: Any, enable: Any) -> None:
             if enable:
-                self._tell("log flag", self._lines.here(), late="yes" if self_._context_handle is not None else "")
-            setter(self_, enable)
+                self._tell("log flag", self._lines.here(), late="yes" if ctx._context_handle is not None else "")
+            setting.fset(ctx, enable)
 
-        context.Context.log_device_placement = setting.setter(set_noted)
-        create = wrap_foreign(session.BaseSession.__init__)
+        return setting.setter(set_noted)
 
+    def _note_config(self, create: Any) -> Any:
         def create_noted(self_: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             if config is not None and config.log_device_placement:
                 self._tell("log flag", self._lines.here(), late="")
             create(self_, target, graph, config)
 
-        session.BaseSession.__init__ = create_noted
+        return create_noted
 
     def _watch_log_level(self) -> None:
-        """Note when the program sets the log level; TensorFlow reads it once, while it is imported."""
+        """Record when the program sets the log level; TensorFlow reads it once, while it is imported."""
 
         def note(event: str, arguments: tuple[Any, ...]) -> None:
             if event != "os.putenv" or os.fsdecode(arguments[0]) != _LOG_LEVEL:
@@ -87,29 +84,27 @@ class PythonFacts:
 
         sys.addaudithook(note)
 
-    def _watch_eager_scopes(self) -> None:
-        """Note a `tf.device` around eager code that names no device of this run."""
-        enter = wrap_foreign(context._EagerDeviceContext.__enter__)
+    def _note_scopes(self, enter: Any) -> Any:
+        """Record a `tf.device` around eager code that names no device of this run."""
 
         def enter_noted(scope: Any) -> None:
             enter(scope)
             name = scope._ctx.device_name
-            if name and name not in self._existing and context.executing_eagerly():  # a graph's nodes tell themselves
+            if name and name not in self._existing and tf.executing_eagerly():  # a graph's nodes come later
                 self._judge_scope(name)
 
-        context._EagerDeviceContext.__enter__ = enter_noted
+        return enter_noted
 
     def _judge_scope(self, name: str) -> None:
-        wanted = device_spec.DeviceSpecV2.from_string(name)
+        wanted = tf.DeviceSpec.from_string(name)
         devices = context.context().devices()
-        if any(eager_device._fits_spec(wanted, device_spec.DeviceSpecV2.from_string(each)) for each in devices):
+        if any(eager_device.fits_spec(wanted, tf.DeviceSpec.from_string(each)) for each in devices):
             self._existing.add(name)
         elif at := self._lines.here():
             self._tell("scope without device", at, requested=name)
 
-    def _watch_colocation(self) -> None:
-        """Note ops whose `tf.device` gave way to the device of the op that they are colocated with."""
-        colocate, create = wrap_foreign(ops.Graph.colocate_with), wrap_foreign(ops.Graph._create_op_helper)
+    def _note_scopes_outside(self, colocate: Any) -> Any:
+        """Keep the device scope around each `colocate_with`, which resets it for what is inside."""
 
         @contextmanager
         def colocate_noted(graph: Any, op: Any, ignore_existing: bool = False) -> Iterator[None]:
@@ -121,13 +116,17 @@ class PythonFacts:
             finally:
                 graph._simplace_scope_outside = outside
 
+        return colocate_noted
+
+    def _note_lost_scopes(self, create: Any) -> Any:
+        """Record ops whose `tf.device` was overridden by the device of the op that they are colocated with."""
+
         def create_noted(graph: Any, op: Any, compute_device: bool = True) -> None:
             create(graph, op, compute_device)
             if graph._colocation_stack:
                 self._judge_op(graph, op)
 
-        ops.Graph.colocate_with = colocate_noted
-        ops.Graph._create_op_helper = create_noted
+        return create_noted
 
     def _judge_op(self, graph: Any, op: Any) -> None:
         wanted = _merge_scopes(getattr(graph, "_simplace_scope_outside", ""), _scope_of(graph))
@@ -138,9 +137,8 @@ class PythonFacts:
             name = getattr(leader, "name", "")
             self._tell("scope lost", at, requested=wanted, got=op.device, node=op.name, op=op.type, leader=name)
 
-    def _watch_dataset_functions(self) -> None:
-        """Note functions given to a dataset under a scope that asks for a GPU: they don't see that scope."""
-        create = wrap_foreign(structured_function.StructuredFunctionWrapper.__init__)
+    def _note_dataset_functions(self, create: Any) -> Any:
+        """Record functions passed to a dataset under a scope that requests a GPU: they don't see that scope."""
 
         def create_noted(wrapper: Any, func: Any, transformation_name: str, *args: Any, **kwargs: Any) -> None:
             create(wrapper, func, transformation_name, *args, **kwargs)
@@ -154,26 +152,29 @@ class PythonFacts:
                 self._tell("dataset scope", self._lines.here(), requested=scope, transformation=transformation_name,
                            ops=names)  # fmt: skip
 
-        structured_function.StructuredFunctionWrapper.__init__ = create_noted
+        return create_noted
 
     def _watch_layers(self, module: ModuleType) -> None:
-        """Note Keras layers that got their variables under one device scope and are called under another."""
-        layer_class = module.Layer
-        add, call = wrap_foreign(layer_class.add_weight), wrap_foreign(layer_class.__call__)
+        """Record Keras layers that got their variables under one device scope and are called under another."""
+        patch_method(module.Layer, "add_weight", self._note_variables)
+        patch_method(module.Layer, "__call__", self._note_calls)
 
+    def _note_variables(self, add: Any) -> Any:
         def add_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            if (scope := _current_scope()) and not distribute_lib.has_strategy():  # that makes a variable a replica
+            if (scope := _current_scope()) and not tf.distribute.has_strategy():  # that makes a variable a replica
                 self._layers.setdefault(id(layer), (scope, self._lines.here(), layer.name))
             return add(layer, *args, **kwargs)
 
+        return add_noted
+
+    def _note_calls(self, call: Any) -> Any:
         def call_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
             result = call(layer, *args, **kwargs)
             if id(layer) in self._layers:
                 self._judge_layer(layer, args)
             return result
 
-        layer_class.add_weight = add_noted
-        layer_class.__call__ = call_noted
+        return call_noted
 
     def _judge_layer(self, layer: Any, inputs: Any) -> None:
         built, at, name = self._layers[id(layer)]
@@ -185,7 +186,7 @@ class PythonFacts:
 
 
 def _knows_tensorflow() -> bool:
-    """Say whether the program's main module has TensorFlow or Keras among its names by now.
+    """Return whether the program's main module has TensorFlow or Keras among its names by now.
 
     In this process TensorFlow is always imported, so whether the program has done so shows in its names alone.
     """
@@ -195,9 +196,9 @@ def _knows_tensorflow() -> bool:
 
 
 def _current_scope() -> str:
-    """Spell the device scope around the op that would be made now, "" for none; device functions count for nothing."""
+    """Return the device scope around the op that would be made now, "" for none; device functions are ignored."""
     eager = context.context().device_name or "" if context.context()._context_handle is not None else ""
-    return eager if context.executing_eagerly() else _merge_scopes(eager, _scope_of(ops.get_default_graph()))
+    return eager if tf.executing_eagerly() else _merge_scopes(eager, _scope_of(tf.compat.v1.get_default_graph()))
 
 
 def _scope_of(graph: Any) -> str:
@@ -206,12 +207,12 @@ def _scope_of(graph: Any) -> str:
         device = each._device_name_or_function
         scope = (
             "" if device is None else _merge_scopes(scope, _format_device(device))
-        )  # tf.device(None) forgets the scopes around it
+        )  # tf.device(None) resets the scopes around it
     return scope
 
 
 def _format_device(device: Any) -> str:
-    """Spell what `tf.device` was given, "" for a function."""
+    """Return the argument of `tf.device` as text, "" for a function."""
     device = getattr(device, "_spec", device)
     if isinstance(device, str):
         return device
@@ -221,12 +222,12 @@ def _format_device(device: Any) -> str:
 def _merge_scopes(outer: str, inner: str) -> str:
     if not inner:
         return outer
-    merged = device_spec.DeviceSpecV2.from_string(outer).make_merged_spec(device_spec.DeviceSpecV2.from_string(inner))
+    merged = tf.DeviceSpec.from_string(outer).make_merged_spec(tf.DeviceSpec.from_string(inner))
     return str(merged.to_string())
 
 
 def _scopes_conflict(first: str, second: str) -> bool:
-    one, other = (device_spec.DeviceSpecV2.from_string(text) for text in (first, second))
+    one, other = (tf.DeviceSpec.from_string(text) for text in (first, second))
     fields = ("job", "replica", "task", "device_type", "device_index")
     pairs = ((getattr(one, field), getattr(other, field)) for field in fields)
     return any(a is not None and b is not None and a != b for a, b in pairs)

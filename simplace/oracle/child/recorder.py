@@ -20,7 +20,7 @@ _ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
 
 @contextmanager
 def leaving_without_room() -> Iterator[None]:
-    """Leave at once where the answer cannot be written: it is no error of the program, which could handle it."""
+    """Exit at once where the answer cannot be written: an exception would look like the program's own."""
     try:
         yield
     except OSError:
@@ -28,7 +28,7 @@ def leaving_without_room() -> Iterator[None]:
 
 
 class Recorder:
-    """Append events to the answer's file; every line is whole once written."""
+    """The answer's file, to which events are appended; every line is complete once written."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -40,25 +40,25 @@ class Recorder:
         self._process = os.getpid()
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one event; what a process forked by the program does is not told."""
+        """Append one event; processes that the program forks append none."""
         if os.getpid() == self._process:
             with leaving_without_room():
                 os.write(self._file, (json.dumps({"kind": kind, **fields}) + "\n").encode())
 
     def remark(self, sentence: str) -> None:
-        """Append a remark, once however often it is made."""
+        """Append a remark, only once however often it is made."""
         if sentence not in self._remarked:
             self._remarked.add(sentence)
             self.event("remark", text=sentence)
 
     def refusal(self, code: str, message: str) -> dict[str, str]:
-        """Describe the refusal of a program's placement."""
+        """Return the record of a refused placement, and remember its message."""
         status = _ADDED_BY_GRPC.sub("", _ADDED_BY_PYTHON.sub("", message))
         self._refusals.append(status)
         return {"code": code, "message": status}
 
     def is_refusal(self, error: BaseException) -> bool:
-        """Say whether an exception is TensorFlow's refusal of a recorded program."""
+        """Return whether an exception is TensorFlow's refusal of a recorded program."""
         return isinstance(error, Exception) and any(status in text_of(error) for status in self._refusals)
 
     def program(self, graph: bytes, **fields: Any) -> None:
@@ -70,7 +70,7 @@ class Recorder:
         self.event("program", graph=name, **fields)
 
     def wants_notes(self, function: str) -> bool:
-        """Say whether notes of `function` are still to be written."""
+        """Return whether notes of `function` are still to be written."""
         return function not in self._noted
 
     def notes(self, function: str, nodes: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Recorder:
 
 
 def text_of(value: Any) -> str:
-    """Return what Python prints of a value, "" where that raises."""
+    """Return `str(value)`, "" where that raises."""
     try:
         return str(value)
     except Exception:  # whatever a program's own __str__ raises, Python too goes on without the text
@@ -88,19 +88,19 @@ def text_of(value: Any) -> str:
 
 
 def logged_thread() -> int:
-    """Give the number that TensorFlow logs for this thread: a forked process goes on with that of its parent."""
+    """Return the thread id that TensorFlow logs for this thread: a forked process keeps that of its parent."""
     thread = threading.get_native_id()
     return int(os.environ.get(protocol.FORKED_FROM, thread)) if thread == os.getpid() else thread
 
 
 class LogFile:
-    """Read back what TensorFlow has printed to file descriptor 2, which is redirected to this file."""
+    """What TensorFlow has printed to file descriptor 2, which is redirected to this file."""
 
     def __init__(self, path: Path) -> None:
         self._reader = os.open(path, os.O_RDONLY)
 
     def end(self) -> int:
-        """Tell the position after the last byte written so far."""
+        """Return the position after the last byte written so far."""
         return os.fstat(self._reader).st_size
 
     def since(self, start: int, *, every_thread: bool = False) -> Iterator[LogLine]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.kernels import capture
 from simplace.oracle import protocol
-from simplace.oracle.child import devices, files, script, uncalled_functions
+from simplace.oracle.child import capture, devices, files, script, tf_names, tf_private, uncalled_functions
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -26,6 +26,7 @@ from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
 
 
@@ -33,29 +34,44 @@ def run_request(request: Request) -> int:
     """Run the request's target, to the end of its last thread; return the exit status."""
     directory = Path(request.directory)
     recorder = Recorder(directory)
+    needed = (tf_names.PLACEMENTS, tf_names.SESSIONS) if request.mode == "graph" else (tf_names.PLACEMENTS,)
+    if missing := tf_private.describe_missing(*needed):
+        recorder.event("failure", how="internal", text=missing)
+        return 1
     recorder.event("started", tensorflow=tf.version.VERSION)
+    if missing := tf_private.describe_missing(*tf_names.OPTIONAL):
+        recorder.remark(missing)
     _write_registry(request.registry)
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
-        recorder.remark("This build of TensorFlow has no GPU kernels, so its own placement on GPUs is not that of one.")
+        recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
+    if request.options.jit:
+        remark_automatic_jit(recorder, lines)
+    else:
+        ignore_jit()
     log = LogFile(directory / protocol.LOG)
     limit = CallLimit(request.options.calls, recorder, lines)
     functions = Functions(recorder, lines)
     clusters = Clusters(request, recorder)
-    cuts = PartitionGraphs(recorder, log, request.options.partitions)
-    cuts.prepare()
+    partitionings = PartitionGraphs(recorder, log, request.options.partitions)
+    if tf_private.is_complete(tf_names.SUBGRAPHS):
+        partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
-    calls = kind_of_calls(functions, recorder, log, limit, cuts, clusters, request)
-    eager = EagerExecution(calls, emulate=bool(request.plugin))
-    sessions = SessionRuns(functions, recorder, log, limit, cuts, clusters, lines, request)
-    for watcher in (clusters, functions, eager, sessions):
-        watcher.watch()
-    lines.watch_autograph()
-    lines.keep_generated_files(directory)
-    lines.watch_device_scopes()
-    PythonFacts(recorder, lines).watch()
+    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
+    datasets = DatasetFunctions(functions, recorder, lines, calls)
+    eager = EagerExecution(calls, datasets, emulate=bool(request.plugin))
+    if tf_private.is_complete(tf_names.CLUSTERS):
+        clusters.watch()
+    functions.watch()
+    eager.watch()
+    if tf_private.is_complete(tf_names.SESSIONS):
+        SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, request).watch()
+    if tf_private.is_complete(tf_names.LINES):
+        lines.watch(directory)
+    if tf_private.is_complete(tf_names.FACTS):
+        PythonFacts(recorder, lines).watch()
     threading.excepthook = lambda thread: script.tell_of_thread(thread, lines, recorder)
     failure = _run_target(request, recorder, lines, limit)
     if failure is not None:
@@ -80,7 +96,7 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit:
         else:
             _run_script(request, recorder)
     except BaseException as error:
-        # The program is a guest: whatever ends it, also SystemExit and KeyboardInterrupt, must not lose the answer.
+        # Whatever ends the program, SystemExit and KeyboardInterrupt included, the answer must be written.
         return _describe_failure(error, request, recorder, lines, limit)
     return None
 
@@ -106,11 +122,13 @@ def _describe_failure(
         return None
     if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
         return None
+    if isinstance(error, files.NotImportedError):
+        return {"how": "refused", "text": str(error)}
     return script.failure_of(error, lines)
 
 
 def _describe_last_devices(request: Request) -> list[dict[str, str]]:
-    """Describe the devices that the program ends with: none where what it has set keeps TensorFlow from making them."""
+    """Describe the devices at the program's end: none where its settings keep TensorFlow from making them."""
     try:
         return devices.describe_context(request.machine)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The user's program run as `python model.py` would run it, and what became of it."""
+"""The user's program, run as `python model.py` would run it, and a record of how it ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_PACKAGE = "a script is no part of a package, for Python neither: give one th
 
 
 def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
-    """Make the module that a script is executed in, and what it finds in `sys`."""
+    """Make the module that a script is executed in, and set `sys.argv` and `sys.path` for it."""
     module = types.ModuleType("__main__")
     module.__file__ = script
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def run_script(module: types.ModuleType) -> None:
 
 
 def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | None:
-    """Describe how a program ended early: None if it was stopped here or left with status 0."""
+    """Return a record of how a program terminated early: None if simplace stopped it or it exited with status 0."""
     if isinstance(error, Stopped):
         return None
     if isinstance(error, NoSuchCluster):
@@ -55,7 +55,7 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
 
 
 def own_failure_of(error: BaseException) -> dict[str, Any]:
-    """Describe an error of simplace's own, with all of its frames."""
+    """Return a record of an error in simplace itself, with all of its frames."""
     at = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in at)
     whole = "".join(traceback.format_exception(error)).rstrip()
@@ -63,19 +63,19 @@ def own_failure_of(error: BaseException) -> dict[str, Any]:
 
 
 def ending_of(error: SystemExit) -> tuple[int, str]:
-    """Return the exit status that Python ends with, and what it prints."""
+    """Return the exit status that Python would end with, and the text that it would print."""
     if error.code is None:
         return 0, ""
     return (int(error.code), "") if isinstance(error.code, int) else (1, text_of(error.code))
 
 
 def first_line(error: BaseException) -> str:
-    """Write an exception's type and the first line of its text."""
+    """Return an exception's type and the first line of its text."""
     return traceback.format_exception_only(error)[-1].splitlines()[0]
 
 
 def tell_of_thread(thread: Any, lines: SourceLines, recorder: Recorder) -> None:
-    """Tell how a thread of the program ended, as Python does, or as a failure where that is simplace's own."""
+    """Report how a thread of the program ended, as Python does, or as an internal failure where simplace caused it."""
     error = thread.exc_value
     if error is None or isinstance(error, (SystemExit, Stopped)):
         return
@@ -88,15 +88,15 @@ def tell_of_thread(thread: Any, lines: SourceLines, recorder: Recorder) -> None:
 
 
 def _format_traceback(error: BaseException, lines: SourceLines) -> str:
-    """Write a traceback of the user's own frames alone, with what the exception came from or is a group of."""
+    """Return a traceback of the user's own frames, with the exceptions that it was caused by or groups."""
     shown = traceback.TracebackException.from_exception(error, compact=True)
     _keep_own(shown, lines)
-    text = _OWN_FRAME.sub("", "".join(shown.format()))  # TensorFlow writes frames into its messages, too
+    text = _OWN_FRAME.sub("", "".join(shown.format()))  # TensorFlow's messages contain frames, too
     return text.replace(_HEAD, f"{_HEAD[:-2]}, the program's own lines):").rstrip()
 
 
 def _keep_own(shown: traceback.TracebackException, lines: SourceLines) -> None:
-    """Drop all frames that are not the user's, and exceptions on the way that have no other."""
+    """Drop all frames that are not the user's, and chained exceptions without frames of the user's."""
     own = lines.of_traceback(shown.stack)
     shown.stack = traceback.StackSummary.from_list(own) if own else None  # type: ignore[assignment]
     for part in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
@@ -107,7 +107,7 @@ def _keep_own(shown: traceback.TracebackException, lines: SourceLines) -> None:
 
 
 def _format_line(error: BaseException, lines: SourceLines) -> str:
-    """Write the exception in one line, with the user's line that it comes from and what else to try."""
+    """Return the exception in one line, with the user's line that raised it and what else to try."""
     name = type(error).__qualname__
     texts = "".join(traceback.format_exception_only(error)).splitlines()
     what = next((text for text in texts if text.partition(":")[0].rpartition(".")[2] == name.rpartition(".")[2]), name)

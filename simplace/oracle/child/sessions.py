@@ -1,4 +1,4 @@
-"""`tf.compat.v1.Session` under observation: every placement of its graph becomes a program."""
+"""`tf.compat.v1.Session` observed: every placement of its graph is recorded as a program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.python.client import pywrap_tf_session as tf_session
-from tensorflow.python.client import session as session_module
-from tensorflow.python.eager import context
-from tensorflow.python.framework import dtypes, errors_impl, op_def_registry
+import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.call_limit import CallLimit
@@ -24,8 +20,12 @@ from simplace.oracle.child.devices import computes_nothing, describe_devices, de
 from simplace.oracle.child.function_calls import code_name
 from simplace.oracle.child.functions import Functions, make_zeros, note_graph
 from simplace.oracle.child.partition_graphs import PartitionGraphs, Run
+from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
+from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
+from simplace.oracle.child.tf_private import session as session_module
 from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 from simplace.oracle.protocol import Request
@@ -48,7 +48,7 @@ class SessionRuns:
         recorder: Recorder,
         log: LogFile,
         limit: CallLimit,
-        cuts: PartitionGraphs,
+        partitionings: PartitionGraphs,
         clusters: Clusters,
         lines: SourceLines,
         request: Request,
@@ -57,7 +57,7 @@ class SessionRuns:
         self._recorder = recorder
         self._log = log
         self._limit = limit
-        self._cuts = cuts
+        self._partitionings = partitionings
         self._clusters = clusters
         self._lines = lines
         self._machine = request.machine
@@ -73,9 +73,20 @@ class SessionRuns:
         self._needed: dict[tuple[Any, ...], frozenset[str]] = {}  # the types of the ops that a run needs
 
     def watch(self) -> None:
-        """Take all sessions from now on."""
+        """Intercept all sessions from now on."""
         base = session_module.BaseSession
-        create, extend, run = map(wrap_foreign, (base.__init__, base._extend_graph, base._call_tf_sessionrun))
+        patch_method(base, "__init__", self._log_placements)
+        patch_method(base, "_extend_graph", self._observe_extension)
+        patch_method(base, "_call_tf_sessionrun", self._observe_run)
+        patch_method(base, "close", lambda _: lambda session: self._cpu.close(session))
+        # TensorFlow prepares the one run of a callable when it is made, and a partial run when it is set up.
+        patch_method(base._Callable, "__init__", self._observe_callable)
+        patch_method(base._Callable, "__call__", self._observe_call)
+        patch_method(tf_session, "TF_SessionPRunSetup_wrapper", self._observe_set_up)
+        patch_method(base, "_call_tf_sessionprun", self._observe_partial_run)
+
+    def _log_placements(self, create: Any) -> Any:
+        """Create sessions that log placements on the emulated devices."""
 
         def create_logged(session: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
             session._session = None  # what its __del__ looks for, should there be no such cluster
@@ -85,7 +96,7 @@ class SessionRuns:
             session._simplace_remote = bool(target)
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
-            self._cuts.without_grappler(logged)
+            self._partitionings.without_grappler(logged)
             create(session, target, graph, logged)
             session._simplace_kept = {}
             session._simplace_refused = False
@@ -96,12 +107,18 @@ class SessionRuns:
             session._simplace_epochs = 0
             self._all.add(session)
 
+        return create_logged
+
+    def _observe_extension(self, extend: Any) -> Any:
         def extend_observed(session: Any) -> None:
             if getattr(session, "_simplace_is_second", False):
                 extend(session)
             else:
                 self._extend(session, lambda: extend(session))
 
+        return extend_observed
+
+    def _observe_run(self, run: Any) -> Any:
         def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
             names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
@@ -113,26 +130,18 @@ class SessionRuns:
                 session._simplace_prepared.add(key)
             return self._compute(session, key, list(map(_tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
 
-        def close_observed(session: Any) -> None:
-            self._cpu.close(session)
+        return run_observed
 
-        base.__init__ = create_logged
-        base._extend_graph = extend_observed
-        base._call_tf_sessionrun = run_observed
-        base.close = close_observed
-        self._watch_callables(base._Callable)
-        self._watch_partial_runs(base)
-
-    def _watch_callables(self, base: Any) -> None:
-        """Take what `_make_callable_from_options` makes: TensorFlow prepares the one run when it makes it."""
-        make, call = wrap_foreign(base.__init__), wrap_foreign(base.__call__)
-
+    def _observe_callable(self, make: Any) -> Any:
         def make_observed(made: Any, session: Any, options: Any) -> None:
             made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
             _, made._simplace_failed = self._prepare(session, made._simplace_run, lambda: make(made, session, options))
             emulated = self._is_emulated(session)
             made._simplace_second = self._cpu.make_callable(session, options) if emulated else None
 
+        return make_observed
+
+    def _observe_call(self, call: Any) -> Any:
         def call_observed(made: Any, *args: Any, **kwargs: Any) -> Any:
             fetches = made._simplace_run["fetches"]
             if made._simplace_second is not None:
@@ -143,13 +152,9 @@ class SessionRuns:
                 return _make_fetched_zeros(made._session.graph, fetches)
             return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
 
-        base.__init__ = make_observed
-        base.__call__ = call_observed
+        return call_observed
 
-    def _watch_partial_runs(self, base: Any) -> None:
-        """Take partial runs: TensorFlow prepares one, and begins with it, when it is set up."""
-        set_up, run = wrap_foreign(tf_session.TF_SessionPRunSetup_wrapper), wrap_foreign(base._call_tf_sessionprun)
-
+    def _observe_set_up(self, set_up: Any) -> Any:
         def set_up_observed(native: Any, feeds: Any, fetches: Any, targets: Any) -> Any:
             session = next(each for each in self._all if each._session is native)
             names = _describe_run(feeds, fetches, targets, by_rendezvous=True)
@@ -160,6 +165,9 @@ class SessionRuns:
             session._simplace_failed[handle] = has_failed
             return handle
 
+        return set_up_observed
+
+    def _observe_partial_run(self, run: Any) -> Any:
         def run_observed(session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
             if self._is_emulated(session):
                 return self._cpu.run_part(session, handle, feeds, fetches)
@@ -171,20 +179,19 @@ class SessionRuns:
                 return self._result(session, names, result, error)
             return _make_fetched_zeros(session.graph, names)
 
-        tf_session.TF_SessionPRunSetup_wrapper = set_up_observed
-        base._call_tf_sessionprun = run_observed
+        return run_observed
 
     def _is_emulated(self, session: Any) -> bool:
-        """Return whether the runs of a session are computed beside it; one of a cluster runs where it is."""
+        """Return whether the runs of a session are computed by a second one; a cluster's are not."""
         return self._emulate and not session._simplace_remote
 
     def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
-        """Compute a run on the CPU, or return the latest values of one like it, or zeros if no CPU has the kernels."""
+        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if the CPU lacks kernels."""
         if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
             return self._latest[key]
         try:
             self._latest[key] = call()
-        except errors_impl.OpError as error:
+        except tf.errors.OpError as error:
             if not lacks_kernel(error):
                 raise
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
@@ -192,7 +199,7 @@ class SessionRuns:
         return self._latest[key]
 
     def _iterator_of(self, session: Any, key: tuple[Any, ...]) -> Any:
-        """Identify what a run takes an element from: the epoch that it belongs to; None where it takes none."""
+        """Return what identifies the epoch that a run takes an element of; None where it takes none."""
         names = [each for each in key if isinstance(each, str) and each]
         types = self._needed.setdefault(key, list_needed_types(session.graph, names))
         session._simplace_epochs += "MakeIterator" in types
@@ -219,15 +226,15 @@ class SessionRuns:
         return self._result(session, fetches, result, error)
 
     def _skipped(self, session: Any, run: Run, fetches: list[str]) -> Any:
-        """Have TensorFlow prepare a run that would wait for what a run before it was to put, and hand back zeros."""
+        """Make TensorFlow prepare a run that would wait forever for an earlier run's output, and return zeros."""
         self._limit.count_run(_NAME)
-        if not session._simplace_remote:  # a master cannot
+        if not session._simplace_remote:  # a master does not support callables
             options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
             session._make_callable_from_options(options)
         return _make_fetched_zeros(session.graph, fetches)
 
     def _prepare(self, session: Any, run: Run, call: Call) -> tuple[Any, bool]:
-        """Observe what TensorFlow does before a run that comes later; say also if emulated GPUs made it fail."""
+        """Observe what TensorFlow prepares for a later run; return also whether emulated GPUs made it fail."""
         start = self._log.end()
         made, error = _attempt_call(call)
         self._record_run(session, run, start, error)
@@ -235,7 +242,7 @@ class SessionRuns:
         return made, error is not None
 
     def _record_run(self, session: Any, run: Run, start: int, error: Any) -> bool:
-        """Record what a run had TensorFlow place and cut; say whether it placed something.
+        """Record what TensorFlow placed and partitioned in a run; return whether it placed something.
 
         Only with place_pruned_graph is there a placement in a run; a master does not know that option. Without it the
         lines that come now are of other graphs: the functions of a dataset.
@@ -243,12 +250,12 @@ class SessionRuns:
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
         has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
-            record = self._cuts.record_of_master if session._simplace_remote else self._cuts.record
+            record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
         return has_placed
 
     def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
-        """Hand back what a run gave, zeros where an emulated GPU is why it failed."""
+        """Return the values of a run, zeros where it failed because of emulated GPUs."""
         if error is None:
             return result
         is_refusal = _prunes_first(session) and _is_refusal(error)
@@ -304,15 +311,15 @@ class SessionRuns:
         )
 
 
-def _attempt_call(call: Call) -> tuple[Any, errors_impl.OpError | None]:
+def _attempt_call(call: Call) -> tuple[Any, tf.errors.OpError | None]:
     try:
         return call(), None
-    except errors_impl.OpError as error:
+    except tf.errors.OpError as error:
         return None, error
 
 
 def _list_stateful(placed: list[PlacementLine]) -> dict[str, str]:
-    """Give the devices of stateful nodes, those fed or fetched included: TensorFlow keeps them for later placements."""
+    """Return the devices of stateful nodes, fed or fetched ones included: TensorFlow keeps them in later placements."""
     return {line.node.name: line.node.device for line in placed if _is_stateful(line.node.op)}
 
 
@@ -322,12 +329,12 @@ def _is_stateful(op: str) -> bool:
 
 
 def _prunes_first(session: Any) -> bool:
-    """Say whether TensorFlow prunes the graph to a run before it places it; a master does not know the option."""
+    """Return whether TensorFlow prunes the graph to a run before it places it; a master ignores the option."""
     return bool(session._config.graph_options.place_pruned_graph) and not session._simplace_remote
 
 
 def _describe_run(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool) -> Run:
-    """Name what a run feeds, fetches and only runs, in the order that DirectSession sorts them to."""
+    """Return what a run feeds, fetches and only runs, in the order that DirectSession sorts them to."""
     return {
         "feeds": sorted(map(_tensor_name, feeds)),
         "fetches": sorted(map(_tensor_name, fetches)),
@@ -337,7 +344,7 @@ def _describe_run(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool
 
 
 def _run_of_callable(options: Any, *, by_rendezvous: bool) -> Run:
-    """Describe the run that a callable's options ask for, in their own order."""
+    """Return the run that a callable's options describe, in their own order."""
     return {
         "feeds": list(map(_with_slot, options.feed)),
         "fetches": list(map(_with_slot, options.fetch)),
@@ -354,13 +361,13 @@ def _with_slot(tensor: str) -> str:
 
 
 def _is_refusal(error: Any) -> bool:
-    """Tell the refusal to place from what may go wrong in the same run later."""
+    """Return whether an error is the refusal to place, and not a failure of the run itself."""
     return error is not None and _REFUSAL.match(str(error.message)) is not None
 
 
 def _lacks_state(session: Any, error: Any) -> bool:
-    """Say whether a variable is missing that a run before this one would have set, had its GPU computed anything."""
-    missing = (errors_impl.FailedPreconditionError, errors_impl.NotFoundError)
+    """Return whether a variable is uninitialized only because an emulated GPU computed nothing in an earlier run."""
+    missing = (tf.errors.FailedPreconditionError, tf.errors.NotFoundError)
     return session._simplace_refused and isinstance(error, missing)
 
 
@@ -369,9 +376,9 @@ def _tensor_name(output: Any) -> str:
 
 
 def _make_fetched_zeros(graph: Any, fetches: list[str]) -> list[Any]:
-    """Make what a session hands out: arrays, but plain numbers and strings where there is no dimension.
+    """Return zeros as a session returns values: arrays, but plain numbers and strings where there is no dimension.
 
-    An unknown number of strings is none at all: what they report, such as variables without a value, is not so.
+    An unknown number of strings becomes none: such lists report problems, such as uninitialized variables.
     """
     tensors = [graph.get_tensor_by_name(name) for name in fetches]
     return [_shape_as_fetched(make_zeros(tensor.dtype.base_dtype, tensor.shape), tensor) for tensor in tensors]
@@ -380,5 +387,5 @@ def _make_fetched_zeros(graph: Any, fetches: list[str]) -> list[Any]:
 def _shape_as_fetched(value: Any, tensor: Any) -> Any:
     if not value.ndim:
         return value[()]
-    is_report = tensor.dtype.base_dtype == dtypes.string and tensor.shape.as_list()[0] is None
+    is_report = tensor.dtype.base_dtype == tf.string and tensor.shape.as_list()[0] is None
     return value[:0] if is_report else value

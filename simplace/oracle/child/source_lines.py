@@ -12,18 +12,15 @@ from tempfile import NamedTemporaryFile
 from types import SimpleNamespace
 from typing import Any
 
-from tensorflow.python.autograph.pyct import loader, origin_info
-from tensorflow.python.framework import ops
-from tensorflow.python.util import tf_stack
-
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 
 _GENERATED = "__autograph_generated_file"
 OWN = str(Path(__file__).parents[2]) + os.sep
 
 
 class SourceLines:
-    """Tell the user's frames from those of libraries, as "file:line" relative to the working directory."""
+    """The user's frames, without those of libraries, as "file:line" relative to the working directory."""
 
     def __init__(self, script: str = "") -> None:
         self._script = os.path.abspath(script) if script else ""
@@ -35,9 +32,15 @@ class SourceLines:
         self._here = os.getcwd() + os.sep
         self._generated: dict[tuple[str, int], tuple[str, int]] = {}
 
-    def watch_autograph(self) -> None:
-        """Keep the map of each file that AutoGraph generates: TensorFlow itself forgets it on other threads."""
-        create = wrap_foreign(origin_info.create_source_map)
+    def watch(self, directory: Path) -> None:
+        """Observe AutoGraph and device scopes from now on; files that AutoGraph generates go into `directory`."""
+        inside = SimpleNamespace(NamedTemporaryFile=partial(NamedTemporaryFile, dir=directory))
+        patch_method(loader, "tempfile", lambda _: inside)
+        patch_method(origin_info, "create_source_map", self._keep_map)
+        patch_method(ops.Graph, "_add_device_to_stack", self._note_line)
+
+    def _keep_map(self, create: Any) -> Any:
+        """Keep the source map of each file that AutoGraph generates: TensorFlow keeps it for one thread only."""
 
         def create_kept(nodes: Any, code: str, filepath: str) -> Any:
             made = create(nodes, code, filepath)
@@ -45,15 +48,10 @@ class SourceLines:
                 self._generated[generated.filename, generated.lineno] = (written.loc.filename, written.loc.lineno)
             return made
 
-        origin_info.create_source_map = create_kept
+        return create_kept
 
-    def keep_generated_files(self, directory: Path) -> None:
-        """Have AutoGraph write its files into the run's folder, which goes with the run however that ends."""
-        loader.tempfile = SimpleNamespace(NamedTemporaryFile=partial(NamedTemporaryFile, dir=directory))
-
-    def watch_device_scopes(self) -> None:
-        """Make each `tf.device` entered from now on remember the user's line instead of TensorFlow's."""
-        enter = wrap_foreign(ops.Graph._add_device_to_stack)
+    def _note_line(self, enter: Any) -> Any:
+        """Make each `tf.device` remember the user's line instead of TensorFlow's."""
 
         def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
             result = enter(graph, device, offset)
@@ -61,25 +59,25 @@ class SourceLines:
             scope.filename, scope.lineno = self.here(), 0
             return result
 
-        ops.Graph._add_device_to_stack = enter_with_line
+        return enter_with_line
 
     def here(self) -> str:
-        """Give the user's line that is being executed, "" if there is none."""
+        """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
 
     def of_op(self, op: Any) -> str:
-        """Give the user's line that made `op`, "" if there is none."""
+        """Return the user's line that made `op`, "" if there is none."""
         return self._innermost(op.traceback)
 
     def of_device(self, op: Any) -> str:
-        """Give the line of the innermost `tf.device` around `op` that asks for something."""
-        for scope in op._device_code_locations or ():
+        """Return the line of the innermost `tf.device` around `op` that requests something."""
+        for scope in getattr(op, "_device_code_locations", None) or ():
             if scope.obj and scope.obj != "/":
                 return str(scope.filename)
         return ""
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
-        """Keep those of a Python traceback's frames that are the user's."""
+        """Return those frames of a Python traceback that are the user's."""
         return [frame for frame in frames if self._shown(frame.filename)]
 
     def _innermost(self, trace: Any) -> str:

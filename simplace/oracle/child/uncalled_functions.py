@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from simplace.oracle.child.boundary import is_own, wrap_foreign
 from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
+from simplace.oracle.child.tf_private import polymorphic_function
 
 
 def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:
-    """Call each module-level function with an input signature that was not traced; remark on the others."""
+    """Call each untraced module-level function that has an input signature; write a remark on each other one."""
     for name, value in names.items():
         if not isinstance(value, polymorphic_function.Function) or value.experimental_get_tracing_count():
             continue

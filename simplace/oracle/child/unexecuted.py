@@ -1,16 +1,15 @@
-"""What a file holds is data: its functions are placed, and none of them runs."""
+"""Functions of a file, such as a SavedModel: they are placed, and none of them runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tensorflow.core.framework import types_pb2
-from tensorflow.python.framework import dtypes, errors_impl
+import tensorflow as tf
 
+from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _find_code, _Kind
-from simplace.oracle.child.functions import shown_name
+from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, find_code
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -18,32 +17,32 @@ _REACHES_OUT = "debug_urls"  # an attribute of ops that hand their input to a fi
 
 
 class UnexecutedCalls(FunctionCalls):
-    """Take calls of functions; each is cancelled before it begins, when it has been placed."""
+    """Calls of functions that are cancelled before they begin, as soon as they are placed."""
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
-        """Let TensorFlow place a function, and return made-up values."""
+        """Make TensorFlow place a function, and return placeholder values."""
         name = kind.function
         if self._only_makes_resources(name):
             return super()._run_first(kind, inputs, call)
-        if any(output.dtype == dtypes.resource for output in self._functions.outputs(name)):
-            message = f"{shown_name(name)} would have to run, for it returns a resource; what a file holds is not run"
-            raise errors_impl.UnimplementedError(None, None, message)
+        if any(output.dtype == tf.resource for output in self._functions.outputs(name)):
+            message = f"{shown_name(name)} returns a resource, so it would have to run; functions of a file are not run"
+            raise tf.errors.UnimplementedError(None, None, message)
         if self._is_compiled(name):
-            self._remark_compiled(name)
+            self._record_compiled(kind, "", None, is_asked=False)
         else:
             attempt = self._attempt(kind, call, is_cancelled=True)
-            if attempt.error is not None and _find_code(attempt.error) != errors_impl.CANCELLED:
+            if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:
                 raise attempt.error
         return self._make_up(name, inputs, {})
 
     def _only_makes_resources(self, name: str) -> bool:
-        """Return whether a function does nothing but make handles of tables and the like, which loading needs."""
+        """Return whether a function only makes handles of tables and similar resources, which loading needs."""
         _, reached = self._functions.library(name)
         return all(_is_harmless(node.op) for one in reached for node in self._functions.definition(one).node_def)
 
 
 def silence_debug_ops(nodes: Any) -> None:
-    """Take from nodes the files and servers that they would write to.
+    """Remove from nodes the files and servers that they would write to.
 
     TensorFlow evaluates constants while it imports a graph, to know shapes, and such ops may be among them.
     """
@@ -53,11 +52,11 @@ def silence_debug_ops(nodes: Any) -> None:
 
 
 def _is_harmless(op: str) -> bool:
-    """Return whether an op does nothing that could be felt outside the process, as far as its own kernel goes."""
+    """Return whether an op has no effect outside the process, as far as its own kernel goes."""
     definition = kernel_types.find_op_def(op)
     if op in _HARMLESS or op in _CALLS:
         return True
     if definition is None or any(attr.type in ("func", "list(func)") for attr in definition.attr):
         return False
     makes = [arg.type for arg in definition.output_arg]
-    return set(makes) == {types_pb2.DT_RESOURCE}
+    return set(makes) == {tf.resource.as_datatype_enum}

@@ -1,6 +1,6 @@
-"""What a session's run puts into queues, staging areas, accumulators and barriers, or takes out of them.
+"""The queues, staging areas, accumulators and barriers that a session's run puts into or takes from.
 
-A take waits for a put. Where a put was to come from a run that needed an emulated GPU, it never came.
+A take waits for a put. A put in a run that failed because of an emulated GPU never happens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATTERNS = {re.compile(pattern): place for pattern, place in _CONTAINER_INPUT.i
 
 
 def list_containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Name all that a run puts something into or takes something from, and may have to wait for."""
+    """Return the names of all containers that a run puts into or takes from, and may have to wait for."""
     fed = frozenset(run["feeds"])
     ends = [graph.get_tensor_by_name(name) for name in run["fetches"] if name not in fed]
     wanted = [*(tensor.op for tensor in ends), *map(graph.get_operation_by_name, run["targets"])]
@@ -29,7 +29,7 @@ def list_containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[s
 
 
 def _list_reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
-    """List the ops that run for the sake of those that are wanted."""
+    """List the ops that the wanted ones need, themselves included."""
     found = dict.fromkeys(wanted)
     ops = list(found)
     for op in ops:  # grows while it is walked

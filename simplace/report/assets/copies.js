@@ -19,14 +19,14 @@ class Copies {
     const unknown = tensors.filter((copy) => size[copy] < 0).length;
     const controls = crossing.length - tensors.length;
     const within = all.length - crossing.length;
-    const extra = [unknown && `${unknown.toLocaleString("en")} of unknown size`, controls && `${plural(controls, "control edge")} sent across`,
+    const extra = [unknown && `${unknown.toLocaleString("en")} of unknown size`, controls && `${plural(controls, "control edge")} between devices`,
       within && `${plural(within, "copy")} between the host and the device memory of one device`].filter(Boolean);
     this.panel.replaceChildren(
       make("h2", {}, "Copies between devices"),
-      make("p", {}, all.length ? `${plural(tensors.length, "tensor")}, ${bytes(total)}${extra.map((one) => `; ${one}`).join("")}.` : "Nothing is copied: every tensor stays where it is made."),
+      make("p", {}, all.length ? `${plural(tensors.length, "tensor")}, ${bytes(total)}${extra.map((one) => `; ${one}`).join("")}.` : "No tensor is copied between devices."),
       ...(all.length ? [
         make("h3", {}, "By the decision that causes them"),
-        make("p", { class: "faint" }, "Of the two ends of a copy, the decision that was less free counts: a request or a missing kernel before a default."),
+        make("p", { class: "faint" }, "A copy is listed under the decision at one of its ends: a request or a missing kernel ranks before a default."),
         ...this.#causes(),
       ] : []),
       ...(tensors.length ? [make("h3", {}, "By bytes"), this.#table(tensors)] : []),

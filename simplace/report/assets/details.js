@@ -20,12 +20,12 @@ class Details {
       make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×"),
       make("h2", {}, make("bdi", {}, visible(program.name(node)))),
       this.#facts(node),
-      make("h3", {}, "Why it is there"),
+      make("h3", {}, "Why it is on this device"),
       make("ol", { id: "reasons" }, ...program.explanation(node).map((parts) => make("li", {}, ...this.spelled(parts)))),
-      ...this.#list("Colocation group", group.map((other) => [other, ""]), "It shares a device with no other node by force."),
+      ...this.#list("Colocation group", group.map((other) => [other, ""]), "Not colocated with any other op."),
       ...this.#list("Inputs", ends(program.inputs(node), "src"), "None."),
       ...this.#list("Outputs", ends(program.outputs(node), "dst"), "None."),
-      ...this.#copies("Copied away", out, (copy) => copies.consumers[copy]),
+      ...this.#copies("Copied from it", out, (copy) => copies.consumers[copy]),
       ...this.#copies("Copied to it", into, (copy) => [copies.producer[copy]]),
     );
     this.panel.hidden = false;
@@ -54,11 +54,11 @@ class Details {
       ["Runs on", [badge(device, true), " ", device.label]],
       ["Because", rule ? [badge(rule, true), " ", rule.label] : []],
       ["Op", [program.op(node)]],
-      ["Asked for", [program.column("requested", node) || "no device"]],
+      ["Requested", [program.column("requested", node) || "no device"]],
       ["Line", [program.column("at", node)]],
       ["Device line", [program.column("deviceAt", node)]],
       ["Kernels", [program.column("kernels", node) || "none here"]],
-      ["Makes", [program.column("outputs", node)]],
+      ["Output types", [program.column("outputs", node)]],
       ["In function", [program.column("function", node)]],
       ["Takes", program.times ? [duration(program.times[node])] : []],
     ];
@@ -83,7 +83,7 @@ class Details {
       const [from, to] = [copies.source[copy], copies.target[copy]].map((device) => this.program.deviceSign(device));
       const memory = ["sourceMemory", "targetMemory"].map((key) => this.program.text(copies[key][copy]));
       const where = from === to ? ` from ${memory[0]} to ${memory[1]} memory` : "";
-      const what = copies.slot[copy] === CONTROL ? "order only" : `${this.program.text(copies.type[copy])}, ${bytes(copies.size[copy])}`;
+      const what = copies.slot[copy] === CONTROL ? "control signal" : `${this.program.text(copies.type[copy])}, ${bytes(copies.size[copy])}`;
       return make("li", {}, badge(from), " → ", badge(to), ` ${what}${where}: `, ...ends(copy).slice(0, 4).map((node) => [this.#link(node, this.program.name(node)), " "]).flat());
     };
     return [make("h3", {}, title, " ", make("span", { class: "count" }, String(numbers.length))), this.#shortened(numbers, entry)];

@@ -107,7 +107,7 @@ function listen() {
   byId("zoom-in").addEventListener("click", () => graph.zoom(ZOOM));
   byId("zoom-out").addEventListener("click", () => graph.zoom(1 / ZOOM));
   byId("zoom-fit").addEventListener("click", () => graph.fit());
-  byId("collapse").addEventListener("click", () => { graph.reset(); say("All scopes as at first."); });
+  byId("collapse").addEventListener("click", () => { graph.reset(); say("All scopes reset."); });
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the graph may be behind another tab
     openTab("graph");
@@ -135,7 +135,7 @@ function start() {
   listen();
   openTab("graph");
   if (page.programs.length) showProgram(Number(byId("program").value));
-  else say("Nothing was placed.");
+  else say("No program was placed.");
   performance.mark("simplace-ready");
   document.documentElement.dataset.ready = "yes";
 }

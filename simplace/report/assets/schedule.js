@@ -1,5 +1,5 @@
 "use strict";
-// The simulated schedule as a Gantt chart: a lane a thread, stream and link; time from left to right.
+// The simulated schedule as a Gantt chart: one track per thread, stream and link; time from left to right.
 
 const LANE = 22;
 const AXIS = 24;
@@ -34,7 +34,7 @@ class ScheduleView {
       make("div", { class: "chart" }, this.canvas, this.tip),
       make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies. simplace schedule simulates other threads, devices and costs."),
       ...this.#notes(),
-      make("h3", {}, "Longest spans of the critical path"), this.#longest());
+      make("h3", {}, "Longest events of the critical path"), this.#longest());
     this.#listen();
     this.#paint();
   }
@@ -54,14 +54,14 @@ class ScheduleView {
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, duration(span.duration)),
       make("td", {}, this.program.schedule.lanes[span.lane].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
-    const heads = ["starts", "takes", "lane", "what"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    const heads = ["start", "duration", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
 
   #name(span) {
     const { copies } = this.program.raw;
     if (span.copy >= 0) return `copy of ${this.program.name(copies.producer[span.copy])}`;
-    return span.node >= 0 ? this.program.name(span.node) : "made by the partition";
+    return span.node >= 0 ? this.program.name(span.node) : "added by partitioning";
   }
 
   #device(span) {

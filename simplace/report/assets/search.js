@@ -3,7 +3,7 @@
 
 const RESULTS = 50; // that the list shows at a time; walking past the last shows more
 const PAGE_OF_LIST = 10;
-const NOTHING = "no node holds all these words";
+const NOTHING = "no match";
 
 class Search {
   /** Search from an input into a list; `steps` holds the buttons to the match before and after, and the place. */

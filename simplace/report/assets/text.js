@@ -37,7 +37,7 @@ function bytes(count) {
 
 /** Spell a time in nanoseconds. */
 function duration(nanoseconds) {
-  for (const [unit, factor] of [["s", 1e9], ["ms", 1e6], ["us", 1e3]]) {
+  for (const [unit, factor] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
     if (Math.abs(nanoseconds) >= factor) return `${Number((nanoseconds / factor).toPrecision(3))} ${unit}`;
   }
   return nanoseconds ? `${Math.round(nanoseconds)} ns` : "0";

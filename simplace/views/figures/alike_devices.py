@@ -15,7 +15,7 @@ _BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long a
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Hold the boxes that are left, the box number of every drawn node, and per device those that it stands for.
+    """Record of the boxes of a figure, the box number of every drawn node, and the devices that one stands for.
 
     `drawn` are the nodes that are not drawn with another, those of all devices.
     """
@@ -27,12 +27,12 @@ class Alike:
 
     @property
     def stands_for(self) -> dict[str, str]:
-        """Map each device to the one that is drawn in its place."""
+        """Return, for each device, the one that is drawn in its place."""
         return {device: first for first, family in self.devices.items() for device in family}
 
 
 def figure_boxes(placement: Placement, limit: int) -> Alike:
-    """Choose at most `limit` boxes, or some more where many devices that are not alike share them."""
+    """Return at most `limit` boxes, or some more where many different devices share them."""
     devices = len({decision.device for decision in placement.decisions.values()})
     if devices > _DRAWN:
         found = fold_alike(placement, *group_into_boxes(placement, limit * devices // 2))
@@ -42,7 +42,7 @@ def figure_boxes(placement: Placement, limit: int) -> Alike:
 
 
 def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int]) -> Alike:
-    """Let the first of several devices stand for all whose boxes have the same labels, numbers in names aside.
+    """Return boxes in which one device stands for all whose boxes have the same labels, numbers in names aside.
 
     Nothing is folded where the figure has few devices. Nodes of the others count as nodes of the first one's boxes.
     """

@@ -1,4 +1,4 @@
-"""Gather the edges of a placed graph between the boxes of its figure, without losing a copy between devices."""
+"""Collect the edges of a placed graph between the boxes of its figure, with every copy between devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ends = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class BoxCopies:
-    """Hold the copies from one box that the same boxes of another device read, by box number."""
+    """Record of the copies from one box that the same boxes of another device read, by box number."""
 
     source: int
     targets: tuple[int, ...]
@@ -22,7 +22,7 @@ class BoxCopies:
 
 @dataclass(frozen=True, slots=True)
 class BoxEdges:
-    """Hold what runs between boxes: transfers, then the tensors and the control edges that stay on a device, counted.
+    """Record of the edges between boxes: transfers, then the data and control edges within a device, counted.
 
     `control` also has those between devices. No pair of boxes occurs twice.
     """
@@ -45,7 +45,7 @@ def box_edges(
     keepers: frozenset[int],
     stands_for: Mapping[str, str] | None = None,
 ) -> BoxEdges:
-    """Gather the edges; control edges of nodes that are folded into others (not in `keepers`) are left out.
+    """Return the edges between boxes, without control edges of nodes folded into others (not in `keepers`).
 
     `stands_for` maps a device to the one that is drawn in its place, where that is another.
     """
@@ -66,7 +66,7 @@ def box_edges(
 
 
 def without_implied(edges: dict[Ends, int], all_edges: set[Ends]) -> dict[Ends, int]:
-    """Drop edges whose ends a longer path joins anyway, one by one, those between the most distant boxes first.
+    """Return the transitive reduction of edges, tried one by one, those between the most distant boxes first.
 
     `all_edges` are the edges that paths may use; what reaches what stays the same.
 
@@ -87,7 +87,7 @@ def without_implied(edges: dict[Ends, int], all_edges: set[Ends]) -> dict[Ends, 
 
 
 def _group_copies(copies: list[Copy], box_of: dict[int, int], stands_for: Mapping[str, str]) -> tuple[BoxCopies, ...]:
-    """Group the copies by the boxes at both ends; those that several boxes read, by the device they go to."""
+    """Return the copies by the boxes at both ends; those that several boxes read, by the device they go to."""
     alone: dict[Ends, list[Copy]] = {}
     spread: dict[tuple[int, str], list[Copy]] = {}
     for copy in copies:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from simplace.explain.conflict import find_conflict
 from simplace.graph.dtypes import DataType
+from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.views.figures.folding import LEFT_OUT, fold_nodes
 from simplace.views.figures.scopes import OTHERS, Path, insert_stems, open_scopes, strip_number
 
@@ -26,7 +29,7 @@ _BODIES = ("body", "cond", "then", "else")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Hold the nodes drawn as one: `nodes` by id, without those folded in.
+    """Record of the nodes drawn as one: `nodes` by id, without those folded in.
 
     `device` is a full device name, "" for nodes that placement did not reach.
     """
@@ -53,13 +56,14 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
-    made = [_make_box(placement, path, nodes, parts, shared) for (_, path), nodes in groups.items()]
+    clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
+    made = [_make_box(placement, path, nodes, parts, shared, clusters) for (_, path), nodes in groups.items()]
     number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
 
 
 def tidy_path(name: str) -> Path:
-    """Split a node's name into the words somebody wrote, without the scopes that TensorFlow adds.
+    """Return the parts of a node's name that the user wrote, without the scopes that TensorFlow adds.
 
     >>> tidy_path("StatefulPartitionedCall/while/body/_1/while/dense/MatMul")
     ('while', 'body', 'dense', 'MatMul')
@@ -74,16 +78,16 @@ def tidy_path(name: str) -> Path:
 
 
 def _list_drawn(placement: Placement) -> list[int]:
-    """List the decided nodes, with those over which a refused placement failed."""
+    """Return the placed nodes, with those over which a refused placement failed."""
     refusal = placement.refusal
     found = find_conflict(placement)
-    ties = () if found is None else [node for join in found.path for node in (join.first, join.second)]
-    clash = () if refusal is None else (refusal.node, *refusal.ends, *ties)
-    return sorted({*placement.decisions, *(node for node in clash if 1 < node < len(placement.graph))})
+    colocated = () if found is None else [node for join in found.path for node in (join.first, join.second)]
+    failed = () if refusal is None else (refusal.node, *refusal.ends, *colocated)
+    return sorted({*placement.decisions, *(node for node in failed if 1 < node < len(placement.graph))})
 
 
 def _count_shared_scopes(paths: list[Path]) -> int:
-    """Count the outer scopes that all nodes but lone ones have in common."""
+    """Return how many outer scopes all nodes but lone ones have in common."""
     scoped = [path for path in paths if len(path) > 1]
     if len(scoped) < 2:
         return 0
@@ -119,7 +123,7 @@ def _is_resource(placement: Placement, node: int) -> bool:
 
 
 def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], home: dict[int, int]) -> str:
-    """Name the outermost scope that reads a variable first, "" where none does."""
+    """Return the outermost scope that reads a variable first, "" where none does."""
     graph = placement.graph
     readers = [graph.edge_dst[e] for e in graph.out_edges[variable]]
     for reader in readers[:1]:
@@ -130,8 +134,18 @@ def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], ho
     return found[0] if len(found) > 1 else ""
 
 
-def _make_box(placement: Placement, path: Path, nodes: list[int], parts: dict[int, Path], shared: int) -> Box:
+def _make_box(
+    placement: Placement,
+    path: Path,
+    nodes: list[int],
+    parts: dict[int, Path],
+    shared: int,
+    clusters: Mapping[int, Cluster],
+) -> Box:
     device, members = placement.device(nodes[0]), tuple(nodes)
+    if len(nodes) == 1 and nodes[0] in clusters:
+        cluster = clusters[nodes[0]]
+        return Box(f"XLA: {_count_ops(cluster)}", shown_name(cluster.function), "op", device, members)
     if len(nodes) == 1:
         return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
     if path[0] in _GROUPS:
@@ -155,6 +169,11 @@ def _make_box(placement: Placement, path: Path, nodes: list[int], parts: dict[in
     return Box(label, outer or main, "scope", device, members)
 
 
+def _count_ops(cluster: Cluster) -> str:
+    count = len(cluster.ops)
+    return f"{count:,} op{'s' * (count != 1)}"
+
+
 def _make_single_box(placement: Placement, node: int, parts: Path) -> Box:
     graph, device = placement.graph, placement.device(node)
     op, name = graph.ops[node], _MADE_ENDING.sub("", graph.names[node])
@@ -168,6 +187,6 @@ def _make_single_box(placement: Placement, node: int, parts: Path) -> Box:
 
 
 def _format_location(outer: str, name: str, op: str) -> str:
-    """Spell where an op is: its scope, and its name where that is not the op's own."""
+    """Return where an op is: its scope, and its name where that is not the op's own."""
     own = "" if name == op else name
     return "/".join(filter(None, (outer, own)))

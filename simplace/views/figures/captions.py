@@ -1,4 +1,4 @@
-"""Say in a sentence or two what a figure shows, for its caption in print and for readers who do not see it."""
+"""Describe what a figure shows in a sentence or two, for print captions and for screen readers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.text.quantities import format_count
 
-_KINDS = {"function": "tf.function", "session": "session graph", "graph": "graph"}
+_KINDS = {
+    "function": "tf.function",
+    "session": "session graph",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+    "call": "function",
+}
 _NAMED = 4  # devices that are listed by name
 
 
 def describe_placement(placed: Placed, what: str = "Placement") -> str:
-    """Say whose figure it is: program, devices, nodes, TensorFlow's version, and whether TensorFlow agrees."""
+    """Return what a figure is of: program, devices, nodes, TensorFlow's version, and whether TensorFlow agrees."""
     placement = placed.placement
     nodes = format_count(len(placement.decisions), "node")
     kind = _KINDS[placement.program.kind]
@@ -25,7 +32,7 @@ def describe_placement(placed: Placed, what: str = "Placement") -> str:
 
 
 def format_devices(placement: Placement) -> str:
-    """Spell the devices of a placement.
+    """Return the devices of a placement as text.
 
     They are named where they are few, otherwise counted by type.
     """
@@ -45,7 +52,9 @@ def _describe_agreement(placed: Placed) -> str:
         return "Not checked against TensorFlow."
     if placed.placement.refusal is not None:
         code = placed.placement.refusal.code
-        return f"TensorFlow refuses the graph ({code})" + (", as predicted." if agreement.holds else " or so it seems.")
+        if agreement.holds:
+            return f"TensorFlow refuses the graph ({code}), as predicted."
+        return f"By its rules TensorFlow refuses the graph ({code}), but its own log differs."
     if agreement.holds:
         return f"TensorFlow's own log agrees on all of them ({agreement})."
     return f"TensorFlow's own log differs: {agreement} are the same."

@@ -17,7 +17,7 @@ from viz import Edge, Figure, Group, Node
 
 
 def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
-    """Describe the device graph after the change; what moved says from where, new nodes say so."""
+    """Return the device graph after the change, with moved nodes marked by their old device, and new nodes."""
     placement = change.after.placement
     figure = placement_figure(change.after, limit)
     alike = figure_boxes(placement, limit)
@@ -40,7 +40,7 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
 
 
 def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
-    """Describe both placements in one figure, what changed marked in the second; each may have half of the boxes."""
+    """Return both placements in one figure, what changed marked in the second; each may have half of the boxes."""
     before = placement_figure(change.before, max(limit // 2, 1))
     after = change_figure(change, max(limit // 2, 1))
     return Figure(
@@ -79,7 +79,7 @@ def _mark_node(node: Node, mark: str) -> Node:
 
 
 def _describe_change(members: list[int], own: Sequence[int], origins: dict[int, str], new: set[int]) -> str:
-    """Say where the nodes of a box come from, with numbers where not all of them do.
+    """Return where the nodes of a box come from, with numbers where not all of them do.
 
     For a box of one node that node alone counts, whatever is drawn with it.
     """
@@ -93,7 +93,7 @@ def _describe_change(members: list[int], own: Sequence[int], origins: dict[int, 
 
 def _count_changes(change: ProgramChanges) -> str:
     parts = [f"{len(change.moves):,} of {quantities.format_count(change.compared, 'node')} moved"]
-    for names, word in ((change.only_after, "new"), (change.only_before, "gone")):
+    for names, word in ((change.only_after, "new"), (change.only_before, "removed")):
         parts += [f"{len(names):,} {word}"] if names else []
     lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
     for copies, word in ((gained, "gained"), (lost, "lost")):

@@ -1,4 +1,4 @@
-"""Draw the colocation groups of a placed graph: which nodes must share a device, what ties them, who decides."""
+"""Draw the colocation groups of a placed graph: their nodes, the colocation edges, the member that decides."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from viz.figure import NodeKind
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Hold groups that look the same, by their roots; `parts` are the first one's members, by how they are drawn."""
+    """Record of groups with the same ops, by root; `parts` are the first one's members, by how they are drawn."""
 
     roots: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
 
 
 def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Describe the groups of two nodes or more, the largest first, in at most `limit` boxes.
+    """Return the figure of the groups of two nodes or more, the largest first, in at most `limit` boxes.
 
     Members of one op are drawn as one box where they are several, groups of the same ops on the same device as one.
     """
@@ -50,7 +50,7 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
 
 
 def _merge_like_groups(placement: Placement) -> list[_Family]:
-    """Put groups together that look the same, the largest groups first."""
+    """Return the groups, those with the same ops and requests merged, the largest groups first."""
     found: dict[tuple[object, ...], list[int]] = {}
     for root, members in placement.members.items():
         if len(members) < 2:
@@ -85,7 +85,7 @@ def _choose_largest(families: list[_Family], limit: int) -> list[_Family]:
 def _write_caption(families: list[_Family], shown: list[_Family]) -> str:
     total = sum(len(family.roots) for family in families)
     if not total:
-        return "no node has to share a device with another"
+        return "no node is colocated with another"
     parts = [f"{quantities.format_count(total, 'group')} of two nodes or more"]
     drawn = sum(len(family.roots) for family in shown)
     return " · ".join(parts + ([f"{total - drawn:,} smaller ones are not drawn"] if drawn < total else []))
@@ -104,7 +104,7 @@ def _draw_group(placement: Placement, family: _Family, number: int) -> Group:
 
 
 def _decided_by(placement: Placement, members: list[int]) -> str:
-    """Name the member that decides for the group, and by what; "" where it takes what is left."""
+    """Return the member that decides for the group, and by what; "" where none does."""
     for node in members:
         if node not in placement.decisions:
             continue
@@ -132,11 +132,11 @@ def _draw_node(placement: Placement, part: tuple[int, ...], group: str) -> Node:
 
 
 def _draw_edges(placement: Placement, family: _Family) -> list[Edge]:
-    """List what ties the members: one edge for all ties of a kind between two boxes."""
+    """Return the colocation edges of the members: one for all of a kind between two boxes."""
     box_of = {node: str(part[0]) for part in family.parts for node in part}
     found: dict[tuple[str, str, str], None] = {}
-    joins = {join for node in box_of for join in placement.joins_at.get(node, ())}
-    for join in sorted(joins, key=lambda one: (one.first, one.second, one.kind.value)):
+    colocation_edges = {join for node in box_of for join in placement.joins_at.get(node, ())}
+    for join in sorted(colocation_edges, key=lambda one: (one.first, one.second, one.kind.value)):
         one, other = box_of.get(join.first, ""), box_of.get(join.second, "")
         if one and other and one != other:
             found[one, other, join.kind.value] = None

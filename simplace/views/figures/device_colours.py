@@ -10,7 +10,7 @@ from viz.palette import look
 
 
 def device_colours(devices: DeviceSet) -> dict[str, str]:
-    """Map full device names to the "#rrggbb" that fills their nodes."""
+    """Return the "#rrggbb" that fills the nodes of each device, by full name."""
     counts: Counter[str] = Counter()
     colours = {}
     for device in devices:

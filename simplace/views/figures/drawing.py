@@ -1,4 +1,4 @@
-"""Make a picture of a figure or chart: bytes of the kind that a file's name asks for."""
+"""Draw a figure or chart: bytes of the kind that a file's name asks for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.errors import DrawingError, join_choices
-from simplace.views.marks import write_file
+from simplace.views.marks import check_replaceable, write_file
 from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt
@@ -19,7 +19,7 @@ KINDS = ("svg", "png", "pdf", "dot")
 
 
 def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "screen") -> bytes:
-    """Draw for the file `name`; raise `DrawingError` for an unknown ending or style, or where Graphviz fails."""
+    """Return the picture for a file `name`; raise `DrawingError` for its ending, the style, or Graphviz failures."""
     kind = Path(name).suffix.lower()[1:]
     if kind not in KINDS:
         raise DrawingError(f"{name}: a figure's name ends in {', '.join(f'.{one}' for one in KINDS)}")
@@ -38,15 +38,19 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
-    """Hold a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
+    """Record of a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
 
     what: Figure | Gantt | AreaChart
     style: str = "screen"
 
-    def save(self, file: str | Path) -> None:
-        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture` does, or if it cannot write."""
+    def save(self, file: str | Path, overwrite: bool = False) -> None:
+        """Draw to an .svg, .png, .pdf or .dot file; raise `DrawingError` as `draw_picture` does, or if it cannot write.
+
+        A file that simplace did not write is replaced only with `overwrite`.
+        """
+        check_replaceable(file, overwrite)
         data = draw_picture(self.what, str(file), self.style)
-        write_file(file, data)
+        write_file(file, data, overwrite)
 
     def __repr__(self) -> str:
         return f"<picture of {visible(self.what.title)}>"

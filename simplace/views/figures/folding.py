@@ -9,7 +9,7 @@ LEFT_OUT = -1
 
 
 def fold_nodes(placement: Placement, drawn: list[int]) -> dict[int, int]:
-    """Map each drawn node to the node of its device it is drawn with, itself where it stands alone.
+    """Return, for each drawn node, the node of its device that it is drawn with, itself where it is drawn alone.
 
     `LEFT_OUT` stands for nodes that no tensor enters or leaves: NoOps, and constants that nothing reads.
     """
@@ -20,7 +20,7 @@ def fold_nodes(placement: Placement, drawn: list[int]) -> dict[int, int]:
         chain = []
         at = node
         while at not in home:
-            home[at] = at  # a chain that comes back here ends here: a loop of nodes that only pass on
+            home[at] = at  # a cycle ends here: a loop of pass-through nodes
             chain.append(at)
             if step[at] in (LEFT_OUT, at):
                 home[at] = step[at]

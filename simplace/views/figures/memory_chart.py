@@ -1,4 +1,4 @@
-"""Turn a schedule into a chart of the bytes alive on each device over time."""
+"""Describe a chart of the live bytes on each device over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOLDERS = 5
 
 
 def memory_chart(schedule: Schedule) -> AreaChart:
-    """Describe the chart; devices that hold nothing are left out. Notes name the peak and what holds it."""
+    """Return the chart; devices without live tensors are left out. Notes name the peak and its largest tensors."""
     placement = schedule.placement
     index = {name: i for i, name in number_devices(placement)}
     areas = tuple(
@@ -30,10 +30,10 @@ def memory_chart(schedule: Schedule) -> AreaChart:
         if use.peak
     )
     peak = max(schedule.memory, key=lambda use: use.peak, default=None)
-    caption = "no device holds anything"
+    caption = "no device has live tensors"
     if peak is not None and peak.peak:
         device = placement.devices.by_name[peak.device].short
-        caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.priced.model.name}"
+        caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.estimated.model.name}"
     title = f"{placement.program.name}: memory over {format_duration(schedule.trace.makespan)}"
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_bytes, said)
@@ -59,7 +59,7 @@ def _describe_device(schedule: Schedule, use: MemoryUse, index: int) -> Group:
 
 
 def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
-    nodes = schedule.priced.graph.nodes
+    nodes = schedule.estimated.graph.nodes
     lines = [f"at the peak, {format_duration(use.peak_at)}:"]
     for held in use.holders[:_HOLDERS]:
         name = nodes[held.node].name
@@ -67,5 +67,5 @@ def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
         variable = schedule.placed.notes(origin).variable if origin >= 0 else ""
         lines.append(f"{format_bytes(held.size)}  {variable or name}{f':{held.slot}' if held.slot > 0 else ''}")
     if use.runs_out >= 0:
-        lines.append(f"does not fit from {nodes[use.runs_out].name} on")
+        lines.append(f"out of memory from {nodes[use.runs_out].name} on")
     return tuple(lines)

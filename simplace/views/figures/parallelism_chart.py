@@ -1,9 +1,9 @@
-"""Turn a schedule into a chart of how many ops of each device run, and how many are ready, over time."""
+"""Describe a chart of how many ops of each device run, and how many are ready, over time."""
 
 from __future__ import annotations
 
 from simplace.analysis.intervals import Steps
-from simplace.analysis.parallelism import Width
+from simplace.analysis.parallelism import DeviceParallelism
 from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
@@ -14,11 +14,11 @@ from simplace.views.text.schedule_tables import format_duration
 from viz import Group
 from viz.area import Area, AreaChart, Points
 
-KEY = ("ops that run", "ready, but waiting", "threads and streams at work, also on parts of ops")
+KEY = ("running ops", "ready ops that wait", "busy threads and streams, parts of ops included")
 
 
 def parallelism_chart(schedule: Schedule) -> AreaChart:
-    """Describe the chart; devices on which nothing takes time are left out. Notes sum each panel up."""
+    """Return the chart; devices on which nothing takes time are left out. Notes sum up each panel."""
     placement = schedule.placement
     index = {name: i for i, name in number_devices(placement)}
     areas = tuple(
@@ -32,7 +32,7 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
         for width in schedule.widths
         if width.running
     )
-    title = f"{placement.program.name}: width over {format_duration(schedule.trace.makespan)}"
+    title = f"{placement.program.name}: parallelism over {format_duration(schedule.trace.makespan)}"
     caption = describe_settings(schedule)
     short = placement.devices.by_name
     widest = [
@@ -40,7 +40,8 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
         for w in schedule.widths
         if w.running
     ]
-    said = f"{describe_placement(Placed(placement), 'Simulated width')} {'; '.join(widest) or 'nothing takes time'}; {caption}."
+    found = "; ".join(widest) or "nothing takes time"
+    said = f"{describe_placement(Placed(placement), 'Simulated parallelism')} {found}; {caption}."
     return AreaChart(
         title, caption, areas, schedule.trace.makespan / 1e9, description=said, key=KEY if areas else (), least=1.0
     )
@@ -50,14 +51,14 @@ def _list_points(steps: Steps) -> Points:
     return tuple((time / 1e9, float(count)) for time, count in steps)
 
 
-def _describe_device(schedule: Schedule, width: Width, index: int) -> Group:
+def _describe_device(schedule: Schedule, width: DeviceParallelism, index: int) -> Group:
     device = schedule.placement.devices.by_name[width.device]
     return Group(device.name, f"{device.short}: {width.mean:.2f} ops at once on average", kind=device.type, index=index)
 
 
-def _list_notes(width: Width) -> tuple[str, ...]:
+def _list_notes(width: DeviceParallelism) -> tuple[str, ...]:
     return (
         f"at most {format_count(width.widest, 'op')} at once",
         f"at most {width.most_ready:,} running or ready",
-        f"at most {width.most_working:,} threads and streams at work",
+        f"at most {width.most_working:,} busy threads and streams",
     )

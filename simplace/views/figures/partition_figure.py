@@ -1,4 +1,4 @@
-"""Draw a placed graph cut into a subgraph a device, with the sends and receives between them."""
+"""Draw a placed graph partitioned into one subgraph per device, with the sends and receives between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put togeth
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Hold the transfers that one send and one receive stand for, with the boxes at both ends."""
+    """Record of the transfers that one send and one receive stand for, with the boxes at both ends."""
 
     source: int
     targets: tuple[int, ...]
@@ -27,7 +27,7 @@ class _Pair:
 
 
 def partition_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Describe the subgraphs in at most about `limit` boxes besides the sends and receives.
+    """Return the subgraphs in at most about `limit` boxes besides the sends and receives.
 
     Each transfer between devices, or between the two memories of one, has its send and its receive; many are put
     together by the boxes that they join.
@@ -45,7 +45,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
         for i, pair in enumerate(pairs, 1)
     ]
     return Figure(
-        title=f"{placed.name}, cut into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
+        title=f"{placed.name}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
         caption=_write_caption(placed.copies, sum(len(pair.copies) for pair in pairs)),
         groups=tuple(
             device_group(placed, alike.devices[name], i)
@@ -65,9 +65,9 @@ def _write_caption(copies: list[Copy], drawn: int) -> str:
     tensors = [copy for copy in copies if not copy.is_control]
     orders = len(copies) - len(tensors)
     size = quantities.format_total_bytes([copy.size for copy in tensors])
-    parts = [f"{quantities.format_count(len(copies), 'send')} and as many receives", f"{size} of tensors"]
-    parts += [f"{orders} send only an order"] if orders else []
-    parts += [f"{len(copies) - drawn} between nodes that share a box"] if drawn < len(copies) else []
+    parts = [quantities.format_count(len(copies), "send/recv pair"), f"{size} of tensors"]
+    parts += [f"{quantities.format_count(orders, 'control signal')}"] if orders else []
+    parts += [f"{len(copies) - drawn} between nodes of one box"] if drawn < len(copies) else []
     return " · ".join(parts)
 
 
@@ -99,7 +99,7 @@ def _drawn_pair(placement: Placement, pair: _Pair, number: int, home: str, goal:
         Node(send, _name_op(placement, first, "Send") + times, what, home, "send"),
         Node(receive, _name_op(placement, first, "Recv") + times, what, goal, "receive"),
     ]
-    kind, size = ("order only", "") if first.is_control else what_is_copied(pair.copies)
+    kind, size = ("control signal", "") if first.is_control else what_is_copied(pair.copies)
     label = f"{kind} · {size}" if size else kind
     before, after = ("control", "control") if first.is_control else ("data", "data")
     edges = [
@@ -111,14 +111,14 @@ def _drawn_pair(placement: Placement, pair: _Pair, number: int, home: str, goal:
 
 
 def _name_op(placement: Placement, copy: Copy, what: str) -> str:
-    """Name the op as TensorFlow does: one on a GPU whose tensor is in host memory is a _HostSend or _HostRecv."""
+    """Return the op's name in TensorFlow: one on a GPU whose tensor is in host memory is a _HostSend or _HostRecv."""
     device, memory = (copy.source, copy.source_memory) if what == "Send" else (copy.target, copy.target_memory)
     on_host = memory == "host" and placement.devices.by_name[device].type != "CPU"
     return f"_Host{what}" if on_host else f"_{what}"
 
 
 def _local_edges(placement: Placement, alike: Alike, pairs: list[_Pair]) -> list[Edge]:
-    """List the data edges that need no transfer; between collapsed boxes without those that longer paths imply."""
+    """Return the data edges that need no transfer; between collapsed boxes without those that longer paths imply."""
     graph, box_of = placement.graph, alike.box_of
     sent = {(pair.source, target) for pair in pairs for target in pair.targets}
     found: dict[tuple[int, int], int] = {}

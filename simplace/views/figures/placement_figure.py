@@ -21,7 +21,7 @@ _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
 def placement_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Describe the device graph of one program in at most `limit` boxes, or some more where many devices share them.
+    """Return the device graph of one program in at most `limit` boxes, or some more where many devices share them.
 
     Every copy between devices is in the `count` of one edge of kind "copy". Where several boxes read one copy, a node
     of kind "copy" stands for it on their device. Of many devices, those alike are drawn as one. Of a refused
@@ -61,12 +61,12 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
 
 
 def _drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
-    """Leave out what longer paths imply: between collapsed scopes there is an edge for almost any pair."""
+    """Return the data edges that no longer path implies: between collapsed scopes almost any pair has an edge."""
     return without_implied(found.data, _list_copied_ends(found) | found.data.keys())
 
 
 def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
-    """Leave out control edges where they are many even without those that longer paths imply."""
+    """Return the control edges to draw, none where there are many even without those that longer paths imply."""
     if len(found.control) <= _CONTROL_LIMIT:
         return found.control
     needed = without_implied(found.control, _list_copied_ends(found) | data.keys() | found.control.keys())
@@ -94,7 +94,7 @@ def _draw_copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edg
 
 
 def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
-    """Spell what is copied, and its size."""
+    """Return what is copied, and its size."""
     total = quantities.format_total_bytes([copy.size for copy in copies])
     kinds = Counter(f"{copy.dtype} {quantities.format_shape(copy.shape)}" for copy in copies)
     if len(kinds) > 1:
@@ -104,7 +104,7 @@ def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
 
 
 def number_devices(placement: Placement) -> list[tuple[int, str]]:
-    """Number the devices within their type."""
+    """Return the devices, numbered within their type."""
     seen: Counter[str] = Counter()
     numbered = []
     for device in placement.devices:
@@ -144,7 +144,7 @@ def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: se
 
 
 def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
-    """Describe a device by its full name, or several that are drawn as one."""
+    """Return the group of a device by its full name, or of several that are drawn as one."""
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
     count = sum(1 for decision in placement.decisions.values() if decision.device in names)
@@ -152,12 +152,12 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
     title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
-        ops = f"{len(names)} devices alike, {ops} in all"
+        ops = f"{len(names)} similar devices, {ops} in total"
     return Group(names[0], title, ops, device.type, index, frame)
 
 
 def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
-    """Name the task that has the devices, "" where they are of several, or where there is only one task."""
+    """Return the task that has the devices, "" where they are of several, or where there is only one task."""
     of = {device.name: (device.spec.job, device.spec.task) for device in placement.devices}
     own = {of[name] for name in names}
     if len(set(of.values())) < 2 or len(own) > 1:
@@ -167,7 +167,7 @@ def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
 
 
 def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
-    """Describe a box; `members` are its nodes with those drawn with them."""
+    """Return the node of a box; `members` are its nodes with those drawn with them."""
     on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
     on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(
@@ -184,7 +184,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
 
 
 def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
-    """Spell what was requested in vain, with the number of ops unless all that the box shows requested it."""
+    """Return the requests that were not granted, with the number of ops unless all of the box requested it."""
     asked = {node: _format_request(placement, node) for node in members if not _was_granted(placement, node)}
     if not asked:
         return ""
@@ -193,7 +193,7 @@ def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str
 
 
 def _format_required(placement: Placement, node: int) -> str:
-    """Spell what a node that could not be placed insists on."""
+    """Return the request of a node that could not be placed."""
     assert placement.refusal is not None, "only a refused placement leaves nodes without a device"
     return _format_request(placement, node)
 
@@ -208,7 +208,7 @@ def _format_request(placement: Placement, node: int) -> str:
 
 
 def _shorten_request(placement: Placement, text: str) -> str:
-    """Spell a request as short as the devices allow: the job is told only where there is more than one task."""
+    """Return a request as short as the devices allow: the job is included only where there are several tasks."""
     spec = DeviceName.parse(text)
     tasks = {(device.spec.job, device.spec.replica, device.spec.task) for device in placement.devices}
     if spec is None or spec.type is None or len(tasks) > 1:
@@ -217,7 +217,7 @@ def _shorten_request(placement: Placement, text: str) -> str:
 
 
 def _stays_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
-    """Say whether all tensors that a node puts out are in host memory."""
+    """Return whether all outputs of a node are in host memory."""
     types = placement.graph.out_types[node]
     sized = [
         host for dtype, host in zip(types, memory.of(node)[1], strict=False) if dtypes.data_type_size(dtype) is not None

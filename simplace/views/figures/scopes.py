@@ -24,7 +24,7 @@ _REPEATS = 8  # nodes of one name: a scope made mostly of such stays closed, for
 
 @dataclass(slots=True)
 class _Scope:
-    """Hold a scope: its nodes per device, and its parts by their step."""
+    """Record of a scope: its nodes per device, and its parts by their step."""
 
     path: Path
     sizes: Counter[str] = field(default_factory=Counter)
@@ -39,16 +39,16 @@ class _Scope:
 def strip_number(name: str) -> str:
     """Return a name without the numbers that make it unique.
 
-    >>> stem("dense_12_1"), stem("conv2d"), stem("_7")
+    >>> strip_number("dense_12_1"), strip_number("conv2d"), strip_number("_7")
     ('dense', 'conv2d', '_7')
     """
     return _NUMBER.sub("", name) or name
 
 
 def insert_stems(parts: Iterable[str]) -> Path:
-    """Spell a path with the step before each part that its siblings of a kind share; "#" marks a step as it is.
+    """Return a path with the step before each part that its siblings of a kind share; "#" marks a step as it is.
 
-    >>> steps(["#results", "dense_1"])
+    >>> insert_stems(["#results", "dense_1"])
     ('#results', 'dense*', 'dense_1')
     """
     return tuple(
@@ -57,7 +57,7 @@ def insert_stems(parts: Iterable[str]) -> Path:
 
 
 def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: int) -> dict[int, Path]:
-    """Give each node the path of its box: the nodes of one device and path share it.
+    """Return the path of each node's box: the nodes of one device and path share it.
 
     The largest scopes are opened first, as long as all boxes number at most `limit`; where the outermost scopes alone
     exceed it, the smallest of them are put together under `OTHERS`.
@@ -121,7 +121,7 @@ def _worth_opening(scope: _Scope) -> bool:
 
 
 def _is_name(scope: _Scope) -> bool:
-    """Say whether a scope holds nodes of one name that differ in its number."""
+    """Return whether a scope contains nodes of one name that differ only in its number."""
     return all(step.startswith("#") for inner in scope.parts.values() for step in inner.parts)
 
 

@@ -1,4 +1,4 @@
-"""Turn a schedule into a Gantt chart: a lane a thread, stream and link."""
+"""Describe a schedule as a Gantt chart: one track per thread, stream and link."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_name import LOCAL_TASK
-from simplace.executor.trace import Lane, Span
+from simplace.executor.trace import Span, Track
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text.schedule_tables import format_duration
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
-from viz.gantt import Lane as Row
+from viz.gantt import Track as Row
 
 _KINDS: dict[str, BarKind] = {
     "op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy", "dead": "op",
@@ -20,45 +20,47 @@ _KINDS: dict[str, BarKind] = {
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:
-    """Describe the chart of a schedule; lanes that did nothing are left out."""
+    """Return the chart of a schedule; tracks without events are left out."""
     trace = schedule.trace
-    used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_lane[i])]
-    rows = {lane: row for row, lane in enumerate(used)}
+    used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
+    rows = {track: row for row, track in enumerate(used)}
     critical = set(schedule.critical_path)
     bars = tuple(
-        _draw_bar(schedule, span, rows[span.lane], i in critical) for i, span in enumerate(trace.spans) if span.duration
+        _draw_bar(schedule, span, rows[span.track], i in critical)
+        for i, span in enumerate(trace.spans)
+        if span.duration
     )
-    lanes = tuple(
-        Row(_shorten_track_name(schedule, trace.lanes[i]), get_track_heading(schedule, trace.lanes[i])) for i in used
+    tracks = tuple(
+        Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
     )
     title = f"{schedule.placement.program.name}: {format_duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
     caption = describe_settings(schedule)
     said = f"{describe_placement(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
-    return Gantt(title, caption, lanes, bars, _list_groups(schedule), trace.makespan / 1e9, said)
+    return Gantt(title, caption, tracks, bars, _list_groups(schedule), trace.makespan / 1e9, said)
 
 
 def describe_settings(schedule: Schedule) -> str:
-    """Say on what a schedule was simulated: executor, threads, cores, costs."""
+    """Return on what a schedule was simulated: executor, threads, cores, costs."""
     threads = schedule.threads
     inter = "the caller's thread" if threads.inter_op == -1 else f"inter-op {threads.inter_op_size}"
     each = " a device" if schedule.executor == "textbook" else ""
     cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
     return (
         f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
-        f"costs {schedule.priced.model.name}"
+        f"costs {schedule.estimated.model.name}"
     )
 
 
-def get_track_heading(schedule: Schedule, lane: Lane) -> str:
-    """Return the heading of a lane: the device of a stream, the process of a thread, or "links"."""
-    if lane.kind == "link":
+def get_track_heading(schedule: Schedule, track: Track) -> str:
+    """Return the heading of a track: the device of a stream, the process of a thread, or "links"."""
+    if track.kind == "link":
         return "links"
-    device = schedule.placement.devices.by_name.get(lane.owner)
+    device = schedule.placement.devices.by_name.get(track.owner)
     if device is not None:
         return device.short
-    return "threads of the process" if lane.owner == LOCAL_TASK else f"threads of {lane.owner}"
+    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {track.owner}"
 
 
 def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
@@ -70,20 +72,20 @@ def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _shorten_track_name(schedule: Schedule, lane: Lane) -> str:
-    """Drop from a lane's name what its owner's heading says already."""
-    owner = get_track_heading(schedule, lane)
-    return lane.name.removeprefix(owner).strip() if owner and lane.name != owner else lane.name
+def _shorten_track_name(schedule: Schedule, track: Track) -> str:
+    """Return a track's name without what its owner's heading repeats."""
+    owner = get_track_heading(schedule, track)
+    return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
 
 def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
-    graph = schedule.priced.graph
+    graph = schedule.estimated.graph
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
     name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
     label = name.rpartition("/")[2] or name
     if span.kind == "copy" and graph.copies[node.copy].is_control:
-        label = f"order of {label.removeprefix('^')}"
+        label = f"control signal of {label.removeprefix('^')}"
     if span.kind == "shard":
         label += " (part)"
     return Bar(
@@ -93,7 +95,7 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
 
 
 def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:
-    graph = schedule.priced.graph
+    graph = schedule.estimated.graph
     parts = [
         f"{name} ({graph.nodes[span.node].op}), {format_duration(span.duration)} from {format_duration(span.start)}"
     ]

@@ -1,4 +1,4 @@
-"""Say in words what differs between two placements: what moved, why, which copies, how long a step takes."""
+"""Write as text what differs between two placements: what moved, why, which copies, how long a step takes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CAUSES, _COPIES, _NAMES = 6, 6, 4
 def change_summary(
     changes: Changes, times: Sequence[StepTimes] = (), width: int | None = None, in_full: bool = False
 ) -> str:
-    """Write the whole comparison, at most `width` cells wide; `times` are the step times of the programs, () for none.
+    """Return the whole comparison, at most `width` cells wide; `times` are the step times of the programs, () for none.
 
-    Lists are cut after a few lines unless `in_full`.
+    Lists end after a few lines unless `in_full`.
     """
     blocks = ["\n".join(_wrap_line(line, width) for line in _list_heads(changes))]
     same = [change for change in changes.programs if not change.differs]
@@ -47,16 +47,16 @@ def change_summary(
 
 
 def list_verdicts(changes: Changes) -> list[str]:
-    """Say of each side whether TensorFlow agrees with it."""
+    """Return for each side whether TensorFlow agrees with it."""
     lines = (summary.agreement_line(changes.before), summary.agreement_line(changes.after))
     return [f"before: {lines[0]}", f"after:  {lines[1]}"]
 
 
 def step_text(times: StepTimes) -> str:
-    """Say both times and by how much they differ.
+    """Return both times and by how much they differ.
 
     >>> step_text(StepTimes(1000, 1500, "flat"))
-    'a simulated step takes 1 us before, 1.5 us after (+50%), costs flat'
+    'a simulated step takes 1 µs before, 1.5 µs after (+50%), costs flat'
     """
     if times.without:
         return f"no step times: {times.without}"
@@ -67,13 +67,13 @@ def step_text(times: StepTimes) -> str:
 
 
 def move_title(move: Move, placement: Placement) -> str:
-    """Name a node that moved, with the line that made it."""
+    """Return the name of a node that moved, with the line that created it."""
     at = placement.notes(move.after).at
     return f"{move.name} ({move.op})" + (f" at {at}" if at else "")
 
 
 def given_text(given: Given, root: Move, old: Placement, new: Placement) -> str:
-    """Say which fact differs, "" where no single one does."""
+    """Return which fact differs, "" where no single one does."""
     return _GIVENS[given](root, old, new) if given else ""
 
 
@@ -85,7 +85,7 @@ def _describe_target(result: Result) -> str:
     note = f" ({result.devices_note})" if result.devices_note else ""
     pins = dict.fromkeys(pin for placed in result for pin in placed.placement.program.pins)
     supposed = "; ".join(f"{pin.pattern} requests {pin.device}" for pin in pins)
-    return f"{result.target} on {result.devices}{note}" + (f", supposing that {supposed}" if supposed else "")
+    return f"{result.target} on {result.devices}{note}" + (f", assuming that {supposed}" if supposed else "")
 
 
 def _list_unchanged(same: list[ProgramChanges]) -> str:
@@ -119,7 +119,8 @@ def _write_program(change: ProgramChanges, times: StepTimes | None, width: int |
 
 def _count_moves(change: ProgramChanges) -> str:
     if any(change.refusals):
-        return f"{quantities.format_count(change.compared, 'node')} placed by both, {len(change.moves):,} of them elsewhere"
+        both = quantities.format_count(change.compared, "node")
+        return f"{both} placed by both, {len(change.moves):,} of them elsewhere"
     return f"{len(change.moves):,} of {quantities.format_count(change.compared, 'node')} moved"
 
 
@@ -153,7 +154,7 @@ def _count_ops(moves: Iterable[Move]) -> str:
 
 
 def _choose_largest(causes: tuple[MoveCause, ...], limit: int | None) -> list[MoveCause]:
-    """Pick the causes of most moves, and leave them in the order of their first decision."""
+    """Return the causes of most moves, in the order of their first decision."""
     kept = sorted(range(len(causes)), key=lambda i: (-causes[i].moves, i))[:limit]
     return [causes[i] for i in sorted(kept)]
 
@@ -190,7 +191,8 @@ def _copy_counts(change: ProgramChanges) -> str:
     if not lost and not gained:
         return f"the same {quantities.format_count(len(old), 'copy')} between devices ({_format_bytes(old)})"
     return (
-        f"copies between devices: {len(old):,} ({_format_bytes(old)}) before, {len(new):,} ({_format_bytes(new)}) after; "
+        f"copies between devices: {len(old):,} ({_format_bytes(old)}) before, "
+        f"{len(new):,} ({_format_bytes(new)}) after; "
         f"{len(lost):,} lost ({_format_bytes(lost)}), {len(gained):,} gained ({_format_bytes(gained)})"
     )
 
@@ -200,7 +202,7 @@ def _format_bytes(copies: Iterable[Copy]) -> str:
 
 
 def _copy_table(change: ProgramChanges, limit: int | None) -> Table:
-    """List lost and gained copies, the largest of each first."""
+    """Return lost and gained copies, the largest of each first."""
     rows: list[tuple[str, ...]] = []
     total = 0
     for sign, placed, copies in (
@@ -235,7 +237,7 @@ def _join_names(names: list[str], limit: int | None) -> str:
 
 
 def _wrap_line(text: str, width: int | None) -> str:
-    """Write one line, whatever names it holds, over as many as the width makes of it."""
+    """Return a line wrapped to a width, whatever names it contains."""
     text = visible(text)
     if width is None:
         return text
@@ -245,12 +247,8 @@ def _wrap_line(text: str, width: int | None) -> str:
 
 def _state_request(root: Move, old: Placement, new: Placement) -> str:
     before, after = old.graph.requested[root.before], new.graph.requested[root.after]
-    instead = f" instead of {_shorten_device(before)}" if before else " and before that nothing"
-    return (
-        f"it requests {_shorten_device(after)}{instead}"
-        if after
-        else f"it requests nothing, and before that {_shorten_device(before)}"
-    )
+    was, now = (_shorten_device(request) or "no device" for request in (before, after))
+    return f"it requests {now} instead of {was}"
 
 
 def _state_op(root: Move, old: Placement, new: Placement) -> str:
@@ -267,7 +265,7 @@ def _state_call(root: Move, old: Placement, new: Placement) -> str:
 
 
 def _state_missing_device(root: Move, old: Placement, new: Placement) -> str:
-    return f"{shorten_device(old, root.source)} is not there any more"
+    return f"{shorten_device(old, root.source)} no longer exists"
 
 
 def _state_new_device(root: Move, old: Placement, new: Placement) -> str:

@@ -14,7 +14,7 @@ _LEVELS = ("error", "warning", "note")
 
 
 def doctor_report(findings: Sequence[Finding], head: str, width: int | None = None) -> str:
-    """Write the findings, at most `width` cells wide."""
+    """Return the findings, at most `width` cells wide."""
     count = format_count(len(findings), "finding") if findings else "nothing found"
     ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
     return "\n\n".join([visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)])

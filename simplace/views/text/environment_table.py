@@ -10,7 +10,7 @@ from viz.names import visible
 
 
 def computer_report(facts: Sequence[Fact], width: int | None = None) -> str:
-    """Write one row a fact, at most `width` cells wide, and below what to do about those that are not well."""
+    """Return one row per fact, at most `width` cells wide, and below how to fix the problems."""
     columns = (Column("what", flexible=False), Column("state", flexible=False), Column("found"))
     table = to_text(Table(columns, tuple((fact.topic, fact.state, fact.text) for fact in facts)), width)
     remedies = [visible(f"  {fact.topic}: {fact.remedy}") for fact in facts if fact.remedy]

@@ -1,4 +1,4 @@
-"""Cross the data types of an op with the device types that have kernels for them."""
+"""Tabulate the data types of an op against the device types that have kernels for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FUNCTIONALIZED = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteratio
 
 
 def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[str, ...] = ()) -> Table:
-    """Cross an op's data types with device types; arguments kept in host memory are named in the cell.
+    """Return the table of an op's data types by device types; arguments kept in host memory are named in the cell.
 
     A device type without a kernel of its own shows the one that is registered for every device type, as "default". A
     kernel without constraints counts for every data type. Data types with the same answers share a row.
@@ -42,7 +42,7 @@ def _choose_cell(found: dict[str, str], kind: str) -> str:
 
 
 def _merge_rows(answers: dict[Types, tuple[str, ...]]) -> list[tuple[Choices, tuple[str, ...]]]:
-    """Join rows that differ in the values of one attribute only, the last attribute first."""
+    """Merge rows that differ in the values of one attribute only, the last attribute first."""
     rows: list[tuple[Choices, tuple[str, ...]]] = [
         (tuple((attr, (value,)) for attr, value in types), cells) for types, cells in answers.items()
     ]
@@ -60,7 +60,7 @@ def _merge_rows(answers: dict[Types, tuple[str, ...]]) -> list[tuple[Choices, tu
 
 
 def lacking_notes(table: KernelTable, op: str, dtype: DataType) -> tuple[str, ...]:
-    """Say for CPU and GPU that an op has no kernel for a data type, and which one is nearest."""
+    """Return, for CPU and GPU, that an op has no kernel for a data type, and which one is nearest."""
     op_def = table.op(op)
     assert op_def is not None, "the rows were found, so the op is known"
     attrs = {attr: dtype for attr, kind in op_def.attr_types.items() if kind == "type"}
@@ -74,16 +74,16 @@ def lacking_notes(table: KernelTable, op: str, dtype: DataType) -> tuple[str, ..
 
 
 def xla_note(table: KernelTable, op: str) -> str:
-    """Say whether XLA can compile an op; "" for control flow that is turned into functions before XLA sees it.
+    """Return whether XLA can compile an op, as a note; "" for control flow that becomes functions before XLA.
 
-    An op without a kernel for XLA's symbolic device types makes all that holds it uncompilable
+    An op without a kernel for XLA's symbolic device types makes all that contains it uncompilable
     (RecursiveCompilabilityChecker in tensorflow/compiler/jit/compilability_check_util.cc).
     """
     if op in _FUNCTIONALIZED:
         return ""
     if any(kernel.device_type.endswith(SYMBOLIC) for kernel in table.kernels(op)):
-        return "XLA has a kernel: jit_compile takes it"
-    return "XLA has no kernel: jit_compile refuses it"
+        return "XLA has a kernel: jit_compile supports it"
+    return "XLA has no kernel: jit_compile does not support it"
 
 
 def _kernel_cell(row: KernelRow) -> str:

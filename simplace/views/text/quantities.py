@@ -1,4 +1,4 @@
-"""Spell sizes and shapes for people."""
+"""Format sizes, shapes and counts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from simplace.graph.node_def import Shape
 
 
 def format_bytes(count: int | None) -> str:
-    """Spell a number of bytes; None is an unknown size.
+    """Return a number of bytes with its unit; None is an unknown size.
 
-    >>> size(512), size(4096), size(3 * 2**20 + 2**19), size(None)
+    >>> format_bytes(512), format_bytes(4096), format_bytes(3 * 2**20 + 2**19), format_bytes(None)
     ('512 B', '4 KiB', '3.5 MiB', '?')
     """
     if count is None:
@@ -22,10 +22,10 @@ def format_bytes(count: int | None) -> str:
 
 
 def format_total_bytes(sizes: list[int | None]) -> str:
-    """Spell a sum of sizes, with a plus where some are unknown.
+    """Return a sum of sizes, with a plus where some are unknown.
 
-    >>> total([1024, 1024]), total([1024, None]), total([None]), total([])
-    ('2 KiB', '1 KiB +?', '?', '0 B')
+    >>> [format_total_bytes(sizes) for sizes in ([1024, 1024], [1024, None], [None], [])]
+    ['2 KiB', '1 KiB +?', '?', '0 B']
     """
     known = [one for one in sizes if one is not None]
     if len(known) == len(sizes):
@@ -34,18 +34,18 @@ def format_total_bytes(sizes: list[int | None]) -> str:
 
 
 def format_shape(dims: Shape) -> str:
-    """Spell a shape; an unknown dimension is a question mark.
+    """Return a shape in brackets; an unknown dimension is a question mark.
 
-    >>> shape((2, -1)), shape(()), shape(None)
+    >>> format_shape((2, -1)), format_shape(()), format_shape(None)
     ('[2,?]', '[]', '[?]')
     """
     return "[?]" if dims is None else "[" + ",".join("?" if d < 0 else str(d) for d in dims) + "]"
 
 
 def format_count(count: int, noun: str) -> str:
-    """Spell a count with its noun.
+    """Return a count with its noun, in the plural where needed.
 
-    >>> plural(1, "copy"), plural(2, "copy"), plural(3, "op")
+    >>> format_count(1, "copy"), format_count(2, "copy"), format_count(3, "op")
     ('1 copy', '2 copies', '3 ops')
     """
     if count == 1:

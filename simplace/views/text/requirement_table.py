@@ -9,7 +9,7 @@ from viz import Column, Table
 
 
 def requirement_table(violations: Sequence[Violation], limit: int | None = None) -> Table:
-    """List violations, the first `limit` of them, with what each requires, what is so, and why."""
+    """Return the first `limit` violations, with what each requires, what holds, and why."""
     rows = tuple(
         (v.requirement.text, v.program or "-", f"{v.node} ({v.op})" if v.node else "-", v.device or "-", v.because,
          v.source or "-")

@@ -23,14 +23,14 @@ _WAITED_FOR: dict[Why, str] = {
 
 
 def format_duration(nanoseconds: float) -> str:
-    """Spell a time.
+    """Return a time with its unit.
 
-    >>> duration(900), duration(1500), duration(2_340_000), duration(3e9), duration(0)
-    ('900 ns', '1.5 us', '2.34 ms', '3 s', '0')
+    >>> [format_duration(time) for time in (900, 1500, 2_340_000, 3e9, 0)]
+    ['900 ns', '1.5 µs', '2.34 ms', '3 s', '0']
     """
     if nanoseconds == 0:
         return "0"
-    for unit, factor in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(nanoseconds) >= factor:
             return (
                 f"{nanoseconds / factor:.3g} {unit}" if nanoseconds < 1000 * factor else f"{nanoseconds / factor:.0f} s"
@@ -39,7 +39,7 @@ def format_duration(nanoseconds: float) -> str:
 
 
 def write_summary(schedule: Schedule, width: int | None = None) -> str:
-    """Write what a person wants to know of a schedule in ten seconds."""
+    """Return a schedule's makespan, its tracks, critical path, waits and memory, as text."""
     parts = [write_headline(schedule), to_text(lane_table(schedule), width)]
     path = critical_table(schedule)
     if path.rows:
@@ -54,39 +54,40 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
 
 
 def write_headline(schedule: Schedule) -> str:
-    """Say the makespan, and how near it is to what the dependencies allow."""
+    """Return the makespan, and its lower bound from the critical path of the graph."""
     trace = schedule.trace
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
     line = (
-        f"{schedule.placement.program.name}: {format_duration(trace.makespan)}{steps} on the {schedule.executor} executor, "
-        f"costs {schedule.priced.model.name}"
+        f"{schedule.placement.program.name}: {format_duration(trace.makespan)}{steps} "
+        f"on the {schedule.executor} executor, "
+        f"costs {schedule.estimated.model.name}"
     )
     line = visible(line)
     chain = schedule.longest_chain
     if chain is not None:
-        line += f"\nits longest chain of dependencies takes {format_duration(chain)}, with any number of threads"
-    shares = share_sources(schedule.priced, [trace.spans[i] for i in schedule.critical_path])
+        line += f"\nlower bound with unlimited threads: {format_duration(chain)}"
+    shares = share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
     if shares:
         line += f"\nthe time of its critical path is {describe_sources(shares)}"
     return line
 
 
 def lane_table(schedule: Schedule) -> Table:
-    """List how busy each thread, stream and link was."""
+    """Return how busy each thread, stream and link was."""
     rows = tuple(
-        (one.name, format_count(one.spans, "span"), format_duration(one.busy), f"{one.share:.0%}")
+        (one.name, f"{one.spans:,}", format_duration(one.busy), f"{one.share:.0%}")
         for one in (schedule.busy_lanes[i] for i in schedule.trace.lane_order)
         if one.spans
     )
     idle = sum(not one.spans for one in schedule.busy_lanes)
-    columns = (Column("lane"), Column("does", "right"), Column("busy", "right"), Column("of the step", "right"))
-    footer = f"{format_count(idle, 'thread')} did nothing" if idle else ""
+    columns = (Column("track"), Column("events", "right"), Column("busy", "right"), Column("of the step", "right"))
+    footer = f"{format_count(idle, 'thread')} never used" if idle else ""
     return Table(columns, rows, footer=footer)
 
 
 def critical_table(schedule: Schedule, limit: int = 8) -> Table:
-    """List the longest spans of the critical path, in the order of time."""
-    spans, graph = schedule.trace.spans, schedule.priced.graph
+    """Return the longest events of the critical path, in the order of time."""
+    spans, graph = schedule.trace.spans, schedule.estimated.graph
     path = schedule.critical_path
     kept = set(sorted(path, key=lambda i: (-spans[i].duration, i))[:limit])
     rows: list[tuple[str, ...]] = []
@@ -94,7 +95,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         if i not in kept:
             continue
         span = spans[i]
-        cost = find_cost(schedule.priced, span)
+        cost = find_cost(schedule.estimated, span)
         waited = (
             format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
         )
@@ -102,24 +103,25 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
             (
                 format_duration(span.start),
                 graph.nodes[span.node].name,
-                schedule.trace.lanes[span.lane].name,
+                schedule.trace.tracks[span.track].name,
                 format_duration(span.duration) + format_error(cost.error if cost is not None else None),
                 describe_bound(cost) or "-",
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
         )
-    columns = [Column("at", "right", flexible=False), Column("critical path"), Column("lane"),
-               Column("takes", "right", flexible=False), Column("bound"), Column("waited"), Column("line")]  # fmt: skip
+    columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track"),
+               Column("duration", "right", flexible=False), Column("bound"), Column("waited"),
+               Column("line")]  # fmt: skip
     if all(row[4] == "-" for row in rows):  # nothing ran on a GPU
         rows = [(*row[:4], *row[5:]) for row in rows]
         del columns[4]
     more = len(path) - len(rows)
-    return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter ones" if more else "")
+    return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter events" if more else "")
 
 
 def waiting_table(schedule: Schedule) -> Table:
-    """Sum up the waiting by cause, with the op that waited longest for each."""
+    """Return the waiting time by cause, with the op that waited longest for each."""
     rows = []
     for cause, words in _WAITED_FOR.items():
         longest = max(schedule.waits, key=lambda wait: wait.by_cause.get(cause, 0), default=None)
@@ -127,7 +129,7 @@ def waiting_table(schedule: Schedule) -> Table:
         if longest is None or not total:
             continue
         count = sum(cause in wait.by_cause for wait in schedule.waits)
-        name = schedule.priced.graph.nodes[longest.node].name
+        name = schedule.estimated.graph.nodes[longest.node].name
         rows.append(
             (
                 words,
@@ -136,12 +138,12 @@ def waiting_table(schedule: Schedule) -> Table:
                 f"{name} ({format_duration(longest.by_cause[cause])})",
             )
         )
-    columns = (Column("ops waited"), Column("how many", "right"), Column("together", "right"), Column("longest"))
+    columns = (Column("waited"), Column("ops", "right"), Column("total", "right"), Column("longest"))
     return Table(columns, tuple(rows))
 
 
 def memory_table(schedule: Schedule) -> Table:
-    """List each device's peak of memory and what holds it."""
+    """Return each device's peak memory and the largest tensors at that time."""
     rows = tuple(
         (
             schedule.placement.devices.by_name[use.device].short,
@@ -154,12 +156,12 @@ def memory_table(schedule: Schedule) -> Table:
     )
     columns = (Column("memory of", flexible=False), Column("peak", "right", flexible=False),
                Column("limit", "right", flexible=False), Column("at", "right", flexible=False),
-               Column("held most by"))  # fmt: skip
+               Column("largest tensors at the peak"))  # fmt: skip
     return Table(columns, rows)
 
 
 def inter_op_table(schedules: Sequence[Schedule]) -> Table:
-    """Compare thread settings, a row each; gains are against the row before."""
+    """Return the steps of several thread settings, a row each; gains are against the row before."""
     rows = []
     before: int | None = None
     for one in schedules:
@@ -170,12 +172,12 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         waited = format_duration(one.waiting_by_cause["thread"])
         rows.append((label, str(threads.intra_op_size), format_duration(span), gain, waited, format_bytes(peak)))
         before = span
-    heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "largest peak of memory")
+    heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "peak memory")
     return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
 
 
 def agreement_table(rows: Sequence[StepAgreement]) -> Table:
-    """Compare simulated and measured steps, a thread setting a row."""
+    """Return simulated and measured steps, a row per thread setting."""
     cells = tuple(
         (
             "caller" if one.inter_op == -1 else str(one.inter_op),
@@ -203,7 +205,7 @@ def agreement_table(rows: Sequence[StepAgreement]) -> Table:
 
 
 def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequence[StepAgreement]) -> list[str]:
-    """Say what ran, with which inputs, and what the columns of `agreement_table` are."""
+    """Return what ran, with which inputs, and what the columns of `agreement_table` mean."""
     lines = [
         f"{name} ran {format_count(nodes, 'node')} as a session's graph, "
         f"traced, without TensorFlow's rewrites (Grappler, constant folding) and without oneDNN",
@@ -212,7 +214,7 @@ def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequenc
         + ", ".join(f"{one.steps} of {one.traced} steps" for one in rows[:1])
         + " count, those in which threads waited least for a core",
         "same order: of steps during which the same ops stayed expensive, those whose nodes started in the simulated "
-        "order; with several threads chance decides it too",
+        "order; with several threads it also varies from run to run",
     ]
     if any(one.disturbed > _DISTURBED for one in rows):
         lines.append("this computer was busy: with more than 5% disturbed, a step is longer than its ops explain")
@@ -220,44 +222,44 @@ def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequenc
 
 
 def list_warnings(schedule: Schedule) -> list[str]:
-    """Say what goes wrong: memory that runs out, writes without order."""
+    """Return what goes wrong: memory that runs out, unordered writes."""
     lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     names = schedule.placed.graph.names
     pairs = schedule.unordered_writes
     lines += [
-        f"{names[pair.first]} and {names[pair.second]} both write {names[pair.variable]}, and nothing orders them"
+        f"{names[pair.first]} and {names[pair.second]} both write {names[pair.variable]}, and no edge orders them"
         for pair in pairs[:3]
     ]
     if len(pairs) > 3:
-        lines.append(f"and {format_count(len(pairs) - 3, 'more pair')} of writes without order; --json has them all")
+        lines.append(f"and {format_count(len(pairs) - 3, 'more pair')} of unordered writes; --json has them all")
     return lines
 
 
 def list_assumptions(schedule: Schedule) -> list[str]:
-    """Say what the simulation assumed."""
+    """Return what the simulation assumed."""
     lines = [_describe_loop(loop) for loop in schedule.flow.loops] + [
         _describe_branch(branch) for branch in schedule.flow.branches
     ]
-    return lines + [_describe_assumption(one) for one in schedule.priced.assumptions]
+    return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
-    node = schedule.priced.graph.nodes[use.runs_out]
+    node = schedule.estimated.graph.nodes[use.runs_out]
     short = schedule.placement.devices.by_name[use.device].short
     alive = ", ".join(_format_held(schedule, held) for held in use.alive_then[:3])
-    line = schedule.priced.graph.source_line(use.runs_out)
+    line = schedule.estimated.graph.source_line(use.runs_out)
     at = f" ({line})" if line else ""
-    return f"{short} would run out of its {format_bytes(use.limit)} at {node.name}{at}; alive then: {alive}"
+    return f"{short} would exceed its {format_bytes(use.limit)} of memory at {node.name}{at}; live tensors: {alive}"
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
-    node = schedule.priced.graph.nodes[held.node]
+    node = schedule.estimated.graph.nodes[held.node]
     slot = f":{held.slot}" if held.slot > 0 else ""
     return f"{node.name}{slot} {format_bytes(held.size)}"
 
 
 def _describe_loop(loop: Loop) -> str:
-    how = {"given": "as given", "read": "read off its condition", "assumed": "assumed; --trips NAME=N sets it"}
+    how = {"given": "as given", "read": "derived from its condition", "assumed": "assumed; --trips NAME=N sets it"}
     return f"the loop {loop.name} runs {format_count(loop.trips, 'time')} ({how[loop.how]})"
 
 
@@ -277,4 +279,4 @@ def _describe_assumption(one: Assumption) -> str:
             return f"unknown dimensions of {one.example}{more} are taken as {one.value}"
         case "rank":
             return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
-    return f"no formula for the work of {one.example}{more}: only its bytes are counted"
+    return f"no cost formula for {one.example}{more}: only the bytes it moves are counted"

@@ -1,4 +1,4 @@
-"""The summary that `show` prints: what a person wants to know of a placement in ten seconds."""
+"""The summary that `show` prints: devices, copies, findings and agreement of a placement."""
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyDifference
 
 _DETAILED = 4  # programs shown in full; of more, the largest
-_SURPRISES = 6
+_FINDINGS = 6
+KINDS = {
+    "function": "tf.function",
+    "session": "session",
+    "graph": "graph",
+    "compiled": "tf.function",
+    "dataset": "function",
+    "call": "function",
+}
 COPIES = 5
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
-    """Write the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
+    """Return the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
     blocks = [_wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: -len(placed.placement.decisions))[:2]
+        largest = sorted(detailed, key=lambda placed: -placed.ops)[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
@@ -40,8 +48,12 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
-    """Write the summary of one program: devices, copies, surprises."""
-    parts = [write_title(placed), to_text(tables.device_table(placed), width)]
+    """Return the summary of one program: devices, copies, findings."""
+    parts = [write_title(placed)]
+    if placed.placement.program.kind != "compiled":
+        parts.append(to_text(tables.device_table(placed), width))
+    if placed.clusters:
+        parts.append(to_text(tables.cluster_table(placed), width))
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
@@ -49,26 +61,32 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_SURPRISES]]
-        more = len(found) - _SURPRISES
+        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_FINDINGS]]
+        more = len(found) - _FINDINGS
         lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
-        parts.append("\n".join(["surprises", *lines]))
+        parts.append("\n".join(["findings", *lines]))
     return "\n\n".join(parts)
 
 
 def write_title(placed: Placed) -> str:
-    """Name a program with what its placement depends on."""
+    """Return a program's name with what its placement depends on."""
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
+    if program.caller is not None:
+        at = f" at {program.caller.at}" if program.caller.at else ""
+        whose = " of the dataset" if program.kind == "dataset" else f" by {visible(program.caller.node)}"
+        called = f", the {program.caller.role}{whose}{at}"
     soft = "on" if placement.soft_placement else "off"
     nodes = format_count(len(placement.decisions), "node")
-    kind = {"function": "tf.function", "session": "session", "graph": "graph"}[program.kind]
+    kind = KINDS[program.kind]
+    if program.kind == "compiled":
+        nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
-    """Say in one line whether TensorFlow agrees, or why it was not asked; `whom` names another log than its own."""
+    """Return in one line whether TensorFlow agrees, or why it was not compared; `whom` names another log."""
     whom = whom or f"TensorFlow {result.tensorflow}"
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     if not asked:
@@ -76,27 +94,41 @@ def agreement_line(result: Result, whom: str = "") -> str:
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
     refused = sum(1 for a in asked if a.refusals[1])
-    more = f", and refuses {format_count(refused, 'program')} as predicted" if refused else ""
+    counts = [f"{same}/{total} nodes"] if total or not refused else []
+    counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
+    uncalled = sum(placed.is_uncalled for placed in result.programs)
+    count = format_count(uncalled, "function")
+    rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
     if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {same}/{total} nodes{more}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}")
+        return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
+    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}{rest}")
+
+
+def coverage_line(result: Result) -> str:
+    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured."""
+    found = result.coverage
+    if found is None:
+        return ""
+    more = f"; {format_count(found.eager, 'line')} more of eager ops" if found.eager else ""
+    rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
+    return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
 
 
 def copies_line(result: Result) -> str:
-    """Say in one line whether TensorFlow's partition graphs have the same copies, "" where they were not asked for."""
+    """Return in one line whether TensorFlow's partition graphs have the same copies, "" where there are none."""
     asked = [placed.copy_agreement for placed in result.programs if placed.copy_agreement is not None]
     if not asked:
         return ""
     count = f"{sum(a.same for a in asked)}/{sum(a.total for a in asked)}"
     if all(a.holds for a in asked):
         uncut = sum(placed.copy_agreement is None and placed.placement.refusal is None for placed in result.programs)
-        rest = f"; it made none for {format_count(uncut, 'program')}" if uncut else ""
+        rest = f"; TensorFlow made none for {format_count(uncut, 'program')}" if uncut else ""
         return f"copies: {count} as in TensorFlow's partition graphs{rest}"
     return visible(f"copies DIFFER from TensorFlow's partition graphs: {count} the same; {_first_copies(result)}")
 
 
 def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
-    """Say one differing copy in a line."""
+    """Return one differing copy in a line."""
     one = found.transfer
     source, target = (tables.shorten_device(placed.placement, device) for device in (one.source, one.target))
     return (
@@ -115,7 +147,7 @@ def _first_copies(result: Result) -> str:
 
 
 def _wrap_line(text: str, width: int | None) -> str:
-    """Write one line, whatever names it holds, over as many as the width makes of it."""
+    """Return a line wrapped to a width, whatever names it contains."""
     text = visible(text)
     if width is None:
         return text
@@ -152,13 +184,15 @@ def _describe_target(result: Result) -> str:
 
 
 def _program_table(result: Result) -> Table:
-    rows = []
+    """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
+    rows: Counter[tuple[str, ...]] = Counter()
     for placed in result.programs:
-        ops = Counter(tables.shorten_device(placed.placement, d.device) for d in placed.placement.decisions.values())
+        ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows.append((placed.name, placed.placement.program.kind, spread, agreement))
-    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), tuple(rows))
+        rows[placed.name, placed.placement.program.kind, spread, agreement] += 1
+    shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
+    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
 
 def _describe_refusal(placement: Placement) -> str:

@@ -8,19 +8,20 @@ from heapq import nsmallest
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import Cluster
 from simplace.result import Placed
 from simplace.views.text import quantities
 from viz import Column, Table
 
 
 def shorten_device(placement: Placement, device: str) -> str:
-    """Spell a full device name without what all devices share."""
+    """Return a full device name without what all devices share."""
     found = placement.devices.find(device)
     return found.short if found is not None else device
 
 
 def device_table(placed: Placed) -> Table:
-    """Count ops, the bytes they put out, and the copies that arrive, a device a row."""
+    """Return ops, the bytes of their outputs, and the incoming copies, a row per device."""
     placement, copies = placed.placement, placed.copy_columns
     sizes = TensorSizes(placement.placed)
     ops = Counter(placement.node_devices)
@@ -39,12 +40,43 @@ def device_table(placed: Placed) -> Table:
         )
         rows.append((device.short, f"{ops[device.name]:,}", quantities.format_total_bytes(made[device.name]), copied))
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
-               Column("tensors they make", "right"), Column("copied in"))  # fmt: skip
+               Column("output bytes", "right"), Column("copied in"))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
+def cluster_table(placed: Placed) -> Table:
+    """List the calls that XLA compiles: the device of each, and its ops, which are in no other count."""
+    names = placed.placement.graph.names
+    rows = tuple(
+        (
+            names[found.node],
+            shorten_device(placed.placement, found.device),
+            f"{len(found.ops):,}",
+            _list_frequent(found),
+        )
+        for found in placed.clusters
+    )
+    columns = (Column("compiled by XLA"), Column("device", flexible=False), Column("ops", "right", flexible=False),
+               Column("most of them"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def count_ops_by_device(placed: Placed) -> Counter[str]:
+    """Count the ops on each device, those that XLA compiles in the place of their call."""
+    ops = Counter(shorten_device(placed.placement, decision.device) for decision in placed.placement.decisions.values())
+    for found in placed.clusters:
+        ops[shorten_device(placed.placement, found.device)] += len(found.ops) - 1
+    return ops
+
+
+def _list_frequent(cluster: Cluster) -> str:
+    ops = Counter(op.op for op in cluster.ops)
+    shown = ", ".join(f"{count} {op}" if count > 1 else op for op, count in ops.most_common(4))
+    return f"{shown}, …" if len(ops) > 4 else shown
+
+
 def copy_table(placed: Placed, limit: int | None = None) -> Table:
-    """List the tensors copied between devices, largest first."""
+    """Return the tensors copied between devices, largest first."""
     placement, copies = placed.placement, placed.copy_columns
     rows = tuple(
         (
@@ -74,7 +106,7 @@ def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
 
 
 def node_table(placed: Placed) -> Table:
-    """List every node with its devices, reason and the user's line, in TensorFlow's order."""
+    """Return every node with its devices, reason and the user's line, in TensorFlow's order."""
     from simplace.explain import reasons as why
     from simplace.explain.sentences import state_reason
 
@@ -96,7 +128,7 @@ def node_table(placed: Placed) -> Table:
 
 
 def difference_table(placed: Placed, limit: int | None = None) -> Table:
-    """List the nodes that simplace and TensorFlow place differently."""
+    """Return the nodes that simplace and TensorFlow place differently."""
     placement, agreement = placed.placement, placed.agreement
     assert agreement is not None, "only a compared placement has differences"
     rows = tuple(

@@ -1,7 +1,6 @@
 """Write down what the installed TensorFlow registers: its ops, its kernels, its message types.
 
-Run `python -m simplace.kernels.capture PATH` for a kernel table, add `--protos` for the message types. It is one of
-the two modules that import TensorFlow.
+Run `python -m simplace.oracle.child.capture PATH` for a kernel table, add `--protos` for the message types.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+from google.protobuf import descriptor_pb2
+
 from simplace.kernels import table_file
+from simplace.oracle.child.tf_private import kernels, load_module, op_def_pb2, pywrap_tf_session
 
 MESSAGE_FILES = (
-    "tensorflow.core.framework.graph_pb2",
-    "tensorflow.core.framework.kernel_def_pb2",
-    "tensorflow.core.framework.variable_pb2",
-    "tensorflow.core.protobuf.saved_model_pb2",
-    "tensorflow.core.protobuf.saved_object_graph_pb2",
-    "tensorflow.core.protobuf.trackable_object_graph_pb2",
-    "tensorflow.core.protobuf.tensor_bundle_pb2",
+    "core.framework.graph_pb2",
+    "core.framework.kernel_def_pb2",
+    "core.framework.variable_pb2",
+    "core.protobuf.saved_model_pb2",
+    "core.protobuf.saved_object_graph_pb2",
+    "core.protobuf.trackable_object_graph_pb2",
+    "core.protobuf.tensor_bundle_pb2",
 )
 
 
 def write_protos(path: str | Path) -> None:
     """Write TensorFlow's file descriptors, dependencies first, as a gzipped `FileDescriptorSet`."""
-    import importlib
-
-    from google.protobuf import descriptor_pb2
-
     descriptors = descriptor_pb2.FileDescriptorSet()
     seen: set[str] = set()
 
@@ -44,7 +43,7 @@ def write_protos(path: str | Path) -> None:
         file.CopyToProto(descriptors.file.add())
 
     for module in MESSAGE_FILES:
-        add(importlib.import_module(module).DESCRIPTOR)
+        add(load_module(module).DESCRIPTOR)
     Path(path).write_bytes(gzip.compress(descriptors.SerializeToString(), mtime=0))
 
 
@@ -54,11 +53,6 @@ def write_kernel_table(path: str | Path) -> None:
     Before the first op has run, the kernels of the symbolic device types (XLA_CPU_JIT ...) are not registered yet.
     Placement never looks at them; only TensorFlow's lists of registered kernels show them.
     """
-    import tensorflow as tf
-    from tensorflow.core.framework import op_def_pb2
-    from tensorflow.python.client import pywrap_tf_session
-    from tensorflow.python.framework import kernels
-
     ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     bare = op_def_pb2.OpList(op=sorted(map(_without_documentation, ops.op), key=lambda op: op.name))
     about = _describe_build(tf.version.VERSION, tf.version.GIT_VERSION, tf.sysconfig.get_build_info())
@@ -71,7 +65,7 @@ def main(arguments: list[str]) -> int:
     """Write a kernel table, or with `--protos` the message types, to the path that is given."""
     paths = [argument for argument in arguments if argument != "--protos"]
     if len(paths) != 1:
-        print("usage: python -m simplace.kernels.capture [--protos] PATH", file=sys.stderr)
+        print("usage: python -m simplace.oracle.child.capture [--protos] PATH", file=sys.stderr)
         return 2
     if "--protos" in arguments:
         write_protos(paths[0])
@@ -83,8 +77,6 @@ def main(arguments: list[str]) -> int:
 
 def _run_an_op() -> None:
     """Make TensorFlow register XLA's symbolic kernels, as any program does with its first op."""
-    import tensorflow as tf
-
     tf.add(tf.constant(1.0), 1.0)
 
 

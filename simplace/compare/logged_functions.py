@@ -1,0 +1,77 @@
+"""Place the functions that kernels call, and find what TensorFlow logged of them, at some time on some thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from simplace.devices.device_set import DeviceSet
+from simplace.graph.op_kinds import is_arg
+from simplace.lowering.rewrite_utils import FAKE_SINK
+from simplace.placement.captured_function import find_captured
+from simplace.placement.partitioned_function_ops import find_called
+from simplace.placement.placement import Placement
+from simplace.program.observation import LoggedGraph, LoggedNode, Observation, WholeLog
+from simplace.program.program import Program
+
+Place = Callable[[Program, DeviceSet], Placement]
+
+
+def place_callees(
+    placements: Iterable[Placement], observed: Observation, devices: DeviceSet, place: Place
+) -> Iterator[tuple[Placement, Sequence[LoggedNode] | None]]:
+    """Yield the functions that kernels in placed graphs and eager ops call, each instance once, with its log.
+
+    The log is None for what TensorFlow did not instantiate.
+    """
+    logged = LoggedFunctions(observed.logged)
+    seen: set[tuple[object, ...]] = set()
+    waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
+    waiting += [(callee, each.devices) for each in placements for callee in _find_callees(each)]
+    while waiting:
+        callee, own = waiting.pop(0)
+        for instance, log in logged.find_instances(callee):
+            key = (instance.function, instance.arg_devices, instance.scope)
+            if key not in seen:
+                seen.add(key)
+                placement = place(instance, own)
+                yield placement, log
+                waiting += [(inner, own) for inner in _find_callees(placement)]
+
+
+def _find_callees(placement: Placement) -> list[Program]:
+    """Return the functions that kernels in a placed graph call."""
+    return [*find_captured(placement), *find_called(placement)]
+
+
+class LoggedFunctions:
+    """Record of the logged placements of functions by name."""
+
+    def __init__(self, log: WholeLog) -> None:
+        self._by_name: dict[str, list[LoggedGraph]] = {}
+        for graph in log.graphs:
+            self._by_name.setdefault(graph.function, []).append(graph)
+
+    def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
+        """Yield a dataset's function as TensorFlow instantiated it, each time with its log, or None if it never did.
+
+        Where there are several instances, the log says where the arguments of each are. A dataset may turn the
+        rewriting of its functions off.
+        """
+        assert program.function is not None, "a dataset calls a function"
+        assert program.caller is not None, "somebody calls it"
+        logged = self._by_name.get(program.function, [])
+        for graph in logged:
+            is_rewritten = any(node.name.startswith(FAKE_SINK) for node in graph.nodes)
+            caller = replace(program.caller, is_rewritten=program.caller.is_rewritten and is_rewritten)
+            arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
+            yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
+        if not logged:
+            yield program, None
+
+
+def _list_arg_devices(program: Program, graph: LoggedGraph) -> tuple[str, ...]:
+    """Return the devices of the arguments as logged, by which the instances of one function differ."""
+    devices = {node.name: node.device for node in graph.nodes if is_arg(node.op)}
+    args = program.graph.library[program.function or ""].inputs
+    return tuple(devices.get(arg.name, own) for arg, own in zip(args, program.arg_devices, strict=True))

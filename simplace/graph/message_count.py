@@ -1,0 +1,179 @@
+"""Count what a protobuf message will take of memory and time, from its bytes alone, before it is parsed.
+
+Two bytes of a file can be a message, which takes some hundred bytes once it is parsed. So messages, strings in lists
+and numbers in lists are counted on the way through the encoding, which ends as soon as there are too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from simplace.errors import UnreadableError
+from simplace.graph import protos
+
+MOST_PARTS = 12_000_000
+# How many parts a message counts for, by the memory and time that it takes.
+WEIGHTS = {
+    "NodeDef": 20, "FunctionDef": 80, "NodeDef.AttrEntry": 10, "TensorProto": 8, "TensorShapeProto": 4,
+    "NameAttrList": 4, "OpDef.ArgDef": 6, "FunctionDef.RetEntry": 6, "FunctionDef.ControlRetEntry": 6,
+    "FunctionDef.ArgAttrEntry": 6, "MetaGraphDef": 4,
+}  # fmt: skip
+_STRING = 5  # what a string in a list counts for: a name
+_OTHER = 2  # what any other message, a number in a list, and an attribute that was met before counts for
+MOST_IN_TEXT = 600_000  # fields and strings, which protobuf's parser in Python takes some 5 microseconds each for
+AS_BINARY = "write it binary: tf.io.write_graph(graph, folder, name, as_text=False)"
+_ATTR = "NodeDef.AttrEntry"
+_LONGEST_SHARED = 1024  # bytes; graph_def.py opens equal attributes up to this length once
+_LENGTH_DELIMITED = 2  # the wire type of messages, strings and packed numbers
+_FIXED = {1: 8, 5: 4}  # bytes of the other wire types but varints; those that begin and end a group have none
+_LONGEST_VARINT = 10
+_DEEPEST = 100
+
+
+def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOST_PARTS) -> None:
+    """Raise `UnreadableError` where an encoded message `tensorflow.<name>` has more than so many parts.
+
+    `sealed` says that attributes of nodes are opened by `graph_def.py`, equal ones once. A damaged encoding is counted
+    as far as protobuf reads it.
+
+    >>> check_count("GraphDef", b"\\n\\0" * 50, most=1000)
+    >>> check_count("GraphDef", b"\\n\\0" * 51, most=1000)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
+    """
+    if len(data) * max(WEIGHTS.values()) // 2 <= most:
+        return
+    counter = _Counter(data, most, set() if sealed else None)
+    try:
+        counter.count(0, len(data), _describe_message(name).fields, 0)
+    except (_DamagedError, IndexError):
+        return
+    except _TooManyError:
+        raise UnreadableError(
+            f"its nodes, attributes and other parts count for more than {most:,}, the most that is read"
+        ) from None
+
+
+def check_text(text: str, most: int = MOST_IN_TEXT) -> None:
+    """Raise `UnreadableError` for text of so many fields that parsing it takes longer than anybody waits.
+
+    >>> check_text('node { name: "a:b" }', most=4)
+    >>> check_text('node { name: "a:b" }', most=3)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    simplace.errors.UnreadableError: it has more than 3 fields, the most that are read as text; write it binary: ...
+    """
+    if sum(map(text.count, ":{<[,")) + (text.count('"') + text.count("'")) // 2 > most:
+        raise UnreadableError(f"it has more than {most:,} fields, the most that are read as text; {AS_BINARY}")
+
+
+class _DamagedError(Exception):
+    """Leave an encoding that protobuf refuses here, too."""
+
+
+class _TooManyError(Exception):
+    """Leave an encoding with too many parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Describe what each value of a field counts for, with the `fields` of a message; packed numbers count by bytes."""
+
+    weight: int
+    fields: dict[int, _Part] = field(default_factory=dict)  # by tag
+    is_packed: bool = False
+    is_attr: bool = False
+
+
+@cache
+def _describe_message(name: str) -> _Part:
+    return _describe_part(protos.message_class(name).DESCRIPTOR, {})
+
+
+def _describe_part(descriptor: Any, known: dict[str, _Part]) -> _Part:
+    name = descriptor.full_name.removeprefix("tensorflow.")
+    if name not in known:
+        made = known[name] = _Part(WEIGHTS.get(name, _OTHER), is_attr=name == _ATTR)
+        for each in descriptor.fields:
+            made.fields.update(_describe_field(each, known))
+    return known[name]
+
+
+def _describe_field(each: Any, known: dict[str, _Part]) -> Mapping[int, _Part]:
+    tag = each.number << 3
+    if each.message_type is not None:
+        return {tag | _LENGTH_DELIMITED: _describe_part(each.message_type, known)}
+    if not _is_list(each):
+        return {}
+    if each.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+        return {tag | _LENGTH_DELIMITED: _Part(_STRING)}
+    one_by_one = {tag | wire_type: _Part(_OTHER) for wire_type in (0, *_FIXED)}
+    return {**one_by_one, tag | _LENGTH_DELIMITED: _Part(0, is_packed=True)}
+
+
+def _is_list(each: Any) -> bool:
+    return bool(each.is_repeated) if hasattr(each, "is_repeated") else each.label == FieldDescriptor.LABEL_REPEATED
+
+
+class _Counter:
+    """Walk through an encoding and count down what is left of the parts that it may have."""
+
+    def __init__(self, data: bytes, left: int, shared: set[bytes] | None) -> None:
+        self._data = data
+        self._left = left
+        self._shared = shared  # attributes met before
+
+    def count(self, at: int, end: int, fields: Mapping[int, _Part], depth: int) -> None:
+        """Count the parts between two places, which are fields of one message."""
+        if depth > _DEEPEST:
+            raise _DamagedError
+        data = self._data
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag > 127:
+                tag, at = _read_varint(data, at - 1)
+            if tag & 7 != _LENGTH_DELIMITED:
+                at = _read_varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)
+                self._take(_OTHER if tag in fields else 0)
+                continue
+            size = data[at]
+            at += 1
+            if size > 127:
+                size, at = _read_varint(data, at - 1)
+            if at + size > end:
+                raise _DamagedError
+            if tag in fields:
+                self._count_part(at, at + size, fields[tag], depth)
+            at += size
+
+    def _count_part(self, at: int, end: int, part: _Part, depth: int) -> None:
+        if part.is_attr and self._shared is not None and end - at <= _LONGEST_SHARED:
+            attr = self._data[at:end]
+            if attr in self._shared:
+                self._take(_OTHER)
+                return
+            self._shared.add(attr)
+        self._take(end - at if part.is_packed else part.weight)
+        if part.fields:
+            self.count(at, end, part.fields, depth + 1)
+
+    def _take(self, parts: int) -> None:
+        self._left -= parts
+        if self._left < 0:
+            raise _TooManyError
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for place in range(at, at + _LONGEST_VARINT):
+        byte = data[place]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, place + 1
+        shift += 7
+    raise _DamagedError

@@ -1,0 +1,50 @@
+"""What the kernels of dataset ops do with the functions that they call, as their C++ below core/kernels/data says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from simplace.kernels.registry import OpDef, argument_ranges
+
+_WITHOUT_DEFAULT = "ReduceDataset"  # its kernel sets use_default_device to false (reduce_dataset_op.cc)
+_KIND = re.compile(r"^(?:Experimental|Legacy|Parallel)*(?P<kind>\w*?)Dataset(?:V\d+)?$")
+_WORDS = re.compile(r"[A-Z][a-z0-9]*")
+
+
+def calls_captured(op_def: OpDef | None) -> bool:
+    """Return whether the kernel of an op calls functions as datasets do."""
+    return op_def is not None and "Dataset" in op_def.name and "func" in op_def.attr_types.values()
+
+
+def describe_role(op: str, attr: str) -> str:
+    """Return what a function is for the dataset that an op makes, in a few words.
+
+    >>> describe_role("ParallelMapDatasetV2", "f"), describe_role("GroupByWindowDataset", "key_func")
+    ('map function', 'group by window key function')
+    """
+    found = _KIND.match(op)
+    words = _WORDS.findall(found["kind"]) if found else [op]
+    parts = attr.removesuffix("_func").split("_") if attr.endswith("_func") else []
+    return " ".join([*map(str.lower, words), *parts, "function"])
+
+
+def takes_default(op: str, attrs: Mapping[str, Any]) -> bool:
+    """Return whether what asks for no device in the functions of a dataset op goes to the op's device."""
+    return op != _WITHOUT_DEFAULT and attrs.get("use_default_device") is not False
+
+
+def is_rewritten(op: str) -> bool:
+    """Return whether the functions of an op are part of a dataset, whose graph TensorFlow rewrites before it is used.
+
+    An op that itself walks through a dataset keeps its own function as it is.
+    """
+    return op != _WITHOUT_DEFAULT
+
+
+def find_captured_slots(op_def: OpDef, attr: str, attrs: Mapping[str, Any]) -> range:
+    """Return the inputs of a dataset op that its function `attr` captures."""
+    own = (f"{attr}_other_arguments", f"{attr}_other_args")
+    ranges = {name: range(start, stop) for name, start, stop in argument_ranges(op_def, op_def.inputs, attrs)}
+    return next((ranges[name] for name in (*own, "other_arguments") if name in ranges), range(0))

@@ -1,0 +1,96 @@
+"""The functions of datasets that are made eagerly: TensorFlow places them when something walks through the dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import tensorflow as tf
+
+from simplace.graph.function_names import shown_name
+from simplace.kernels.dataset_ops import describe_role, is_rewritten, takes_default
+from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.function_calls import FunctionCalls
+from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tensors import resource_device, task_of
+from simplace.program.program import Caller
+
+_ON_HOST = (tf.int32, tf.string, tf.variant)
+
+
+class DatasetFunctions:
+    """Write each function down, once for each set of devices that it is given its arguments on."""
+
+    def __init__(self, functions: Functions, recorder: Recorder, lines: SourceLines, calls: FunctionCalls) -> None:
+        self._functions = functions
+        self._recorder = recorder
+        self._lines = lines
+        self._calls = calls
+        self._known: set[tuple[str, ...]] = set()
+
+    def record(self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], scope: str) -> None:
+        """Record the functions of an op that makes a dataset, or walks through one."""
+        device = eager_device.choose_device(kernel_types.device_types(op, attrs), scope)
+        for attr in kernel_types.find_op_def(op).attr:
+            name = _read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
+            if name and self._functions.exists(name):
+                captured = list(_find_captured(op, attr.name, inputs, attrs))
+                self._record(op, attr.name, name, captured, attrs, device)
+
+    def _record(
+        self, op: str, attr: str, name: str, captured: list[Any], attrs: Mapping[str, Any], device: str
+    ) -> None:
+        args = self._functions.definition(name).signature.input_arg
+        placed = [device] * (len(args) - len(captured)) + [_find_device(tensor, device) for tensor in captured]
+        key = (name, device, *placed)
+        if key in self._known or self._calls.is_left_out(shown_name(name)):
+            return
+        self._known.add(key)
+        self._calls.tell_devices()
+        graph, names = self._functions.library(name)
+        self._functions.write_notes(names)
+        plain = {each: value for each, value in attrs.items() if isinstance(value, bool)}
+        caller = Caller(
+            "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), is_rewritten(op)
+        )
+        self._recorder.program(
+            graph,
+            name=shown_name(name),
+            program_kind="dataset",
+            function=name,
+            arg_devices=placed,
+            scope=device,
+            soft_placement=eager_device.soft_placement(),
+            functions=names,
+            log=[],
+            refused=None,
+            asked=False,
+            caller=asdict(caller),
+        )
+
+
+def _find_captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the tensors that a function captures: those of the op's argument that belongs to the function."""
+    own = (f"{attr}_other_arguments", f"{attr}_other_args", "other_arguments")
+    start = 0
+    for arg in kernel_types.find_op_def(op).input_arg:
+        count = (
+            len(attrs[arg.type_list_attr]) if arg.type_list_attr else attrs[arg.number_attr] if arg.number_attr else 1
+        )
+        if arg.name in own:
+            yield from inputs[start : start + count]
+        start += count
+
+
+def _read_function_name(value: Any) -> str:
+    name = getattr(value, "name", value)
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _find_device(tensor: Any, device: str) -> str:
+    if getattr(tensor, "dtype", None) == tf.resource:
+        return resource_device(tensor)
+    return f"{task_of(device)}/device:CPU:0" if getattr(tensor, "dtype", None) in _ON_HOST else device

@@ -1,0 +1,68 @@
+"""Functions that a program has XLA compile: a remark where Keras does so unasked, and none compiled on demand."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.oracle.child.after_import import after_import
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import loader_impl, polymorphic_function
+
+
+def ignore_jit() -> None:
+    """Make `jit_compile` count for nothing, in each function that is made or loaded from now on."""
+    patch_method(polymorphic_function.Function, "__init__", _make_uncompiled)
+    patch_method(loader_impl, "parse_saved_model", _parse_uncompiled)
+
+
+def _make_uncompiled(make: Any) -> Any:
+    def make_uncompiled(function: Any, *args: Any, **kwargs: Any) -> None:
+        make(function, *args, **kwargs)
+        function._jit_compile = None
+
+    return make_uncompiled
+
+
+def _parse_uncompiled(parse: Any) -> Any:
+    def parse_uncompiled(directory: str) -> Any:
+        model = parse(directory)
+        for meta in model.meta_graphs:
+            drop_attributes(meta.graph_def)
+        return model
+
+    return parse_uncompiled
+
+
+def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
+    """Remark where Keras decides by itself that XLA compiles the steps of a model."""
+
+    def resolve_with_remark(resolve: Any) -> Any:
+        def resolve_and_remark(model: Any) -> Any:
+            is_compiled = resolve(model)
+            if is_compiled:
+                at = f" at {here}" if (here := lines.here()) else ""
+                recorder.remark(
+                    f"Keras compiles the steps of {model.name}{at} with XLA since it sees a GPU (jit_compile='auto'); "
+                    "compile(jit_compile=False) or --no-jit shows where TensorFlow places their ops."
+                )
+            return is_compiled
+
+        return resolve_and_remark
+
+    def watch_trainer(trainer: ModuleType) -> None:
+        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_with_remark)
+
+    after_import("keras.src.trainers.trainer", watch_trainer)
+
+
+def drop_attributes(graph: Any) -> None:
+    """Remove from a GraphDef the attributes that make XLA compile functions."""
+    for function in graph.library.function:
+        function.attr.pop(MUST_COMPILE, None)
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        for node in nodes:
+            node.attr.pop(MUST_COMPILE, None)

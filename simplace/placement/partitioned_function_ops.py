@@ -1,0 +1,62 @@
+"""The calls that are left in a placed graph: TensorFlow places each function when the kernel of its call first runs.
+
+Mirrors `PartitionedCallOp` of tensorflow/core/kernels/partitioned_function_ops.cc: arguments and results are on the
+device of the call, resources where their handles say, and what asks for no device goes to the device of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simplace.graph.dtypes import DataType
+from simplace.graph.function_names import shown_name
+from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
+from simplace.graph.op_kinds import MUST_COMPILE, is_partitioned_call
+from simplace.lowering.function_library import select_reached
+from simplace.placement.placement import Placement
+from simplace.program.program import Caller, Program
+
+
+def find_called(placement: Placement) -> list[Program]:
+    """Return the functions of the calls in a placed graph as programs, by node id; not what XLA compiles."""
+    graph, program = placement.graph, placement.program
+    if placement.refusal is not None or program.kind == "compiled":
+        return []
+    found = []
+    for node in sorted(placement.decisions):
+        called = graph.attrs[node].get("f") if is_partitioned_call(graph.ops[node]) else None
+        function = program.graph.library.get(called.name) if isinstance(called, FuncRef) else None
+        if function is not None and graph.attrs[node].get(MUST_COMPILE) is not True:
+            found.append(_make_program(placement, node, function))
+    return found
+
+
+def _make_program(placement: Placement, node: int, function: FunctionDef) -> Program:
+    graph, program = placement.graph, placement.program
+    caller = Caller(
+        program.name,
+        graph.names[node],
+        graph.ops[node],
+        "function called",
+        placement.notes(node).at,
+        is_rewritten=program.caller is not None and program.caller.is_rewritten,
+    )
+    return Program(
+        shown_name(function.name),
+        "call",
+        GraphDef((), select_reached(function, program.graph.library), program.graph.producer),
+        function.name,
+        tuple(_list_arg_devices(placement, node, function)),
+        placement.device(node),
+        placement.soft_placement,
+        program.notes,
+        inlining=program.inlining,
+        caller=caller,
+    )
+
+
+def _list_arg_devices(placement: Placement, node: int, function: FunctionDef) -> Iterator[str]:
+    graph = placement.graph
+    sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
+    for source, arg in zip(sources, function.inputs, strict=True):
+        yield placement.device(source if arg.dtype == DataType.DT_RESOURCE else node)

@@ -1,0 +1,126 @@
+"""Functions that XLA compiles, beside TensorFlow: where they run, and what it cannot compile."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.views.text.summary import write_title
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+COMPILED = """\
+    import tensorflow as tf
+    @tf.function(jit_compile=True)
+    def inner(x):
+        return tf.tanh(x) @ x
+    @tf.function
+    def outer(x):
+        with tf.device("CPU:0"):
+            y = inner(x)
+        return inner(y) + 1.0
+    inner(tf.ones([2, 2]))
+    with tf.device("CPU:0"):
+        inner(tf.ones([2, 2]))
+    outer(tf.ones([2, 2]))
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Write a program given as text, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda text: Path("model.py").write_text(dedent(text))
+
+
+def test_what_is_compiled_is_on_the_device_of_its_call(write) -> None:
+    write(COMPILED)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert [write_title(placed) for placed in result] == [
+        "inner: tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
+        "inner: tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
+        "outer: tf.function called on GPU:0, 7 nodes, soft placement on",
+    ]
+    found = [[(found.device[-5:], len(found.ops)) for found in placed.clusters] for placed in result]
+    assert found == [[("GPU:0", 3)], [("CPU:0", 3)], [("CPU:0", 3), ("GPU:0", 3)]]
+    assert [placed.agreement.total for placed in result] == [1, 1, 7]
+    assert result.agrees
+    assert result.largest().name == "outer"
+
+
+def test_without_jit_tensorflow_places_the_ops(write) -> None:
+    write(COMPILED)
+    result = simplace.check("model.py", "cpu:1,gpu:1", jit=False)
+    assert [placed.clusters for placed in result] == [(), (), ()]
+    names = {node.name: node.device[-5:] for node in result.program("outer").placement.nodes}
+    assert (names["PartitionedCall/Tanh"], names["PartitionedCall_1/Tanh"]) == ("CPU:0", "GPU:0")
+    assert result.agrees
+
+
+def test_keras_says_that_it_compiles(write) -> None:
+    program = """\
+        import keras, numpy as np
+        model = keras.Sequential([keras.layers.Dense(4, activation="relu"), keras.layers.Dense(1)], name="small")
+        model.compile(loss="mse", optimizer="sgd")
+        model.fit(np.ones((8, 3), "float32"), np.ones((8, 1), "float32"), verbose=0)
+    """
+    write(program)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert result.remarks == (
+        "Keras compiles the steps of small at model.py:3 with XLA since it sees a GPU (jit_compile='auto'); "
+        "compile(jit_compile=False) or --no-jit shows where TensorFlow places their ops.",
+    )
+    assert result.largest().name == "multi_step_on_iterator"
+    (cluster,) = result.largest().clusters
+    plain = simplace.check("model.py", "cpu:1,gpu:1", jit=False)
+    assert (plain.remarks, plain.largest().clusters) == ((), ())
+    prefix = "StatefulPartitionedCall/"
+    without = {node.name: node.device for node in plain.largest().placement.nodes if node.name.startswith(prefix)}
+    assert {op.name for op in cluster.ops} <= without.keys()
+    assert (result.agrees, plain.agrees) == (True, True)
+
+
+UNCOMPILABLE = {
+    "strings": "tf.strings.length(tf.strings.as_string(x))",
+    "py_function": "tf.py_function(lambda a: a, [x], tf.float32)",
+    "print": "(tf.print(x), x)[1]",
+    "unneeded": "(tf.strings.as_string(x), x)[1]",
+    "unneeded in a branch": "tf.cond(x[0] > 0.0, lambda: tf.size(tf.strings.as_string(x)), lambda: 0)",
+}
+COMPILABLE = {
+    "loop": "tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])[0]",
+    "unneeded in a call": "call(x)",
+    "unique": "tf.unique(x)[0] * 2.0",
+    "where": "tf.where(x > 0.0)",
+    "assert": "(tf.debugging.assert_positive(x), x)[1]",
+    "random": "tf.random.stateless_normal([3], [1, 2])",
+}
+
+
+CALLED = "@tf.function\ndef call(x):\n    return (tf.strings.as_string(x), x * 2.0)[1]"
+
+
+def test_xla_compiles_what_is_said_to_be_compilable(write) -> None:
+    """TensorFlow compiles on the CPU here, with the same kernels of XLA's as for a GPU."""
+    bodies = [*UNCOMPILABLE.values(), *COMPILABLE.values()]
+    functions = [f"@tf.function(jit_compile=True)\ndef f{i}(x):\n    return {body}" for i, body in enumerate(bodies)]
+    calls = "\n".join([
+        "said = []",
+        f"for f in ({', '.join(f'f{i}' for i in range(len(bodies)))}):",
+        "    try:",
+        "        f(tf.ones([3]))",
+        "        said.append('compiled')",
+        "    except tf.errors.InvalidArgumentError as error:",
+        "        said.append('Detected unsupported operations' in str(error))",
+        "open('said', 'w').write(repr(said))",
+    ])  # fmt: skip
+    write("\n".join(["import tensorflow as tf", CALLED, *functions, calls]))
+    result = simplace.check("model.py", "cpu:1")
+    assert (result.failure, result.agrees) == (None, True)
+    said = [bool(found.unsupported) or "compiled" for placed in result for found in placed.clusters]
+    assert said == ast.literal_eval(Path("said").read_text())
+    assert said == [True] * len(UNCOMPILABLE) + ["compiled"] * len(COMPILABLE)

@@ -1,0 +1,131 @@
+"""The functions of datasets beside TensorFlow, which places them when something walks through the dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.views.text.summary import agreement_line, coverage_line, write_title
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Write a program given as text, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda text: Path("model.py").write_text(dedent(text))
+
+
+def devices(result, name: str) -> dict[str, str]:
+    return {node.name: node.device[-5:] for node in result.program(name).placement.nodes}
+
+
+def test_the_functions_of_a_pipeline(write) -> None:
+    write("""\
+        import tensorflow as tf
+        v = tf.Variable(2.0)
+        def scale(x):
+            return tf.cast(x, tf.float32) * v
+        def positive(x):
+            return x > 0.0
+        numbers = tf.data.Dataset.range(4).map(scale)
+        for each in numbers.filter(positive).batch(2):
+            pass
+        unread = numbers.map(lambda x: x + 1.0)
+        numbers.reduce(0.0, lambda total, x: total + x)
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert [write_title(placed) for placed in result] == [
+        "Dataset_map_scale: function, the map function of the dataset at model.py:7, 9 nodes, soft placement on",
+        "Dataset_filter_positive: function, the filter function of the dataset at model.py:8, 6 nodes, "
+        "soft placement on",
+        "Dataset_map_lambda: function, the map function of the dataset at model.py:10, 6 nodes, soft placement on",
+        "reduce_lambda: function, the reduce function of the dataset at model.py:11, 5 nodes, soft placement on",
+    ]
+    assert devices(result, "Dataset_map_scale") == {
+        "args_0": "CPU:0", "mul_readvariableop_resource": "GPU:0", "Cast": "CPU:0", "mul/ReadVariableOp": "GPU:0",
+        "mul": "CPU:0", "NoOp": "CPU:0", "Identity": "CPU:0", "FakeSink0": "CPU:0", "identity_RetVal": "CPU:0",
+    }  # fmt: skip
+    assert devices(result, "reduce_lambda")["add"] == "GPU:0"
+    assert [placed.agreement is None for placed in result] == [False, False, True, False]
+    assert result.agrees
+    assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate them")
+
+
+EVERY_OP = """\
+    import tensorflow as tf
+    v = tf.Variable(2.0)
+    count = tf.data.Dataset.range
+    def run(dataset):
+        for element in dataset.take(2):
+            pass
+    def on_gpu(x):
+        with tf.device("/GPU:0"):
+            return tf.cast(x, tf.float32) * v
+    @tf.function
+    def triple(x):
+        return x * 3
+    run(count(9).map(on_gpu))
+    run(count(9).map(lambda x: x - 1, num_parallel_calls=2))
+    run(count(9).flat_map(lambda x: count(x).map(lambda y: y + x)))
+    run(count(9).interleave(lambda x: count(3).filter(lambda y: y > x), num_parallel_calls=2))
+    run(count(9).scan(tf.constant(0, tf.int64), lambda state, x: (state + x, state)))
+    run(count(9).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), window_size=2))
+    run(count(9).take_while(lambda x: x < 5))
+    run(tf.data.Dataset.from_generator(lambda: iter([1, 2]), output_signature=tf.TensorSpec([], tf.int32)))
+    plain = tf.data.Options()
+    plain.experimental_optimization.apply_default_optimizations = False
+    plain.autotune.enabled = False
+    run(count(4).map(lambda x: x * 5).with_options(plain))
+    run(count(9).map(lambda x: tf.py_function(lambda a: a + 1, [x], tf.int64)))
+    run(count(9).map(lambda x: triple(x) + triple(x)))
+    run(count(9).map(lambda x: tf.identity(x + 1, name="FakeSink0")))
+    run(count(9).map(lambda x: tf.cond(x > 2, lambda: x, lambda: -x)))
+    @tf.function
+    def inside(n):
+        total = tf.constant(0, tf.int64)
+        for element in count(n).map(lambda x: x * 7):
+            total += element
+        return total
+    with tf.device("/CPU:0"):
+        inside(tf.constant(3, tf.int64))
+"""
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:2,gpu:2"])
+def test_every_op_that_calls_functions(write, machine) -> None:
+    write(EVERY_OP)
+    result = simplace.check("model.py", machine)
+    differences = [d for placed in result if placed.agreement for d in placed.agreement.differences]
+    assert differences == []
+    assert (result.agrees, result.failure) == (True, None)
+    assert result.coverage.missing == ()
+    programs = [placed.placement.program for placed in result]
+    assert {program.caller.role for program in programs if program.kind == "dataset"} == {
+        "map function", "flat map function", "interleave function", "filter function", "scan function",
+        "take while function", "reduce function", "group by window key function", "group by window reduce function",
+        "group by window window size function", "generator init function", "generator next function",
+        "generator finalize function",
+    }  # fmt: skip
+
+
+def test_all_that_a_run_logs_is_accounted_for(write) -> None:
+    write("""\
+        import tensorflow as tf
+        @tf.function(jit_compile=True)
+        def compiled(x):
+            return x * 2.0
+        @tf.function
+        def step(x):
+            return tf.reduce_sum(compiled(x))
+        for x in tf.data.Dataset.from_tensor_slices([[1.0], [2.0]]).map(lambda x: x + 1.0):
+            step(x)
+        compiled(x)
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert coverage_line(result).startswith("accounts for 14 of 14 placed and executed ops; ")
+    assert result.agrees

@@ -1,0 +1,59 @@
+"""The functions that kernels in a placed graph call: those of datasets, and calls that were not inlined."""
+
+from __future__ import annotations
+
+from simplace.devices.device_set import local_devices
+from simplace.kernels.registry import KernelTable
+from simplace.pipeline import place_program
+from simplace.placement.captured_function import find_captured
+from simplace.placement.partitioned_function_ops import find_called
+from simplace.placement.placement import Placement
+from simplace.program.program import Program
+from tests.lowering.worlds import CPU0, GPU0, call_program, function, session_program
+
+TABLE = KernelTable.shipped("2.21.0")
+DEVICES = local_devices([("CPU", 1), ("GPU", 1)])
+MAP = function(
+    "__inference_scale_3(x: float, v: resource) -> y: float",
+    "r = ReadVariableOp(v) {dtype=float}\nm = Mul(x, r:value:0) {T=float}",
+    {"y": "m:z:0"},
+)
+SUM = function("add(s: float, x: float) -> y: float", "a = AddV2(s, x) {T=float}", {"y": "a:z:0"})
+WALK = function(
+    "walk(d: variant, v: resource, s: float) -> y: float",
+    """
+    m = MapDataset(d, v) {f=fn('__inference_scale_3'), Targuments=(resource,), output_types=(float,), ...}
+    r = ReduceDataset(m:handle:0, s) {f=fn('add'), Tstate=(float,), Targuments=(), output_types=(float,), ...}
+    """.replace("...", "output_shapes=(shape,)"),
+    {"y": "r:components:0"},
+)
+
+
+def placed(program: Program) -> Placement:
+    return place_program(program, DEVICES, TABLE)
+
+
+def test_the_functions_of_datasets_with_the_devices_of_their_arguments() -> None:
+    placement = placed(call_program(WALK, MAP, SUM, devices=(CPU0, GPU0, CPU0)))
+    scale, add = find_captured(placement)
+    assert (scale.name, scale.kind, scale.function, scale.scope, scale.arg_devices) == (
+        "scale", "dataset", "__inference_scale_3", CPU0, (CPU0, GPU0),
+    )  # fmt: skip
+    assert (scale.caller.node, scale.caller.role, scale.caller.takes_default, scale.caller.is_rewritten) == (
+        "m", "map function", True, True,
+    )  # fmt: skip
+    assert (add.caller.role, add.caller.takes_default, add.caller.is_rewritten) == ("reduce function", False, False)
+    assert {node.name: node.device for node in placed(scale).nodes} == {
+        "x": CPU0, "v": GPU0, "r": GPU0, "m": CPU0, "y_RetVal": CPU0, "FakeSink0": CPU0,
+    }  # fmt: skip
+    assert {node.name: node.device for node in placed(add).nodes} == {
+        "s": CPU0, "x": CPU0, "a": GPU0, "y_RetVal": CPU0,
+    }  # fmt: skip
+
+
+def test_a_call_that_a_session_does_not_inline() -> None:
+    call = "k = PartitionedCall(c, c) @/device:GPU:0 {f=fn('add'), Tin=(float, float), Tout=(float,)}"
+    graph = f"c = Const() {{dtype=float, value=0}}\n{call}"
+    (add,) = find_called(placed(session_program(graph, SUM)))
+    assert (add.name, add.kind, add.scope, add.arg_devices, add.caller.node) == ("add", "call", GPU0, (GPU0, GPU0), "k")
+    assert {node.device for node in placed(add).nodes} == {GPU0}

@@ -1,0 +1,82 @@
+"""What XLA compiles of a placed graph."""
+
+from __future__ import annotations
+
+from simplace.devices.device_set import local_devices
+from simplace.explain.explanation import explain_node
+from simplace.explain.findings import format_finding, uncompilable_ops
+from simplace.importers.xla_attributes import drop_jit
+from simplace.kernels.registry import KernelTable
+from simplace.pipeline import place_program
+from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import find_clusters
+from simplace.program.program import Program
+from tests.lowering.worlds import call_program, function
+
+TABLE = KernelTable.shipped("2.21.0")
+INNER = function("g(x: float) -> y: float", "r = Relu(x) {T=float}\nu = Neg(x)", {"y": "r:activations:0"})
+COMPILED = function(
+    "__inference_step_7(x: float) -> y: float",
+    """
+    text = AsString(x) {T=float}
+    length = StringLength(text:output:0)
+    number = Cast(length:output:0) {SrcT=int32, DstT=float}
+    call = PartitionedCall(number:y:0) {f=fn('g'), Tin=(float,), Tout=(float,)}
+    """,
+    {"y": "call:output:0"},
+)
+CALLER = function(
+    "f(x: float) -> y: float",
+    """
+    a = Neg(x) {T=float}
+    c = PartitionedCall(a:y:0) @/device:GPU:0 {f=fn('__inference_step_7'), Tin=(float,), Tout=(float,),
+        _XlaMustCompile=True}
+    """.replace(",\n        ", ", "),
+    {"y": "c:output:0"},
+)
+
+
+def placed(program: Program) -> Placement:
+    return place_program(program, local_devices([("CPU", 1), ("GPU", 1)]), TABLE)
+
+
+def test_a_cluster_has_the_ops_that_are_needed_of_all_calls() -> None:
+    placement = placed(call_program(CALLER, COMPILED, INNER))
+    (cluster,) = find_clusters(placement)
+    assert (placement.graph.names[cluster.node], cluster.function, cluster.device[-5:]) == (
+        "c", "__inference_step_7", "GPU:0",
+    )  # fmt: skip
+    assert [(op.name, op.op, op.is_supported) for op in cluster.ops] == [
+        ("c/text", "AsString", False),
+        ("c/length", "StringLength", False),
+        ("c/number", "Cast", True),
+        ("c/call/r", "Relu", True),
+    ]
+
+
+def test_what_xla_lacks_a_kernel_for_is_said() -> None:
+    found = uncompilable_ops(placed(call_program(CALLER, COMPILED, INNER)))
+    assert [format_finding(one) for one in found] == [
+        "XLA has no kernel for AsString: TensorFlow refuses to run c, which it is to compile",
+        "XLA has no kernel for StringLength: TensorFlow refuses to run c, which it is to compile",
+    ]
+
+
+def test_an_op_of_a_cluster_is_explained() -> None:
+    placement = placed(call_program(CALLER, COMPILED, INNER))
+    assert str(explain_node(placement, "text", find_clusters(placement))) == (
+        "c/text (AsString) runs on GPU:0.\n"
+        "  1. It is compiled by XLA together with 3 others into one kernel for GPU:0, where its call c "
+        "(PartitionedCall) runs.\n"
+        "  2. XLA has no kernel for AsString: TensorFlow refuses to run the call.\n"
+        "  3. As for c (PartitionedCall): It asked for /device:GPU:0 and got GPU:0."
+    )
+
+
+def test_without_jit_the_ops_are_placed() -> None:
+    placement = placed(drop_jit(call_program(CALLER, COMPILED, INNER)))
+    assert find_clusters(placement) == ()
+    names = [node.name for node in placement.nodes if not node.name.startswith("Func/")]
+    assert [name for name in names if "/" in name] == [
+        "c/text", "c/length", "c/number", "c/call/r", "c/call/u", "c/call",
+    ]  # fmt: skip
