@@ -49,8 +49,8 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
         "tile_128x128": P(1, 0.9, 1), "tile_128x64": P(0.6, 0.3, 1), "tile_64x128": P(0.6, 0.3, 1),
         "tile_64x64": P(0.5, 0.2, 1),
         "tile_128x128_old": P(1, 0.9, 1), "tile_128x64_old": P(0.8, 0.3, 1), "tile_64x128_old": P(0.8, 0.3, 1),
-        "tile_64x64_old": P(0.7, 0.2, 1), "tile_128x32": P(0.3, 0.05, 0.8),
-        "quantum": P(0.5, 0, 1), "extra_k": P(16, 0, 100), "alone": P(0.2, 0, 2), "l2_bytes": P(40, 8, 128, 1.0),
+        "tile_64x64_old": P(0.7, 0.2, 1), "tile_128x32": P(0.7, 0.05, 0.9),
+        "quantum": P(0.5, 0, 1), "extra_k": P(16, 0, 100), "alone": P(0.2, 0, 0.5), "l2_bytes": P(40, 8, 128, 1.0),
         "split_s": P(3e-6, 0, 2e-5, 1.0), "overlap": P(4, 1.5, 12), "pages": P(0.25, 0, 2), "pages_early": P(3, 0, 8),
         "pages_k": P(20000, 2000, 60000), "pages_k_early": P(12000, 2000, 60000),
     },
@@ -58,7 +58,7 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
         "reach": P(0.95, 0.8, 1.0), "tile_256x128": P(1, 0.8, 1), "tile_128x128": P(0.9, 0.4, 1),
         "tile_64x128": P(0.6, 0.2, 1),
         "tile_64x64": P(0.5, 0.1, 1), "tile_16x64": P(0.2, 0.02, 1), "quantum": P(0.8, 0, 1), "extra_k": P(64, 0, 600),
-        "alone": P(0.2, 0, 2), "l2_bytes": P(50, 8, 128, 1.0), "split_s": P(2e-6, 0, 2e-5, 1.0),
+        "alone": P(0.2, 0, 0.5), "l2_bytes": P(50, 8, 128, 1.0), "split_s": P(2e-6, 0, 2e-5, 1.0),
         "overlap": P(3, 1.5, 12),
         "floor_s": P(2.3e-6, 1e-6, 4e-6),
     },
@@ -144,7 +144,7 @@ def _weigh_rows(gpus: np.ndarray) -> np.ndarray:
 
 def minimise_robustly(
     residuals: Callable[[np.ndarray], np.ndarray], start: np.ndarray, parameters: Sequence[Parameter],
-    weights: np.ndarray, steps: int = 18,
+    weights: np.ndarray, steps: int = 24,
 ) -> np.ndarray:  # fmt: skip
     """Return where the weighted residuals are least in size, within the bounds of the parameters."""
     low, high = (np.array([getattr(one, end) for one in parameters]) for end in ("low", "high"))
@@ -181,6 +181,6 @@ def minimise_robustly(
                 at, found, best, damping = tried, new, value, max(damping / 5, 1e-6)
                 break
             damping *= 5
-        if before - best < 1e-5 * before:
+        if before - best < 1e-6 * before:
             break
     return at

@@ -46,7 +46,8 @@ class Fabric:
 def find_fabric(sheet: GpuSheet, network: float = 0.0) -> Fabric:
     """Return what joins GPUs of this kind in the machines that are sold most.
 
-    >>> find_fabric(find_sheet("h100")).kind, find_fabric(find_sheet("t4")).kind
+    >>> from simplace.costs.gpu_sheets import SHEETS
+    >>> find_fabric(SHEETS["h100"]).kind, find_fabric(SHEETS["t4"]).kind
     ('switch', 'host')
     """
     lanes = {3: 15.75, 4: 31.5, 5: 63.0}[sheet.pcie] * GB

@@ -76,7 +76,8 @@ class KernelTime:
 def read_figures(sheet: GpuSheet) -> GpuFigures:
     """Return the figures of a data sheet.
 
-    >>> read_figures(find_sheet("t4")).threads
+    >>> from simplace.costs.gpu_sheets import SHEETS
+    >>> read_figures(SHEETS["t4"]).threads
     1024.0
     """
     threads = {7.5: 1024.0, 8.6: 1536.0, 8.9: 1536.0}.get(sheet.capability, 2048.0)
@@ -150,8 +151,9 @@ def time_product(
         more = most(least(1 // tiles, may_split), 0)  # blocks that fill the SMs once
         for split in (1, 1 + more) if is_array or more else (1,):
             blocks = tiles * split
-            steps = barred * (most(blocks, 1) * (1 - quantum) - (-blocks // 1) * quantum) * (k / split + extra)
-            idle = 1 + alone * most(1 - blocks / 2, 0)
+            busiest = -(-blocks // 1)  # blocks of the SM that has most
+            steps = barred * (most(blocks, 1) * (1 - quantum) + busiest * quantum) * (k / split + extra)
+            idle = 1 + alone * most(1 - busiest / 2, 0)
             sums = (split > 1) * c["split_s"] + (split - 1) * sums_s
             cost = (steps * step_s * idle + sums) ** power + (steps * cache_s) ** power
             best = cost if best is None else least(best, cost)
@@ -182,12 +184,12 @@ def time_rows(gpu: GpuFigures, c: Constants, rows: Numbers, cols: Numbers, width
 
 def larger(a: Numbers, b: Numbers) -> Numbers:
     """Return the larger of two, element by element."""
-    return (a + b + abs(a - b)) / 2
+    return a * (a >= b) + b * (a < b)
 
 
 def smaller(a: Numbers, b: Numbers) -> Numbers:
     """Return the smaller of two, element by element."""
-    return (a + b - abs(a - b)) / 2
+    return a * (a <= b) + b * (a > b)
 
 
 def blend(share: Numbers, one: float, other: float) -> Numbers:

@@ -24,6 +24,7 @@ class Product:
 def find_product(call: OpCall) -> Product | None:
     """Return the product that an op computes; None for any other op, and where shapes do not fit it.
 
+    >>> from simplace.costs.cost_model import Tensor
     >>> x, w, y = (Tensor("float32", s, 4 * s[0] * s[1]) for s in ((64, 16), (16, 8), (64, 8)))
     >>> find_product(OpCall("m", "MatMul", "GPU", {}, (x, w), (y,)))
     Product(b=1, m=64, n=8, k=16, along_k=False, is_image=False)

@@ -21,7 +21,7 @@ from simplace.costs.gpu_sheets import SHEETS
 
 # Ten SMs of 1e9 FLOP/s each; nothing but arithmetic takes time, and waves are whole.
 PLAIN = {
-    "reach": 1.0, "wide_sm": 1.0, "flops_per_watt": 1e30, "flops_per_watt_old": 1e30, "gddr": 1.0, "hbm": 0.5,
+    "reach": 1.0, "wide_sm": 1.0, "flops_per_watt": 1e15, "flops_per_watt_old": 1e15, "gddr": 1.0, "hbm": 0.5,
     "quantum": 1.0, "extra_k": 0.0, "alone": 0.0, "l2_bytes": 1e30, "split_s": 1.0, "overlap": 1.0, "floor_s": 0.0,
     "pages": 0.0, "pages_early": 0.0, "pages_k": 1.0, "pages_k_early": 1.0, "tile_128x128": 1.0, "tile_128x64": 0.01,
     "tile_64x128": 0.01, "tile_64x64": 0.01, "tile_128x32": 0.01, "ramp_s": 2.0, "norm_blocks": 1.0, "norm_l2": 1.0,
