@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 Source = Literal["measured", "modelled", "guessed"]
-Bound = Literal["launch", "memory", "arithmetic"]
+Bound = Literal["latency", "memory", "arithmetic"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from simplace.costs.roofline import Roofline
 _SOFTMAX_KERNELS = 3
 _SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 _BATCH_NORM = frozenset("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split())
-_LEAST_SHARE_OF_WORK = 0.5  # a kernel whose floor is more than this much of its time is bound by its launch
+_LEAST_SHARE = 0.1  # of a peak; below, a kernel is bound by its start and by too few blocks, not by the peak
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -41,7 +41,7 @@ class ModelledCosts:
     figures: GpuFigures
     allows_tf32: bool = True
     _plans: dict[tuple[str, bool], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
-    _seen: dict[Any, KernelCost] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[Any, tuple[KernelTime, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -72,11 +72,21 @@ class ModelledCosts:
         cost = self.roofline.kernel(call)
         if call.device_type != "GPU" or is_free(call.op):
             return cost
-        modelled = self._model_kernel(call)
-        return cost if modelled is None else replace(modelled, host_s=cost.host_s, shards=cost.shards)
+        found = self._model_kernel(call)
+        if found is None:
+            return cost
+        time, operator = found
+        bound: Bound = "memory" if time.memory >= time.arithmetic else "arithmetic"
+        share = max(time.memory, time.arithmetic) / time.seconds
+        if share < _LEAST_SHARE or time.floor > time.seconds / 2:
+            bound = "latency"
+        return KernelCost(
+            cost.host_s, time.seconds, cost.shards, source="modelled", error=self.constants.errors.get(operator),
+            bound=bound, share=share,
+        )  # fmt: skip
 
-    def _model_kernel(self, call: OpCall) -> KernelCost | None:
-        """Return the modelled cost of an op whose family is known, without its launch."""
+    def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
+        """Return the time of an op whose family is known, and the class of operators that its error is that of."""
         product = find_product(call)
         dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
         moved = sum(t.size for t in (*call.inputs, *call.outputs))
@@ -93,9 +103,9 @@ class ModelledCosts:
         elif not work.is_plain:
             return None
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
-        return self._describe(time, "elementwise" if call.op not in _BATCH_NORM else "layer_norm")
+        return time, "elementwise" if call.op not in _BATCH_NORM else "layer_norm"
 
-    def _price_product(self, product: Product, dtype: str, moved: int) -> KernelCost:
+    def _price_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         is_tf32 = dtype == "float32" and self.allows_tf32
         on_tensor_cores = self.sheet.has_matrix_units(dtype) and (dtype != "float32" or is_tf32)
         plan = self._plans.get((dtype, on_tensor_cores)) or self._make_plan(dtype, on_tensor_cores)
@@ -104,7 +114,7 @@ class ModelledCosts:
             float(moved) if product.is_image else None,
         )  # fmt: skip
         plain = "bmm" if product.b > 1 else "linear"
-        return self._describe(time, "gemm_bf16" if on_tensor_cores else plain)
+        return time, "gemm_bf16" if on_tensor_cores else plain
 
     def _make_plan(self, dtype: str, on_tensor_cores: bool) -> ProductPlan:
         groups = self.constants.groups
@@ -114,25 +124,16 @@ class ModelledCosts:
         self._plans[dtype, on_tensor_cores] = plan
         return plan
 
-    def _price_softmax(self, call: OpCall, width: int) -> KernelCost:
+    def _price_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:
         cols = float(call.inputs[0].shape[-1])
         rows = call.inputs[0].elements / max(cols, 1.0)
         if not rows:
-            return KernelCost(0.0)
+            return None
         groups = self.constants.groups
         constants = {**groups["traffic"], **groups["rows"]}
         time = time_rows(self.figures, constants, rows, cols, width, "softmax")
         more = (_SOFTMAX_KERNELS - 1) * time.floor
-        return self._describe(replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax")
-
-    def _describe(self, time: KernelTime, operator: str) -> KernelCost:
-        bound: Bound = "memory" if time.memory >= time.arithmetic else "arithmetic"
-        share = max(time.memory, time.arithmetic) / time.seconds
-        if time.floor > _LEAST_SHARE_OF_WORK * time.seconds:
-            bound = "launch"
-        return KernelCost(
-            0.0, time.seconds, source="modelled", error=self.constants.errors.get(operator), bound=bound, share=share
-        )
+        return replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax"
 
 
 def make_modelled_costs(

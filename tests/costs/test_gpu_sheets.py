@@ -33,5 +33,5 @@ def test_links_are_those_of_the_card() -> None:
 
 
 def test_an_unknown_gpu_lists_the_known() -> None:
-    with pytest.raises(SimplaceError, match="'k80' is not a GPU .* it has a10, a100, a100-40gb"):
+    with pytest.raises(SimplaceError, match=r"'k80' is not a GPU .* it has a10, a100, a100-40gb"):
         find_hardware("k80")

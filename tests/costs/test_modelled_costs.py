@@ -64,8 +64,8 @@ def test_a_large_addition_is_bound_by_memory() -> None:
     assert cost.error == read_constants().errors["elementwise"]
 
 
-def test_a_small_addition_is_bound_by_its_launch() -> None:
-    assert make_modelled_costs().kernel(call("AddV2", [floats(8), floats(8)], floats(8))).bound == "launch"
+def test_a_small_addition_is_bound_by_latency() -> None:
+    assert make_modelled_costs().kernel(call("AddV2", [floats(8), floats(8)], floats(8))).bound == "latency"
 
 
 def test_a_large_product_is_bound_by_arithmetic() -> None:

@@ -15,13 +15,13 @@ def describe_bound(cost: KernelCost | None) -> str:
 
     >>> describe_bound(KernelCost(0.0, 1e-3, bound="memory", share=0.714))
     'memory-bound, 71% of peak bandwidth'
-    >>> describe_bound(KernelCost(0.0, 1e-6, bound="launch", share=0.2)), describe_bound(KernelCost(1e-3))
-    ('launch-bound', '')
+    >>> describe_bound(KernelCost(0.0, 1e-6, bound="latency", share=0.2)), describe_bound(KernelCost(1e-3))
+    ('latency-bound', '')
     """
     if cost is None or cost.bound is None:
         return ""
-    if cost.bound == "launch":
-        return "launch-bound"
+    if cost.bound == "latency":
+        return "latency-bound"
     return f"{cost.bound}-bound, {cost.share:.0%} {_OF_PEAK[cost.bound]}"
 
 
