@@ -29,8 +29,10 @@ _COLUMNS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the graphs one after the other, show each, print the table."""
     options = _parser().parse_args(arguments)
-    rows = [("--help", "-", *_least(["--help"], options.repeats))]
     with tempfile.TemporaryDirectory() as folder:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package comes with its bytecode
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        rows = [("--help", "-", *_least(["--help"], options.repeats))]
         for size in options.sizes:
             for kind in options.kinds:
                 path = Path(folder, f"{kind}.pb")

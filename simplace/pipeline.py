@@ -17,8 +17,12 @@ from simplace.lowering.prepare_graph import prepare_graph
 from simplace.lowering.rewrite_utils import rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
+from simplace.placement.eager.eager_placement import EagerPlacement
+from simplace.placement.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
+from simplace.placement.eager.wrapped_op import calls_function, wrap_op
 from simplace.placement.placement import Placement
 from simplace.placement.placer import place_graph, refused_placement
+from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 from simplace.program.status import Refused
 
@@ -68,6 +72,39 @@ def place_program(
         placement = place_graph(program, graph, devices, table, default=default, soft_placement=soft, bodies=bodies)
         _ended("place", placement)
         return placement
+
+
+class EagerPlacer:
+    """Place eager ops on a set of devices with the kernels of a table; ops that are alike share what they can."""
+
+    def __init__(self, devices: DeviceSet, table: KernelTable) -> None:
+        self._devices = devices
+        self._table = table
+        self._bodies: dict[tuple[object, ...], Placement] = {}
+
+    def place(self, op: EagerOp) -> EagerPlacement:
+        """Choose the device of an op, then place the function that TensorFlow makes of it."""
+        devices, table = self._devices, self._table
+        try:
+            choice = choose_device(op, devices, table)
+        except Refused as refused:
+            return EagerPlacement(op, None, refusal=refused.refusal)
+        wanted = input_devices(op, choice.device, devices, table)
+        copies = input_copies(op, wanted)
+        if calls_function(op):
+            return EagerPlacement(op, choice, copies)
+        body = self._body(op, choice.device, wanted)
+        return EagerPlacement(op, choice, copies, body, body.refusal)
+
+    def _body(self, op: EagerOp, device: str, wanted: tuple[str, ...]) -> Placement:
+        key = (op.op, tuple(op.attrs.items()), device, wanted)
+        if key not in self._bodies:
+            definition = self._table.op(op.op)
+            assert definition is not None, f"{self._table.name} knows no op {op.op}"
+            on_device = keeps_ints_on_device(op, device, self._devices, self._table)
+            program = wrap_op(op, definition, device, wanted, keeps_ints_on_device=on_device)
+            self._bodies[key] = place_program(program, self._devices, self._table)
+        return self._bodies[key]
 
 
 def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:

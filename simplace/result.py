@@ -11,6 +11,7 @@ from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
+from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyAgreement
     from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
-    from simplace.program.observation import PythonFact
+    from simplace.placement.eager.eager_placement import PlacedEager
+    from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
 _INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
@@ -80,7 +82,10 @@ class Result:
     about the run, `target` is what the user named. `failure` is how the program terminated early, if it did:
     the programs are then those seen until there. `unchecked` is why TensorFlow was not asked, "" where it was.
     `python` holds what only the running program showed. `coverage` counts what TensorFlow logged by whether it belongs
-    to a program here, None where nothing was logged or the run was narrowed to one function.
+    to a program here, None where nothing was logged or the run was narrowed to one function. `eager` holds the ops that
+    ran outside of functions, None where none did or nothing was run, `eager_agreement` how far TensorFlow agrees.
+    `unreached` are the functions of the program that no call reached, `ending` is how it ended early, "" where it ran
+    to its own end.
     """
 
     target: str
@@ -93,7 +98,11 @@ class Result:
     failure: ProgramError | None = None
     unchecked: str = ""
     python: tuple[PythonFact, ...] = ()
+    eager: PlacedEager | None = None
+    eager_agreement: Agreement | None = None
     coverage: Coverage | None = None
+    unreached: tuple[Unreached, ...] = ()
+    ending: Ending = ""
 
     @property
     def nodes(self) -> list[PlacedNode]:
@@ -114,21 +123,26 @@ class Result:
         asked = [placed.agreement for placed in self.programs if not placed.is_uncalled]
         copies = [placed.copy_agreement for placed in self.programs if placed.copy_agreement is not None]
         same = all(agreement is not None and agreement.holds for agreement in asked)
-        return self.failure is None and same and all(agreement.holds for agreement in copies)
+        eager = self.eager_agreement is None or self.eager_agreement.holds
+        return self.failure is None and same and eager and all(agreement.holds for agreement in copies)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.programs)
 
     def only(self, name: str) -> Self:
-        """Return the same result with the program called `name` alone."""
-        return replace(self, programs=(self.program(name),))
+        """Return the same result with the program called `name` alone; "eager ops" is what ran outside of functions."""
+        if name == EAGER_OPS and self.eager is not None:
+            return replace(self, programs=(), unreached=())
+        return replace(self, programs=(self.program(name),), eager=None, eager_agreement=None, unreached=())
 
     def program(self, name: str) -> Placed:
         """Return the first program called `name`; raise `NodeNotFoundError` listing the names otherwise."""
         for placed in self.programs:
             if name in (placed.name, placed.placement.program.function):
                 return placed
-        names = join_choices({placed.name for placed in self.programs})
+        names = join_choices(
+            {*(placed.name for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])}
+        )
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
     def largest(self) -> Placed:
@@ -137,7 +151,8 @@ class Result:
         It is the one with the most ops, the first of several; one that only initializes variables if there is no other.
         """
         if not self.programs:
-            raise SimplaceError(f"{self.target}: nothing was placed, so there is nothing to draw or run")
+            what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
+            raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
         return max(self.programs, key=lambda placed: (placed.name != _INITIALIZER, placed.ops))
 
     def holding(self, node: str) -> Placed:
@@ -155,10 +170,16 @@ class Result:
         raise error or NodeNotFoundError(f"{self.target} has no program, so there is no node {node!r} to explain")
 
     def explain(self, node: str) -> Explanation:
-        """Explain the device of a node of the first program that has it."""
+        """Explain the device of a node of the first program that has it, or of eager ops by line, op or name."""
+        from simplace.explain.eager import explain_eager, find_eager
         from simplace.explain.explanation import explain_node
 
-        placed = self.holding(node)
+        try:
+            placed = self.holding(node)
+        except NodeNotFoundError:
+            if self.eager is None or (self.programs and not find_eager(self.eager, node)):
+                raise
+            return explain_eager(self.eager, node)
         return explain_node(placed.placement, node, placed.clusters)
 
     def to_networkx(self, program: str | None = None) -> Any:

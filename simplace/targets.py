@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,16 +18,18 @@ from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
-from simplace.pipeline import import_programs, place_program
+from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
+from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
+    from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
-    from simplace.program.observation import LoggedNode, Observation, ObservedProgram
+    from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
@@ -126,8 +129,10 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
-    if not observed.programs:
+    if not observed.programs and (parsed.function or not observed.eager):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
+    if parsed.function:  # then nothing else was asked for
+        observed = replace(observed, eager=())
     return _make_result(target, observed, settings, kind)
 
 
@@ -174,6 +179,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     devices = seen_from_the_first(each.name for each in observed.devices)
     settings.stage("placing")
     placed = tuple(_place_with_callees(observed, devices, table, settings))
+    eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
         target,
@@ -185,8 +191,47 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         settings.devices_note,
         failure=failure,
         python=observed.python,
+        unreached=observed.unreached,
+        ending=observed.ending,
         coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
+        eager=eager,
+        eager_agreement=eager_agreement,
     )
+
+
+def _placed_eager(
+    observed: Observation, devices: DeviceSet, table: KernelTable
+) -> tuple[PlacedEager | None, Agreement | None]:
+    """Place the eager ops of a run, and compare; those that the table does not know, custom ones, are left out."""
+    from simplace.compare.compare_eager import compare_eager
+
+    known = [i for i, each in enumerate(observed.eager) if table.op(each.op.op) is not None]
+    if not known:
+        return None, None
+    number = {old: new for new, old in enumerate(known)}
+    placer = EagerPlacer(devices, table)
+    seen: Counter[str] = Counter()
+    placed = []
+    for each in (observed.eager[i] for i in known):
+        base = f"{each.op.at} {each.op.op}".strip()
+        seen[base] += 1
+        name = f"{base} #{seen[base]}" if seen[base] > 1 else base
+        placement = placer.place(each.op)
+        made_by = tuple(replace(one, maker=number[one.maker]) for one in each.made_by if one.maker in number)
+        placed.append(PlacedOp(name, placement, each.times, tuple(_copies(placement, each)), made_by))
+    agreement = compare_eager(
+        (one.name, one.placement, observed.eager[i]) for one, i in zip(placed, known, strict=True)
+    )
+    return PlacedEager(tuple(placed), devices, table), agreement
+
+
+def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[EagerCopies]:
+    for copy in placement.copies:
+        if not observed.copied:
+            yield EagerCopies(copy.input, copy.source, copy.target, None, None)
+        elif observed.copied[copy.input]:
+            count, size = observed.copied[copy.input], observed.sizes[copy.input]
+            yield EagerCopies(copy.input, copy.source, copy.target, count, size)
 
 
 def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Coverage | None:

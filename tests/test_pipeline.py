@@ -22,7 +22,7 @@ def test_who_watches_is_told_of_each_stage_in_order() -> None:
         pipeline.simulate_step(place(*PAIR).placed, StepOptions())
     assert seen == [
         "lower: Graph", "place: Placement",
-        "partition: PartitionedGraph", "estimate costs: PricedGraph", "execute: Execution",
+        "partition: PartitionedGraph", "estimate costs: EstimatedGraph", "execute: Execution",
     ]  # fmt: skip
     place(*PAIR)
     assert len(seen) == 5, "nobody watches any more"

@@ -43,11 +43,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Record of a check of a program ("" for the whole target) and the problems that it found."""
+    """Record of a check of a program ("" for the whole target) and the problems that it found.
+
+    `skipped` is why the check was not made, "" where it was; `source` is then the line of the definition.
+    """
 
     program: str
     question: str
     problems: tuple[Problem, ...]
+    skipped: str = ""
+    source: str = ""
 
 
 DIFFERS = ProblemKind(
@@ -79,12 +84,13 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
-    """Return a verdict on each program that TensorFlow placed too: whether it did the same."""
-    return tuple(
+    """Return a verdict on each program that TensorFlow placed too, a skipped one on what it was not seen to place."""
+    asked = [
         Verdict(placed.name, AGREES, tuple(_list_disagreements(placed)))
         for placed in result.programs
         if placed.agreement is not None
-    )
+    ]
+    return (*asked, *(Verdict(each.name, AGREES, (), each.why, each.source) for each in result.unreached))
 
 
 def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violation]) -> tuple[Verdict, ...]:

@@ -34,7 +34,7 @@ def _run_check(options: argparse.Namespace) -> int:
     from simplace.api import check, place
     from simplace.checks.verdicts import of_agreement, of_failure
     from simplace.targets import compare_with_log
-    from simplace.views.text import summary, tables
+    from simplace.views.text import eager_tables, summary, tables
     from viz import to_text
     from viz.names import visible
 
@@ -49,6 +49,12 @@ def _run_check(options: argparse.Namespace) -> int:
         if placed.agreement is not None and placed.agreement.differences:
             table = to_text(tables.difference_table(placed), output.find_terminal_width(sys.stdout))
             output.print_text(f"{visible(placed.name)}\n{table}\n")
+    if result.eager_agreement is not None and result.eager_agreement.differences:
+        table = to_text(
+            eager_tables.difference_table(result.eager_agreement, result.devices),
+            output.find_terminal_width(sys.stdout),
+        )
+        output.print_text(f"eager ops\n{table}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):

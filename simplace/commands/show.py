@@ -21,23 +21,25 @@ def add(commands: Any) -> None:
     parser.add_argument("--table", action="store_true", help="list every node and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
-    figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation"))
+    figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation", "eager"))
     judging.add_requirements(parser)
     parser.set_defaults(command=_run_show)
 
 
 def _run_show(options: argparse.Namespace) -> int:
     from simplace.api import place
+    from simplace.graph.collector import paused_collector
 
     output.check_figure(options.output)
     output.check_writable(options.json)
     requirements = judging.check_first(options)
-    with show_progress() as stage:
-        result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-    _print_report(result, options)
-    if options.output:
-        _draw_placement(result, options)
-    verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
+    with paused_collector():
+        with show_progress() as stage:
+            result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
+        _print_report(result, options)
+        if options.output:
+            _draw_placement(result, options)
+        verdicts = judging.judge_result(result, requirements, sys.stderr if options.json == "-" else sys.stdout)
     return output.report_error(result.failure) if result.failure else judging.compute_exit_status(verdicts)
 
 
@@ -48,11 +50,14 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     width = output.find_terminal_width(out)
     output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
-        from simplace.views.text import tables
+        from simplace.views.text import eager_tables, tables
         from viz import to_text
 
         for placed in result.programs:
             output.print_text(f"\n{summary.write_title(placed)}\n\n{to_text(tables.node_table(placed), width)}", out)
+        if result.eager is not None:
+            told = to_text(eager_tables.op_table(result.eager), width)
+            output.print_text(f"\n{summary.eager_title(result.eager)}\n\n{told}", out)
     if options.json:
         from simplace.exports.json_report import report_result
 
@@ -62,8 +67,12 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 
 
 def _draw_placement(result: Result, options: argparse.Namespace) -> None:
+    from simplace.views.figures.eager_figure import eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
+    if result.eager is not None and (options.figure == "eager" or not result.programs):
+        figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
+        return
     drawn = result.largest()
     others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
     figures.write_figure(

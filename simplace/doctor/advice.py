@@ -8,6 +8,7 @@ from typing import Any
 
 from simplace.doctor import findings as found
 from simplace.explain import findings as about
+from simplace.explain.eager_findings import EagerCopiesEachTime
 from simplace.explain.findings import Finding
 
 
@@ -34,6 +35,7 @@ TITLES: dict[type[Finding], str] = {
     found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
     found.DatasetScope: "A tf.device scope does not reach a dataset's function",
     about.DetourOverCpu: "Ops between GPU ops run on the CPU",
+    EagerCopiesEachTime: "Eager ops have inputs copied again and again",
     about.HostMemory: "Results of GPU ops live in host memory",
     about.IdleGpu: "A GPU is idle",
 }
@@ -165,6 +167,17 @@ def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
     )
 
 
+def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
+    return Advice(
+        f"{finding.op} runs {finding.times:,} times on {finding.device}, and its input {finding.input} comes from "
+        f"{finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all.",
+        "An eager op copies each input that is on another device before it can run; TensorFlow keeps the copy with the "
+        "tensor, but in a loop each round has a new tensor.",
+        f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the "
+        "loop's body into one tf.function.",
+    )
+
+
 def _host_memory(finding: about.HostMemory) -> Advice:
     return Advice(
         f"{finding.ops} on a GPU keep{_verb_ending(finding.nodes)} int32 results in host memory.",
@@ -218,6 +231,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.LayerOutsideScope: _layer_outside_scope,
     found.DatasetScope: _dataset_scope,
     about.DetourOverCpu: _detour_over_cpu,
+    EagerCopiesEachTime: _eager_copies,
     about.HostMemory: _host_memory,
     about.IdleGpu: _idle_gpu,
 }

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.doctor import findings as found
+from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.findings import (
     Finding,
+    IdleGpu,
+    NoKernel,
     NoSuchDevice,
     detours_over_cpu,
     host_memory,
@@ -185,7 +188,17 @@ def _find_host_memory(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
-    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices)
+    busy = used_devices(patient.result.eager)
+    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices, busy)
+
+
+def _find_eager_ops(patient: Patient) -> Iterator[Finding]:
+    eager = patient.result.eager
+    if eager is None:
+        return
+    idle = () if patient.result.programs else (IdleGpu,)
+    told = (EagerCopiesEachTime, NoKernel, *idle)  # of a scope without a device `_find_scopes_without_device` tells
+    yield from (finding for finding in find_in_eager(eager) if isinstance(finding, told))
 
 
 def _all_nodes(program: Program) -> Iterator[NodeDef]:
@@ -204,5 +217,5 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _find_refused_programs, _find_uncompilable, _find_late_log_flag, _find_hidden_log, _find_baked_devices,
     _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation, _find_lost_scopes,
-    _find_layers_outside, _find_dataset_scopes, _find_detours, _find_host_memory, _find_idle_gpus,
+    _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simplace.explain.eager_findings import EagerCopiesEachTime
 from simplace.explain.findings import (
     DetourOverCpu,
     Finding,
@@ -98,5 +99,6 @@ class ProgramRefused(Finding):
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
     ProgramRefused, NotCompilable, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
-    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, HostMemory, IdleGpu,
+    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory,
+    IdleGpu,
 )  # fmt: skip

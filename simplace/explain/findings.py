@@ -8,7 +8,7 @@ in short ("GPU:0") where they are devices of the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -245,12 +245,12 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
     return [HostMemory(*_locate_nodes(placement, nodes), count_ops(placement, nodes))] if nodes else []
 
 
-def idle_gpus(placements: Sequence[Placement], devices: DeviceSet) -> Iterator[IdleGpu]:
-    """Yield the GPUs on which none of the placements that TensorFlow accepts has an op."""
+def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collection[str] = ()) -> Iterator[IdleGpu]:
+    """Yield the GPUs on which none of the placements that TensorFlow accepts has an op, and that are not `busy`."""
     accepted = [placement for placement in placements if placement.refusal is None]
     if not accepted:
         return
-    used = {decision.device for placement in accepted for decision in placement.decisions.values()}
+    used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
     for device in devices:
         if device.type == "GPU" and device.name not in used:
             requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)

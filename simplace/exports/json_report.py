@@ -12,8 +12,10 @@ from simplace.compare.coverage import Coverage
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.sentences import Words, state_conflict, state_reason
+from simplace.exports.eager_report import eager_report
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
 from simplace.program.program import Caller
@@ -36,8 +38,13 @@ def report_result(result: Result) -> dict[str, Any]:
         "tensorflow": result.tensorflow,
         "kernels": result.kernels,
         "devices": [device.name for device in result.devices],
-        "programs": [_report_program(placed) for placed in result.programs],
+        "programs": [
+            *map(_report_program, result.programs),
+            *([] if result.eager is None else [_eager(result.eager, result)]),
+        ],
         "remarks": list(result.remarks),
+        "ending": result.ending or None,
+        "unreached": [{"name": each.name, "source": each.source, "why": each.why} for each in result.unreached],
         "coverage": None if result.coverage is None else _coverage(result.coverage),
     }
 
@@ -49,6 +56,11 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
         "eager": coverage.eager,
         "missing": list(coverage.missing),
     }
+
+
+def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
+    agreement = None if result.eager_agreement is None else _report_agreement(result.eager_agreement)
+    return eager_report(eager, agreement)
 
 
 def _report_program(placed: Placed) -> dict[str, Any]:

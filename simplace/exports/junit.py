@@ -27,23 +27,31 @@ def write_junit(target: str, verdicts: Sequence[Verdict]) -> bytes:
 
 def _count_verdicts(verdicts: Sequence[Verdict]) -> dict[str, str]:
     failures = sum(1 for verdict in verdicts if verdict.problems)
-    return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
+    skipped = sum(1 for verdict in verdicts if verdict.skipped)
+    return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
 
 
 def _write_case(suite: ElementTree.Element, group: str, verdict: Verdict) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=replace_illegal(group), name=replace_illegal(verdict.question)
     )
+    if verdict.skipped:
+        _add_source(case, verdict.source)
+        ElementTree.SubElement(case, "skipped", message=replace_illegal(verdict.skipped))
     if not verdict.problems:
         return
     first, *others = verdict.problems
-    file, _, line = first.source.rpartition(":")
-    if file:
-        case.set("file", replace_illegal(file))
-        case.set("line", line)
+    _add_source(case, first.source)
     more = f" (and {len(others)} more)" if others else ""
     failure = ElementTree.SubElement(case, "failure", message=replace_illegal(first.message + more), type=first.rule.id)
     failure.text = replace_illegal("\n".join(_format_problem(problem) for problem in verdict.problems))
+
+
+def _add_source(case: ElementTree.Element, source: str) -> None:
+    file, _, line = source.rpartition(":")
+    if file:
+        case.set("file", replace_illegal(file))
+        case.set("line", line)
 
 
 def _format_problem(problem: Problem) -> str:

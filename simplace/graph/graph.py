@@ -50,7 +50,11 @@ class EdgesOfNodes(Sequence[list[int]]):
         for end in ends:
             edges_at[end + 1] += 1
         self._starts = array("l", accumulate(edges_at))
-        self._edges = array("l", sorted(range(len(ends)), key=ends.__getitem__))  # the sort keeps the oldest first
+        self._edges = array("l", bytes(len(ends) * self._starts.itemsize))
+        free = self._starts.tolist()  # a sort by counting, which keeps the oldest first
+        for edge, end in enumerate(ends):
+            self._edges[free[end]] = edge
+            free[end] += 1
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -14,9 +14,11 @@ from typing import Any
 
 from simplace.errors import ImportRefusedError, TargetError
 from simplace.graph import dtypes
+from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, TypeNumber
 from simplace.graph.function_library import different_function
 from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
+from simplace.graph.tensor_id import Slot, TensorSlots
 from simplace.importers.device_spec import find_device_fault
 from simplace.importers.function_body import find_body_fault, op_of
 from simplace.importers.versions import find_version_fault, with_version_warning
@@ -27,12 +29,8 @@ from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_ty
 from simplace.kernels.summary import hint_at_op
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
-Slot = tuple[int, int]  # the place of a node in the list, and one of its outputs, -1 for a control edge
 
-_CONTROL = -1
-_DIGITS = 32  # ten to this power is a multiple of two to this power
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9.][A-Za-z0-9_./-]*)*\Z")
-_TENSOR = re.compile(r"(.+):([0-9]+)\Z", re.DOTALL)
 _MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 _HAVE_INTERMEDIATES = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
@@ -84,16 +82,15 @@ def _find_fault(graph: GraphDef, table: KernelTable) -> str:
     if fault:
         return fault
     inputs: list[Sequence[Slot]] = []
-    first_output = places.__getitem__
+    first_output, find_slot = places.__getitem__, TensorSlots(places).__getitem__
     for node in graph.nodes:
         try:
             inputs.append(tuple(map(first_output, node.inputs)))
         except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
-            missing = next((text for text in node.inputs if parse_tensor_name(text)[0] not in places), None)
-            if missing is not None:
-                return f"Node '{node.name}': Unknown input node '{missing}'"
-            pairs = map(parse_tensor_name, node.inputs)
-            inputs.append([(places[name][0], slot) for name, slot in pairs])
+            try:
+                inputs.append(tuple(map(find_slot, node.inputs)))
+            except KeyError as missing:
+                return f"Node '{node.name}': Unknown input node '{missing.args[0]}'"
     return (
         _find_library_fault(graph, table)
         or _Importer(graph, table, places, inputs).find_fault()
@@ -104,9 +101,10 @@ def _find_fault(graph: GraphDef, table: KernelTable) -> str:
 def _find_python_fault(graph: GraphDef) -> str:
     """Find what Python refuses of what C++ has imported: groups, devices, the types of functions, their gradients."""
     for node in graph.nodes:
-        if not node.device and "_class" not in node.attrs:
-            continue
-        fault = _find_group_fault(node) or _find_device_fault(node)
+        if "_class" in node.attrs:
+            fault = _find_group_fault(node) or _find_device_fault(node)
+        else:
+            fault = find_device_fault(node.device) if node.device else ""
         if fault:
             return fault
     if graph.gradient_fault:
@@ -188,18 +186,6 @@ def _is_mixed(inputs: Sequence[str]) -> bool:
     return any(text[:1] == "^" for text in inputs)
 
 
-def parse_tensor_name(text: str) -> tuple[str, int]:
-    """Split an input into a node's name and an output, -1 for a control input (`ParseTensorName`, tensor_id.cc).
-
-    >>> parse_tensor_name("a:1"), parse_tensor_name("^a"), parse_tensor_name("a:b"), parse_tensor_name(":1")
-    (('a', 1), ('a', -1), ('a:b', 0), (':1', 0))
-    """
-    found = _TENSOR.match(text)
-    if found is not None:
-        return found[1], int(found[2][-_DIGITS:]) % (1 << 32)  # a uint32, in TensorFlow
-    return (text[1:], _CONTROL) if text.startswith("^") else (text, 0)
-
-
 def _find_library_fault(graph: GraphDef, table: KernelTable) -> str:
     """Find what `FunctionLibraryDefinition::AddLibrary` of framework/function.cc refuses."""
     for name in graph.library:
@@ -239,17 +225,19 @@ class _Importer:
 
     def _is_suspect(self, i: int, types: Sequence[Types | None]) -> bool:
         """Return whether a node may have a fault; finding which one takes longer."""
-        own, attrs = types[i], self.graph.nodes[i].attrs
-        node = self.graph.nodes[i]
+        own, node = types[i], self.graph.nodes[i]
+        attrs = node.attrs
         is_call = node.op in _CALLS or node.op in self.graph.library
-        if own is None or is_call or "_class" in attrs or "_output_shapes" in attrs:
+        if own is None or is_call or "_output_shapes" in attrs:
+            return True
+        if "_class" in attrs and self._find_colocation_fault(node):
             return True
         k = 0
         for src, slot in self.inputs[i]:
             outputs = types[src]
             if outputs is None or src >= i or slot >= len(outputs[1]):
                 return True
-            if slot != _CONTROL:
+            if slot != CONTROL:
                 if outputs[1][slot] != own[0][k]:
                     return True
                 k += 1
@@ -268,7 +256,7 @@ class _Importer:
         return (
             self._find_colocation_fault(node)
             or self._find_output_fault(i, types, steps)
-            or known.find_fault(node, _count_data(self.inputs[i]))
+            or ("" if types[i] is not None else known.find_fault(node, _count_data(self.inputs[i])))
             or self._find_edge_fault(i, types, steps)
             or self._find_call_fault(node, types[i])
             or _find_shapes_fault(node, types[i])
@@ -310,7 +298,7 @@ class _Importer:
         for k, (wanted, (src, slot)) in enumerate(zip(own[0], self.inputs[i], strict=False)):
             outputs, source = types[src], self.graph.nodes[src].name
             is_back_edge = steps[src] >= steps[i]
-            if outputs is None or slot == _CONTROL or is_back_edge != back_edges:
+            if outputs is None or slot == CONTROL or is_back_edge != back_edges:
                 continue
             if slot >= len(outputs[1]):
                 return f"Output {slot} of node {source} does not exist. Node only has {len(outputs[1])} outputs."
@@ -353,20 +341,32 @@ class _Importer:
 
 
 class _Types:
-    """Return the types of nodes, once for those that share their attributes; None for a node with a fault."""
+    """Return the types of nodes, once for those with equal attributes; None for a node with a fault.
+
+    Neither a fault nor a type of an op comes from what begins with an underscore, such as colocation groups.
+    """
 
     def __init__(self, library: Mapping[str, FunctionDef], table: KernelTable, producer: int) -> None:
         self._library = library
         self._table = table
         self._producer = producer
         self._known: dict[tuple[str, int, int], Types | None] = {}
+        self._alike: dict[tuple[object, ...], Types | None] = {}
 
     def of(self, node: NodeDef, inputs: int) -> Types | None:
         """Return (input types, output types) of a node with so many data inputs."""
         key = (node.op, id(node.attrs), inputs)
         if key not in self._known:
-            self._known[key] = None if self.find_fault(node, inputs) else self._types(node)
+            self._known[key] = self._of_alike(node, inputs)
         return self._known[key]
+
+    def _of_alike(self, node: NodeDef, inputs: int) -> Types | None:
+        is_call = node.op in self._library  # whose attributes may have any name
+        matters = [(name, id(value)) for name, value in node.attrs.items() if is_call or name[:1] != "_"]
+        key = (node.op, inputs, *matters)  # the graph keeps the values, so that no other can come to have their ids
+        if key not in self._alike:
+            self._alike[key] = None if self.find_fault(node, inputs) else self._types(node)
+        return self._alike[key]
 
     def find_fault(self, node: NodeDef, inputs: int) -> str:
         """Find what `GraphConstructor::ModifyNodeDefForImport` refuses, and `Graph::AddNode`."""
@@ -425,9 +425,9 @@ def _find_shapes_fault(node: NodeDef, types: Types | None) -> str:
 
 
 def _count_data(inputs: Sequence[Slot]) -> int:
-    if not inputs or inputs[-1][1] != _CONTROL:  # control inputs are the last ones
+    if not inputs or inputs[-1][1] != CONTROL:  # control inputs are the last ones
         return len(inputs)
-    return sum(1 for _, slot in inputs if slot != _CONTROL)
+    return sum(1 for _, slot in inputs if slot != CONTROL)
 
 
 def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> list[int]:
@@ -438,7 +438,7 @@ def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> lis
     pending = []
     for i, slots in enumerate(inputs):
         loops = nodes[i].op in _MERGES and any(
-            slot != _CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
+            slot != CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
         )
         pending.append(len(slots) - _count_data(slots) + 1 if loops else len(slots))
         for src, _ in slots:

@@ -19,7 +19,8 @@ from simplace.kernels.registry import AttrError, Kernel, KernelTable, argument_r
 
 DEFAULT = "DEFAULT"
 SYMBOLIC = "_JIT"  # how the device types end that XLA compiles for; no device has one
-_LABEL = "_kernel"
+LABEL = "_kernel"
+HOST_HINTS = ("_input_hostmem", "_output_hostmem")
 _CALLS = PARTITIONED_CALLS | WHILES | {SYMBOLIC_GRADIENT}
 
 
@@ -107,7 +108,7 @@ def memory_types(
     ints_on_device = kernel is not None or device_type == "TPU" or filled.get(MUST_COMPILE) is True
     sides = zip((op_def.inputs, op_def.outputs), argument_types(op_def, filled), strict=True)
     hosts = []
-    for (args, types), hint in zip(sides, ("_input_hostmem", "_output_hostmem"), strict=True):
+    for (args, types), hint in zip(sides, HOST_HINTS, strict=True):
         named = kernel.host_memory if kernel is not None else frozenset()
         on_host = {
             dtype: _always_on_host(dtype) or (dtype == DataType.DT_INT32 and not ints_on_device) for dtype in set(types)
@@ -121,13 +122,6 @@ def memory_types(
                 host[slot] = True
         hosts.append(tuple(host))
     return hosts[0], hosts[1]
-
-
-def host_memory(
-    table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]
-) -> tuple[tuple[bool, ...], tuple[bool, ...]] | None:
-    """Return the same as `memory_types`, None for an op that the table lacks."""
-    return None if table.op(op) is None else memory_types(table, op, device_type, attrs)
 
 
 def nearest_dtype(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> NearestDtype | None:
@@ -167,7 +161,7 @@ def attrs_match(kernel: Kernel, attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _kernel_label(attrs: Mapping[str, AttrValue]) -> str:
-    value = attrs.get(_LABEL)
+    value = attrs.get(LABEL)
     return value.decode(errors="replace") if isinstance(value, bytes) else ""
 
 

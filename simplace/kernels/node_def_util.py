@@ -25,14 +25,13 @@ def find_node_fault(node: str, op_def: OpDef, attrs: Mapping[str, AttrValue], in
     """
     where = f"NodeDef: {{{{node {node}}}}}"
     for name, value in attrs.items():
-        is_placeholder = isinstance(value, str) and value != ""
-        if name.startswith("_") or name not in op_def.attr_types or is_placeholder:
+        if name not in op_def.attr_types or name[:1] == "_" or (isinstance(value, str) and value):  # a placeholder
             continue
         fault = find_value_fault(value, name, op_def)
         if fault:
             return f"{fault}; {where}; Op<name={op_def.name}>"
-    missing = sorted(op_def.attr_types.keys() - attrs.keys())
-    if missing:
+    if not op_def.attr_types.keys() <= attrs.keys():
+        missing = sorted(op_def.attr_types.keys() - attrs.keys())
         named = "', '".join(missing)
         return f"NodeDef missing attr{'s'[: len(missing) - 1]} '{named}' from Op<name={op_def.name}>; {where}"
     wanted = sum(argument_counts(op_def.inputs, attrs))

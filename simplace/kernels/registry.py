@@ -200,6 +200,17 @@ def with_defaults(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> Mapping[str,
     return {**op_def.defaults, **attrs}
 
 
+def type_attrs(op_def: OpDef) -> tuple[str, ...]:
+    """List the attributes that an op's types depend on.
+
+    >>> type_attrs(OpDef("AddN", (ArgSpec("inputs", type_attr="T", number_attr="N"),)))
+    ('N', 'T')
+    """
+    args = (*op_def.inputs, *op_def.outputs)
+    names = {name for arg in args for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    return tuple(sorted(names - {""}))
+
+
 def argument_types(op_def: OpDef, attrs: Mapping[str, AttrValue]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the types of a node's inputs and outputs, lists expanded and references + 100 (InOutTypesForNode).
 

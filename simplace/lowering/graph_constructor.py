@@ -7,7 +7,7 @@ Mirrors tensorflow/core/common_runtime/graph_constructor.cc (`InitFromEdges`, `C
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simplace.errors import TargetError
@@ -17,10 +17,11 @@ from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.graph import Graph, OwnOrigins
 from simplace.graph.node_def import NodeDef
 from simplace.graph.op_kinds import is_merge, is_next_iteration
+from simplace.graph.tensor_id import TensorSlots, parse_tensor_name
 from simplace.lowering.op_signatures import Signatures, Types
 from simplace.program.status import invalid_argument
 
-_SOURCE_ID, _SINK_ID = 0, 1
+_SOURCE_ID, _SINK_ID, _FIRST_ID = 0, 1, 2
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraf
     if len(first_outputs) < len(nodes):
         twice = next(node.name for i, node in enumerate(nodes) if first_outputs[node.name][0] != i)
         raise TargetError(f"two nodes are called {twice!r}; names must be unique in a graph")
-    first_output = first_outputs.__getitem__
+    first_output, slots = first_outputs.__getitem__, TensorSlots(first_outputs)
     drafts = []
     control: tuple[int, ...]
     for name, op, device, inputs, attrs in nodes:
@@ -97,7 +98,7 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraf
         try:
             data, control = tuple(map(first_output, inputs)), ()
         except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
-            data, control = _find_inputs(inputs, name, first_outputs)
+            data, control = _find_inputs(inputs, name, slots)
         if len(data) != len(types[0]):
             raise wrong_input_count(name, op, len(data), len(types[0]))
         drafts.append(NodeDraft(name, op, device, complete, types, data, control))
@@ -128,33 +129,54 @@ def connect_drafts(drafts: Sequence[NodeDraft]) -> Wiring:
     Edges into a node: data by slot, then control by source name without duplicates. Edges that close a loop come
     after all nodes, those of source and sink last. Raise `Refused` for a loop that changes a type.
     """
-    order = range(len(drafts)) if _comes_in_order(drafts) else _order_drafts(drafts)
-    number = [0] * len(drafts)
+    wiring = _connect_in_list_order(drafts)
+    if wiring is None:
+        _refuse_missing_outputs(drafts)
+        wiring = _connect_in_list_order(_order_drafts(drafts), is_ordered=True)
+        assert wiring is not None, "what comes after its node in this order closes a loop"
+    return wiring
+
+
+def _connect_in_list_order(drafts: Sequence[NodeDraft], *, is_ordered: bool = False) -> Wiring | None:
+    """Connect drafts in the order of the list, None if that is not the order in which TensorFlow takes them.
+
+    What comes later than its node closes a loop: in ordered drafts always, else where it goes from a NextIteration to a
+    Merge.
+    """
+    names = [draft.name for draft in drafts]
+    outputs = [len(draft.types[1]) for draft in drafts]
     edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
     add_src, add_src_slot, add_dst, add_dst_slot = [column.append for column in edges]
     back_edges: list[tuple[int, int, int, int]] = []
-    for node, i in enumerate(order, 2):
-        draft = drafts[i]
-        number[i] = node
+    for i, draft in enumerate(drafts):
+        node, is_loop = i + _FIRST_ID, is_ordered
+        if not is_ordered and is_merge(draft.op):
+            closing = [is_next_iteration(drafts[src].op) for src, _ in draft.data]
+            is_loop = all(src < i or closes for (src, _), closes in zip(draft.data, closing, strict=True))
+            if all(closing):
+                return None
         for slot, (src, src_slot) in enumerate(draft.data):
-            if not number[src]:
-                back_edges.append((src, src_slot, node, slot))
-                continue
-            add_src(number[src])
-            add_src_slot(src_slot)
-            add_dst(node)
-            add_dst_slot(slot)
-        for src in _in_name_order(draft.control, drafts) if draft.control else ():
-            assert number[src], "only the data inputs of a Merge may come later than itself"
-            add_src(number[src])
+            if src < i and src_slot < outputs[src]:
+                add_src(src + _FIRST_ID)
+                add_src_slot(src_slot)
+                add_dst(node)
+                add_dst_slot(slot)
+            elif is_loop and src_slot < outputs[src]:
+                back_edges.append((src, src_slot, i, slot))
+            else:
+                return None
+        for src in sorted(set(draft.control), key=names.__getitem__) if draft.control else ():
+            if src >= i:
+                return None
+            add_src(src + _FIRST_ID)
             add_src_slot(CONTROL)
             add_dst(node)
             add_dst_slot(CONTROL)
-    for src, src_slot, node, slot in back_edges:
-        _refuse_other_type(drafts[src], src_slot, drafts[order[node - 2]], slot)
-        _append_edge(edges, number[src], src_slot, node, slot)
-    _connect_ends(edges, len(drafts) + 2)
-    return Wiring(drafts if isinstance(order, range) else [drafts[i] for i in order], *edges)
+    for src, src_slot, i, slot in back_edges:
+        _refuse_other_type(drafts[src], src_slot, drafts[i], slot)
+        _append_edge(edges, src + _FIRST_ID, src_slot, i + _FIRST_ID, slot)
+    _connect_ends(edges, len(drafts) + _FIRST_ID)
+    return Wiring(drafts, *edges)
 
 
 def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slot: int) -> None:
@@ -188,7 +210,7 @@ def _connect_ends(edges: tuple[list[int], ...], count: int) -> None:
     for dst in edges[2]:
         fed[dst] = 1
     added = [(_SOURCE_ID, _SINK_ID)]
-    for node in range(2, count):
+    for node in range(_FIRST_ID, count):
         if not fed[node]:
             added.append((_SOURCE_ID, node))
         if not feeds[node]:
@@ -199,37 +221,21 @@ def _connect_ends(edges: tuple[list[int], ...], count: int) -> None:
         column.extend(values)
 
 
-def split_input(text: str) -> tuple[str, int]:
-    """Split a GraphDef's input into the node's name and the output slot.
-
-    >>> split_input("a"), split_input("a:1"), split_input("^a")
-    (('a', 0), ('a', 1), ('a', -1))
-    """
-    if text.startswith("^"):
-        return text[1:], CONTROL
-    name, colon, slot = text.rpartition(":")
-    if colon and slot.isdigit():
-        return name, int(slot)
-    return text, 0
-
-
 def _find_inputs(
-    inputs: Sequence[str], node: str, first_outputs: Mapping[str, tuple[int, int]]
+    inputs: Sequence[str], node: str, slots: TensorSlots
 ) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
-    data: list[tuple[int, int]] = []
-    control: list[int] = []
-    for text in inputs:
-        name, slot = (text, 0) if text in first_outputs else split_input(text)
-        first = first_outputs.get(name)
-        if first is None:
-            raise TargetError(f"node {node!r} has the input {text!r}, but no node is called {name!r}")
-        if slot == CONTROL:
-            control.append(first[0])
-        elif control:
-            raise TargetError(f"node {node!r} has the data input {text!r} after a control input")
-        else:
-            data.append((first[0], slot))
-    return tuple(data), tuple(control)
+    try:
+        found = list(map(slots.__getitem__, inputs))
+    except KeyError as missing:
+        text = missing.args[0]
+        name = parse_tensor_name(text)[0]
+        raise TargetError(f"node {node!r} has the input {text!r}, but no node is called {name!r}") from None
+    data = [one for one in found if one[1] != CONTROL]
+    if data != found[: len(data)]:
+        first = [slot for _, slot in found].index(CONTROL)
+        text = next(text for text, (_, slot) in zip(inputs[first:], found[first:], strict=True) if slot != CONTROL)
+        raise TargetError(f"node {node!r} has the data input {text!r} after a control input")
+    return tuple(data), tuple([src for src, _ in found[len(data) :]])
 
 
 def wrong_input_count(node: str, op: str, found: int, wanted: int, function: str = "") -> TargetError:
@@ -238,37 +244,32 @@ def wrong_input_count(node: str, op: str, found: int, wanted: int, function: str
     return TargetError(f"node {node!r}{where} has {found} inputs, but its op {op} takes {wanted}")
 
 
-def _comes_in_order(drafts: Sequence[NodeDraft]) -> bool:
-    """Return whether every input but those that close a loop comes before its node, which leaves nothing to order.
-
-    Raise `TargetError` for an input from an output that a node does not have.
-    """
-    outputs = [len(draft.types[1]) for draft in drafts]
-    in_order = True
-    for i, draft in enumerate(drafts):
-        merges = is_merge(draft.op)
-        is_reached = not merges
+def _refuse_missing_outputs(drafts: Sequence[NodeDraft]) -> None:
+    """Raise `TargetError` for an input from an output that a node does not have."""
+    for draft in drafts:
         for src, slot in draft.data:
-            if slot >= outputs[src]:
-                has = "1 output" if outputs[src] == 1 else f"{outputs[src] or 'no'} outputs"
+            outputs = len(drafts[src].types[1])
+            if slot >= outputs:
+                has = "1 output" if outputs == 1 else f"{outputs or 'no'} outputs"
                 raise TargetError(f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, which has {has}")
-            if merges and is_next_iteration(drafts[src].op):
-                continue
-            is_reached = True
-            if src >= i:
-                in_order = False
-        if not is_reached or (draft.control and max(draft.control) >= i):
-            in_order = False
-    return in_order
 
 
-def _order_drafts(drafts: Sequence[NodeDraft]) -> list[int]:
+def _order_drafts(drafts: Sequence[NodeDraft]) -> list[NodeDraft]:
+    """Return drafts in TensorFlow's order, with the places of their inputs in it."""
     pending, outputs = _count_dependencies(drafts)
     order = order_by_inputs(pending, outputs.__getitem__)
     if len(order) < len(drafts):
         stuck = next(i for i, count in enumerate(pending) if count > 0)
         raise TargetError(f"{len(drafts) - len(order)} nodes are in a cycle, among them {drafts[stuck].name!r}")
-    return order
+    place = {i: k for k, i in enumerate(order)}
+    return [
+        replace(
+            drafts[i],
+            data=[(place[src], slot) for src, slot in drafts[i].data],
+            control=[place[src] for src in drafts[i].control],
+        )
+        for i in order
+    ]
 
 
 def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:
@@ -290,9 +291,3 @@ def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[li
         for src in draft.control:
             outputs[src].append(i)
     return pending, outputs
-
-
-def _in_name_order(control: Sequence[int], drafts: Sequence[NodeDraft]) -> Sequence[int]:
-    if len(control) < 2:
-        return control
-    return sorted(set(control), key=lambda src: drafts[src].name)

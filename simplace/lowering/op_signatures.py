@@ -13,7 +13,15 @@ from typing import Any
 from simplace.errors import TargetError, UnknownOpError
 from simplace.graph.node_def import FuncRef, FunctionDef
 from simplace.graph.op_kinds import SYMBOLIC_GRADIENT, is_partitioned_call
-from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_ranges, argument_types, with_defaults
+from simplace.kernels.registry import (
+    AttrError,
+    KernelTable,
+    OpDef,
+    argument_ranges,
+    argument_types,
+    type_attrs,
+    with_defaults,
+)
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
 Ranges = tuple[tuple[str, int, int], ...]
@@ -109,7 +117,7 @@ class Signatures:
     def _look_up(self, op: str, attrs: Mapping[str, Any], node: str) -> tuple[Types, Ranges]:
         names = self._type_attrs.get(op)
         if names is None:
-            names = self._type_attrs[op] = _type_attrs(self._op(op, node))
+            names = self._type_attrs[op] = type_attrs(self._op(op, node))
         key = (op, tuple([attrs.get(name) for name in names]))
         try:
             found = self._known.get(key)
@@ -125,12 +133,6 @@ class Signatures:
             return argument_types(op_def, attrs), argument_ranges(op_def, op_def.outputs, attrs)
         except AttrError as error:
             raise TargetError(f"node {node!r}: {error}" if node else str(error)) from error
-
-
-def _type_attrs(op: OpDef) -> tuple[str, ...]:
-    """List the attributes that an op's types depend on."""
-    names = {name for arg in (*op.inputs, *op.outputs) for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
-    return tuple(sorted(names - {""}))
 
 
 def _types_of_function(function: FunctionDef) -> Types:

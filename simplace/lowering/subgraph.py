@@ -10,7 +10,7 @@ from simplace.errors import TargetError
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin
 from simplace.graph.op_kinds import is_placeholder
-from simplace.lowering.graph_constructor import split_input
+from simplace.graph.tensor_id import parse_tensor_name
 from simplace.program.program import SessionRun
 from simplace.program.run_ends import Rewrite, connection_rewrite, feed_rewrite, fetch_rewrite
 
@@ -94,7 +94,7 @@ def _prune_for_targets(graph: GraphBuilder, targets: list[Node]) -> None:
 
 
 def _find_output(nodes: dict[str, Node], tensor: str) -> tuple[Node, int]:
-    name, slot = split_input(tensor)
+    name, slot = parse_tensor_name(tensor)
     node = _find_node(nodes, name)
     if not 0 <= slot < len(node.out_types):
         raise TargetError(f"the run names {tensor!r}, but {name!r} has {len(node.out_types)} outputs")

@@ -10,13 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import ShapeAttr
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
@@ -27,16 +29,21 @@ from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
+from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
     Failure,
     LoggedNode,
+    MadeBy,
     Observation,
     ObservedDevice,
+    ObservedEagerOp,
     ObservedProgram,
     ObservedRefusal,
     Partitioning,
     PythonFact,
+    Unreached,
     WholeLog,
+    WhyUnreached,
 )
 from simplace.program.program import Caller, NodeNotes, Program, SessionRun
 
@@ -47,6 +54,15 @@ _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
+# Attributes of eager ops by kind: what comes back of what JSON makes of them. Others are as they are.
+_ATTRS: Mapping[str, Callable[[Any], Any]] = {
+    "type": graph_def.data_type,
+    "list(type)": lambda numbers: tuple(map(graph_def.data_type, numbers)),
+    "string": str.encode,
+    "int": int,
+    "bool": bool,
+    "shape": lambda dims: ShapeAttr(None if dims is None else tuple(dims)),
+}
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
@@ -209,9 +225,30 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
         registry=request.registry if Path(request.registry).exists() else "",
         failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
         eager_ops=ends[0]["eager_ops"] if ends else 0,
+        eager=_eager_ops(of_kind),
         logged=_read_whole_log(Path(request.directory, protocol.LOG)),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
+        unreached=tuple(_unreached(of_kind.get("definition", ()), request.options.function)),
+        is_stopped=bool(ends and ends[0]["is_stopped"]),
     )
+
+
+def _unreached(events: Iterable[Mapping[str, Any]], narrow: str) -> Iterator[Unreached]:
+    """List what was defined and not reached; `narrow` is the only function that is asked for, "" for all."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for event in events:
+        seen.setdefault((event["name"], event["at"]), set()).add(event["what"])
+    for (name, at), what in seen.items():
+        if "reached" not in what and narrow in ("", name):
+            yield Unreached(name, at, _why_unreached(what))
+
+
+def _why_unreached(what: Container[str]) -> WhyUnreached:
+    if "failed" in what:
+        return "call failed"
+    if "called" in what or "traced" in what:
+        return "only traced"
+    return "eager" if "eager" in what else "not called"
 
 
 def _read_whole_log(path: Path) -> WholeLog:
@@ -262,6 +299,31 @@ def _read_program(
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
     log = tuple(LoggedNode(*line) for line in event["log"])
     return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
+
+
+def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[ObservedEagerOp, ...]:
+    """Join the kinds of eager ops with their counts, which a program that was cut off does not tell."""
+    found = of_kind.get("eager", ())
+    counted = of_kind.get("eager counts", ())
+    counts = counted[0]["counts"] if counted else [[1, [], [], []] for _ in found]
+    return tuple(_eager_op(event, *count) for event, count in zip(found, counts, strict=True))
+
+
+def _eager_op(
+    event: Mapping[str, Any], times: int, copied: Sequence[int], sizes: Sequence[int], made_by: Sequence[Sequence[int]]
+) -> ObservedEagerOp:
+    inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
+    attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
+    return ObservedEagerOp(
+        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),
+        tuple(LoggedNode(*line) for line in event["log"]),
+        event["device"],
+        ObservedRefusal(**event["refused"]) if event["refused"] else None,
+        times,
+        tuple(copied),
+        tuple(sizes),
+        tuple(MadeBy(*each) for each in made_by),
+    )
 
 
 def _read_partitioning(event: Mapping[str, Any], program: Program, directory: Path) -> Partitioning:

@@ -348,6 +348,10 @@ static const char *const harmless[] = {
     "N10tensorflow4data",                "N10tensorflow5ArgOpE",             "N10tensorflow6RecvOpE",
     "N10tensorflow6SendOpE",             "N10tensorflow7StackOpE",           "N10tensorflow8RetvalOpE",
     "N10tensorflow9ReshapeOpE",
+    /* control flow around a resource that is on a GPU, such as a replica's iterator */
+    "N10tensorflow10LoopCondOpE",        "N10tensorflow15NextIterationOpE",  "N10tensorflow16ControlTriggerOpE",
+    "N10tensorflow17PartitionedCallOpE", "N10tensorflow6ExitOpE",            "N10tensorflow7EnterOpE",
+    "N10tensorflow7MergeOpE",            "N10tensorflow8SwitchOpE",          "N10tensorflow9SwitchNOpE",
 };
 
 struct done { /* std::function<void()> of libstdc++ */

@@ -29,6 +29,7 @@ class TensorSizes:
         self._has_notes = bool(placed.program.notes)
         self._known: dict[tuple[int, int], Shape] = {}
         self._alike: dict[tuple[str, int, int], list[int | None]] = {}
+        self._sized: dict[tuple[str, int, int], list[int | None]] = {}
 
     def shape(self, node: int, slot: int) -> Shape:
         """Return the shape of an output, None for unknown rank, -1 for an unknown dimension."""
@@ -53,6 +54,16 @@ class TensorSizes:
 
     def size(self, node: int, slot: int) -> int | None:
         """Return the bytes of an output, None where its type or shape leaves them open."""
+        key = self._key(node)
+        if key is None:
+            return self._size(node, slot)
+        found = self._alike.get(key)
+        if found is None:
+            types = self._placed.graph.out_types[node]
+            found = self._alike[key] = [self._size(node, i) for i in range(len(types))]
+        return found[slot]
+
+    def _size(self, node: int, slot: int) -> int | None:
         shape = self.shape(node, slot)
         element = dtypes.data_type_size(self._placed.graph.out_types[node][slot])
         if shape is None or element is None or any(dim < 0 for dim in shape):
@@ -60,18 +71,25 @@ class TensorSizes:
         return prod(shape) * element
 
     def output_sizes(self, node: int) -> list[int | None]:
-        """Return the bytes of each output whose type has a size; looked up once for equal nodes."""
-        graph = self._placed.graph
-        types = graph.out_types[node]
-        if self._has_notes or graph.ops[node] in _HANDS_ON:
-            return self._output_sizes(node, types)
-        key = (graph.ops[node], id(graph.attrs[node]), id(types))  # the graph keeps both
-        found = self._alike.get(key)
+        """Return the bytes of each output whose type has a size."""
+        key = self._key(node)
+        if key is None:
+            return self._output_sizes(node)
+        found = self._sized.get(key)
         if found is None:
-            found = self._alike[key] = self._output_sizes(node, types)
+            found = self._sized[key] = self._output_sizes(node)
         return found
 
-    def _output_sizes(self, node: int, types: tuple[int, ...]) -> list[int | None]:
+    def _key(self, node: int) -> tuple[str, int, int] | None:
+        """Return what nodes share that say the same of their outputs, None where others tell of them, too."""
+        graph = self._placed.graph
+        op = graph.ops[node]
+        if self._has_notes or op in _HANDS_ON:
+            return None
+        return op, id(graph.attrs[node]), id(graph.out_types[node])  # the graph keeps both
+
+    def _output_sizes(self, node: int) -> list[int | None]:
+        types = self._placed.graph.out_types[node]
         return [self.size(node, slot) for slot, dtype in enumerate(types) if dtypes.data_type_size(dtype) is not None]
 
     def _own_shape(self, node: int, slot: int) -> Shape:

@@ -56,7 +56,8 @@ class Copy:
 class MemoryTypes:
     """Record of the inputs and outputs of placed nodes that are in host memory though their node runs on a device.
 
-    `special` tells for each node whether any of its own are, `cpus` has the names of the devices that have no other.
+    `sides` has for each node (inputs in host memory, outputs in host memory), `special` whether any of its own are,
+    `cpus` has the names of the devices that have no other.
     """
 
     def __init__(self, placed: PlacedGraph) -> None:
@@ -65,16 +66,16 @@ class MemoryTypes:
         self._devices = placed.devices.by_name
         self.cpus = frozenset(device.name for device in placed.devices if device.type == "CPU")
         known: dict[tuple[str, int, str], _Sides | None] = {}  # the graph keeps its attributes, and nodes share them
-        self._sides: list[_Sides] = []
+        self.sides: list[_Sides] = []
         for node, key in enumerate(zip(graph.ops, map(id, graph.attrs), placed.device_of, strict=True)):
             if key not in known:
                 known[key] = self._look_up(key[0], key[2], graph.attrs[node])
-            self._sides.append(known[key] or (_by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])))
-        self.special = [True in inputs or True in outputs for inputs, outputs in self._sides]
+            self.sides.append(known[key] or (_by_dtype(graph.in_types[node]), _by_dtype(graph.out_types[node])))
+        self.special = [True in inputs or True in outputs for inputs, outputs in self.sides]
 
     def of(self, node: int) -> _Sides:
         """Return (inputs in host memory, outputs in host memory)."""
-        return self._sides[node]
+        return self.sides[node]
 
     def _look_up(self, op: str, device: str, attrs: Mapping[str, Any]) -> _Sides | None:
         """Return the memory types of the kernel, None for an op without one."""
@@ -210,7 +211,7 @@ def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     place_of = {device: location(device) for device in set(devices)}
     on_cpu = {device: device in memory.cpus for device in place_of}
     src, src_slot, dst, dst_slot = graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot
-    out_types = graph.out_types
+    out_types, sides = graph.out_types, memory.sides
     found: dict[tuple[int, int, str, bool, int], list[int]] = {}
     for edge in _by_consumer(graph):
         source, node, slot = src[edge], dst[edge], src_slot[edge]
@@ -218,15 +219,20 @@ def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
         if here == there:
             if slot == CONTROL or not (special[source] or special[node]):
                 continue
-            to_host = memory.of(node)[0][dst_slot[edge]]
-            if not here or on_cpu[here] or memory.of(source)[1][slot] == to_host:
+            to_host = sides[node][0][dst_slot[edge]]
+            if not here or on_cpu[here] or sides[source][1][slot] == to_host:
                 continue
         elif not here or not there or place_of[here] == place_of[there]:
             continue
         else:
-            to_host = on_cpu[here] or (slot != CONTROL and memory.of(node)[0][dst_slot[edge]])
-        own = edge if slot != CONTROL and dtypes.is_ref(out_types[source][slot]) else _SHARED
-        found.setdefault((source, slot, place_of[here], to_host, own), []).append(edge)
+            to_host = on_cpu[here] or (slot != CONTROL and sides[node][0][dst_slot[edge]])
+        own = edge if slot != CONTROL and out_types[source][slot] > REF_OFFSET else _SHARED
+        key = (source, slot, place_of[here], to_host, own)
+        edges = found.get(key)
+        if edges is None:
+            found[key] = [edge]
+        else:
+            edges.append(edge)
     return Transfers(placed, memory, [(key[0], key[1], key[3]) for key in found], list(found.values()))
 
 

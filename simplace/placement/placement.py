@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import Device, DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph.graph import Graph
-from simplace.kernels.kernel_lookup import host_memory
 from simplace.placement.candidates import Candidates
 from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups
 from simplace.placement.rules import Rule
@@ -58,9 +57,7 @@ class Placement:
     @cached_property
     def placed(self) -> PlacedGraph:
         """Return the graph with its devices, without the evidence."""
-        return PlacedGraph(
-            self.program, self.graph, self.devices, partial(host_memory, self.groups.support.table), self.node_devices,
-        )  # fmt: skip
+        return PlacedGraph(self.program, self.graph, self.devices, self.groups.support.host_memory, self.node_devices)
 
     def runnable(self) -> PlacedGraph:
         """Return the graph with its devices; raise `SimplaceError` where TensorFlow refuses the placement."""

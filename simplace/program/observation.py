@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from simplace.graph.node_def import GraphDef
+from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program, SessionRun
+
+Ending = Literal["", "raised", "exited", "crashed", "timed out", "refused", "internal", "stopped"]
+WhyUnreached = Literal["not called", "call failed", "only traced", "eager"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,34 @@ class ObservedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeBy:
+    """Count how often an eager op read, as the input of that number, what another one of the observation made."""
+
+    input: int
+    maker: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEagerOp:
+    """Pair an eager op with what TensorFlow did when it first ran, and with how often it ran.
+
+    `log` holds TensorFlow's lines about the graph of this one op, () where it knew the kernel already; `device` is
+    where it ran, "" where it was refused. `copied` counts by input the tensors that came to an op there for the first
+    time, `sizes` their bytes, and `made_by` tells what made them; all are () for a program that was cut off.
+    """
+
+    op: EagerOp
+    log: tuple[LoggedNode, ...] = ()
+    device: str = ""
+    refused: ObservedRefusal | None = None
+    times: int = 1
+    copied: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    made_by: tuple[MadeBy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PythonFact:
     """Record of what only the running Python program shows; `at` is the user's line, `values` say what by name.
 
@@ -97,6 +129,19 @@ class PythonFact:
     kind: str
     at: str
     values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """Record of a function or session of the program's own files that TensorFlow was not seen to place.
+
+    `source` is the "file:line" of its definition. It was not called; or its call failed first; or it was traced, for
+    a dataset or a file for example; or it was to run eagerly, op by op.
+    """
+
+    name: str
+    source: str
+    why: WhyUnreached
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +164,9 @@ class Observation:
     `programs` are in the order of their first call. `remarks` are plain sentences about the run (what was not
     called, what was stopped, what ran with placeholder values). `registry` is the path of the captured kernel table.
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
-    counts the ops that ran outside of functions. `python` is in the order of its events. `logged` is the whole log.
+    counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
+    ran. `python` is in the order of its events. `logged` is the whole log. `unreached` is in the order of the
+    definitions, `is_stopped` tells that simplace stopped the program.
     """
 
     tensorflow: str
@@ -130,4 +177,12 @@ class Observation:
     failure: Failure | None = None
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
+    eager: tuple[ObservedEagerOp, ...] = ()
     logged: WholeLog = field(default_factory=WholeLog)
+    unreached: tuple[Unreached, ...] = ()
+    is_stopped: bool = False
+
+    @property
+    def ending(self) -> Ending:
+        """Return how the program ended before its end, "" where it did not."""
+        return self.failure.how if self.failure is not None else "stopped" if self.is_stopped else ""

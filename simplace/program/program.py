@@ -9,7 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
-Kind = Literal["function", "session", "graph", "compiled", "dataset", "call"]
+Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
 
 
 @dataclass(frozen=True, slots=True)

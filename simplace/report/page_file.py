@@ -25,7 +25,12 @@ def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite:
 def write_page_file(
     result: Result, file: str | Path, simulation: StepOptions | None, overwrite: bool, stage: Stage = show_nothing
 ) -> int:
-    """Write the page, in UTF-8; return its length in bytes. Raises `DrawingError` where the file cannot be written."""
+    """Write the page, in UTF-8; return its length in bytes.
+
+    Raises `DrawingError` where the file cannot be written, and
+    `SimplaceError` for a result without graphs.
+    """
+    result.largest()
     data = write_page(result, simulation, stage).encode()
     write_file(file, data, overwrite)
     return len(data)

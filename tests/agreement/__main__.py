@@ -44,7 +44,28 @@ def _parser() -> argparse.ArgumentParser:
     chance.add_argument("--keep", type=Path, metavar="DIR", help="write the programs that differ there")
     chance.add_argument("--record", action="store_true", help="keep the counts in docs/agreement-random.json")
     chance.add_argument("--shrink", action="store_true", help="shrink the programs that differ first")
+    eager = commands.add_parser("eager", help="compare random programs that run op by op")
+    eager.add_argument("--seed", type=int, help="the first program's seed (default: a fresh one, printed)")
+    eager.add_argument("--programs", type=int, default=400, metavar="N", help="how many (default: %(default)s)")
+    eager.add_argument("--batch", type=int, default=100, metavar="N", help="so many a process (default: %(default)s)")
     return parser
+
+
+def _eager(options: argparse.Namespace) -> int:
+    from tests.agreement.campaign import eager_rounds
+
+    seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    differs = False
+    for first, machine, batch in eager_rounds(seed, options.programs, options.batch):
+        differs = differs or bool(batch.differences)
+        print(f"{first}: cpu:{machine.cpus},gpu:{machine.gpus}: {batch.same}/{batch.total} ops agree, {batch.refused} "
+              f"refused", flush=True)  # fmt: skip
+        for line in batch.differences[:8]:
+            print(f"    {line[:900]}", flush=True)
+        if batch.unreached:
+            print(f"    {batch.unreached[0]} ended the process", flush=True)
+    return int(differs)
 
 
 def _random(options: argparse.Namespace) -> int:
@@ -90,7 +111,7 @@ def _pages(_: argparse.Namespace) -> int:
     return 0
 
 
-_COMMANDS = {"table": _table, "random": _random, "pages": _pages}
+_COMMANDS = {"table": _table, "random": _random, "eager": _eager, "pages": _pages}
 
 
 if __name__ == "__main__":

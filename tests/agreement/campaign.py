@@ -15,8 +15,8 @@ from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.machine.machine import Machine
 from tests.agreement import runner
-from tests.agreement.generator import generate
-from tests.agreement.runner import Batch, Outcome
+from tests.agreement.generator import generate, generate_eager
+from tests.agreement.runner import Batch, EagerBatch, Outcome
 
 MACHINES = (
     Machine(cpus=1, gpus=0), Machine(cpus=1, gpus=1), Machine(cpus=1, gpus=2), Machine(cpus=1, gpus=8),
@@ -116,6 +116,21 @@ def rounds(
                 yield Round(part.first_seed, part.machine, part.batch, sources)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def eager_rounds(
+    seed: int, programs: int, size: int, machine: Machine | None = None
+) -> Iterator[tuple[int, Machine, EagerBatch]]:
+    """Run the programs of the seeds from `seed` on op by op, `size` in a process; what ends a process is left out."""
+    table = KernelTable.shipped(installed_version())
+    for first in range(seed, seed + programs, size):
+        chosen = machine or random.Random(first).choice(MACHINES)
+        seeds = range(first, min(first + size, seed + programs))
+        sources = {f"p{one}": generate_eager(one, table, chosen.gpus, chosen.cpus) for one in seeds}
+        while sources:
+            batch = runner.run_eager(sources, chosen)
+            yield first, chosen, batch
+            sources = {name: sources[name] for name in batch.unreached[1:]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ def generate(seed: int, table: KernelTable, gpus: int, cpus: int = 1) -> str:
     return _Program(seed, table, gpus, cpus).write()
 
 
+def generate_eager(seed: int, table: KernelTable, gpus: int, cpus: int = 1) -> str:
+    """Write the program of a seed whose ops run outside of functions, in the same form."""
+    return _EagerProgram(seed, table, gpus, cpus).write()
+
+
 class _Program:
     """Write one program."""
 
@@ -133,7 +138,7 @@ class _Program:
             name = self.assign("w", f"variable({dtype!r}, {self.real_device()})")
             self.variables.setdefault(dtype, []).append(name)
         for _ in range(self.random.choice((0, 0, 1, 2))):
-            kind, text = self.random.choice(templates.OBJECTS)
+            kind, text = self.random.choice(self.object_templates())
             with self.scope(0.2, real=True):
                 self.objects.append((kind, self.assign("o", text)))
         captured = []
@@ -274,7 +279,9 @@ class _Program:
     def wild(self, env: _Values) -> None:
         names = _usable(self.table)
         op = self.table.op(self.random.choice(names))
-        while op is not None and not self.table.kernels(op.name) and self.random.random() < _KNOWN_KERNELS:
+        while op is not None and (
+            not self.may_draw(op) or (not self.table.kernels(op.name) and self.random.random() < _KNOWN_KERNELS)
+        ):
             op = self.table.op(self.random.choice(names))
         assert op is not None, "the table lists its own ops"
         attrs: dict[str, object] = {}
@@ -297,6 +304,14 @@ class _Program:
             self.put(f"made(tf.float32, lambda: {text})")
         else:
             self.put_value(env, dtype, text, place)
+
+    def object_templates(self) -> Sequence[tuple[str, str]]:
+        """List the objects that functions may capture."""
+        return templates.OBJECTS
+
+    def may_draw(self, op: OpDef) -> bool:
+        """Return whether an op of the registry may be in the program."""
+        return True
 
     def operand(self, op: OpDef, arg: ArgSpec, attrs: dict[str, object], env: _Values) -> str:
         if arg.type_list_attr:
@@ -433,6 +448,38 @@ class _Program:
     def new(self, prefix: str) -> str:
         self.serial += 1
         return f"{prefix}{self.serial}"
+
+
+class _EagerProgram(_Program):
+    """Write one program that runs op by op: the same ops, values and objects, without anything around them but scopes.
+
+    What is drawn from the registry runs for real, so ops with a state, which may wait, print or write files, are left
+    out.
+    """
+
+    def write(self) -> str:
+        if not self.soft:
+            self.put("tf.config.set_soft_device_placement(False)")
+        env = _Values(self._outside())
+        for dtype in self.random.choices(_ARGUMENTS, k=self.random.randint(1, 4)):
+            env.add(dtype, self.assign("x", f"value({dtype!r}, {self.argument_device()})"))
+        self.body(env, 0, self.random.randint(4, 14))
+        return "\n".join(["def program(name):", *self.lines]) + "\n"
+
+    def statement(self, env: _Values, depth: int) -> None:
+        if self.random.random() < self.wildness:
+            self.wild(env)
+        else:
+            self.template(env)
+
+    def surrounding(self, env: _Values) -> str:
+        return f"tf.device({self.device_text()})"
+
+    def may_draw(self, op: OpDef) -> bool:
+        return not op.is_stateful
+
+    def object_templates(self) -> Sequence[tuple[str, str]]:
+        return [each for each in templates.OBJECTS if each[0] not in _WAITING]
 
 
 class _Values:

@@ -164,12 +164,22 @@ def place(running):
 '''
 
 
-def script(programs: dict[str, str]) -> str:
+EAGER = '''\
+SECONDS = 20
+
+
+def unknown(dtype):
+    """Make a tensor where no symbolic one can be."""
+    return value(tf.as_dtype(dtype).name)
+'''
+
+
+def script(programs: dict[str, str], *, is_eager: bool = False) -> str:
     """Write a script that runs programs, given by name, one after the other.
 
-    A program is the source of a Python function `program(name)`.
+    A program is the source of a Python function `program(name)`; `is_eager` tells that it runs outside of functions.
     """
-    parts = [PRELUDE]
+    parts = [PRELUDE, EAGER] if is_eager else [PRELUDE]
     for name, source in programs.items():
         parts.append(source.replace("def program(", f"def {name}(", 1))
     parts += [f'attempt("{name}", {name})' for name in programs]

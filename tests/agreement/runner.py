@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from simplace.compare.compare_eager import compare_eager
 from simplace.compare.compare_placements import Agreement, compare_placement
 from simplace.compare.compare_transfers import CopyAgreement, compare_partitions
 from simplace.compare.logged_functions import place_callees
@@ -17,7 +18,7 @@ from simplace.kernels.registry import KernelTable
 from simplace.machine.machine import Machine
 from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
-from simplace.pipeline import place_program
+from simplace.pipeline import EagerPlacer, place_program
 from simplace.placement.placement import Placement
 from simplace.program.observation import Observation, ObservedProgram
 from simplace.program.program import Program
@@ -72,6 +73,46 @@ def run(programs: Mapping[str, str], machine: Machine, time_limit: float = 1800.
             observation = observe_script(path, (), machine, options, out.fileno())
         words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
         return _batch(programs, observation, words)
+
+
+@dataclass(frozen=True, slots=True)
+class EagerBatch:
+    """Record of the eager ops of the programs of one process; `differences` are lines for a reader.
+
+    `unreached` names the programs after one that ended the process.
+    """
+
+    same: int
+    total: int
+    refused: int
+    differences: tuple[str, ...]
+    unreached: tuple[str, ...]
+
+
+def run_eager(programs: Mapping[str, str], machine: Machine, time_limit: float = 1800.0) -> EagerBatch:
+    """Run programs op by op under TensorFlow, and compare the device of each op."""
+    with tempfile.TemporaryDirectory(prefix="agreement-") as folder:
+        path, printed = Path(folder, "programs.py"), Path(folder, "printed.txt")
+        path.write_text(script(dict(programs), is_eager=True), encoding="utf-8")
+        with printed.open("w") as out:
+            observation = observe_script(path, (), machine, Options(calls=_NEVER, timeout=time_limit), out.fileno())
+        words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
+        lines = path.read_text(encoding="utf-8").splitlines()
+    done = {parts[1] for parts in words if parts[0] in ("built", "failed")}
+    table = KernelTable.load(observation.registry)
+    placer = EagerPlacer(seen_from_the_first(each.name for each in observation.devices), table)
+    ops = [each for each in observation.eager if table.op(each.op.op) is not None]
+    agreement = compare_eager((f"{i}", placer.place(each.op), each) for i, each in enumerate(ops))
+    told = []
+    for each in agreement.differences:
+        observed = ops[int(each.node.split(",")[0])]
+        line = lines[int(observed.op.at.rpartition(":")[2]) - 1].strip() if observed.op.at else "?"
+        refused = observed.refused.message.splitlines()[0] if observed.refused else ""
+        told.append(f"{line}: {observed.op}: {each.node}: {each.ours}, TensorFlow {each.theirs} {refused}")
+    unreached = tuple(name for name in programs if name not in done)
+    return EagerBatch(
+        agreement.same, agreement.total, sum(each.refused is not None for each in ops), tuple(told), unreached
+    )
 
 
 def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,7 +63,6 @@ def run(forked, tmp_path, monkeypatch, capfd):
         ),
         ("def f(:\n", (), "model.py: the program stopped with SyntaxError: invalid syntax at model.py:1"),
         ("print('hello')\n", (), "calls no tf.function and runs no session"),
-        ("import tensorflow as tf\ntf.ones(3) + 1\n", (), "it ran 2 ops eagerly, one by one"),
         ("import sys\nsys.exit(3)\n", (), "model.py: the program ended with exit status 3"),
         ("import sys\nsys.exit('no data')\n", (), "model.py: the program ended with exit status 1"),
         ("import os\nos._exit(0)\n", (), "terminated early with exit status 0, as os._exit(0) does"),
@@ -79,7 +79,6 @@ def run(forked, tmp_path, monkeypatch, capfd):
         "raises",
         "syntax",
         "no function",
-        "eager only",
         "exits",
         "exits in words",
         "leaves",
@@ -96,6 +95,33 @@ def test_a_wrong_program_gets_one_line(run, script, words, last):
     assert line.startswith("simplace: ")
     assert last in line
     assert "simplace/" not in done.err, "no frame of ours is shown"
+
+
+EAGER = "import tensorflow as tf\nx = tf.ones(3)\nfor i in range(3):\n    x = x + 1.0\n"
+
+
+def test_a_program_without_functions_is_shown_op_by_op(run):
+    done = run(EAGER, "show", "", "--devices", "cpu:1,gpu:1")
+    assert (done.returncode, done.err) == (0, "")
+    assert "outside of functions: 5 eager ops, run 7 times" in done.out
+    assert re.search(r"model.py:4 +GPU:0 +AddV2 ×3, _EagerConst +1 copy, 4 B", done.out)
+    assert done.out.endswith("agrees with TensorFlow 2.21.0: 5/5 eager ops\n")
+
+
+def test_a_line_of_eager_ops_is_explained(run):
+    done = run(EAGER, "explain", "", "model.py:4", "--devices", "cpu:1,gpu:1")
+    assert done.returncode == 0
+    assert "AddV2 at model.py:4 runs 3 times on GPU:0." in done.out
+    missing = run(EAGER, "explain", "", "AddV", "--devices", "cpu:1,gpu:1")
+    assert (missing.returncode, "no eager op is called 'AddV'; did you mean" in missing.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("schedule",), ("report", "-o", "page.html")], ids=lambda w: w[0])
+def test_what_needs_a_graph_says_that_there_is_none(run, words):
+    command, *rest = words
+    done = run(EAGER, command, "", *rest, "--devices", "cpu:1")
+    assert done.returncode == 2
+    assert "all of it ran outside of functions, op by op, so there is no graph to draw or run" in done.err
 
 
 def test_the_traceback_is_the_user_s_own(run):

@@ -53,12 +53,13 @@ def read(name: str, data: bytes) -> Any:
 
 
 def devices(read_back: Any) -> list[dict[str, str]]:
-    """Return the device of each node, a program each, from what was read of a graph."""
+    """Return the device of each node, a program each, from what was read of a graph; eager ops are no graph."""
     match read_back:
         case networkx.Graph():
             return [dict(read_back.nodes(data="device"))]
         case {"schema": "simplace/placement/1", "programs": programs}:
-            return [{node["name"]: node["device"] for node in program["nodes"]} for program in programs]
+            graphs = (program for program in programs if program["kind"] != "eager")
+            return [{node["name"]: node["device"] for node in program["nodes"]} for program in graphs]
         case _:
             return [{node.name: node.device for node in read_back.nodes}]
 

@@ -16,7 +16,7 @@ from simplace.checks.verdicts import UNMET, Problem, Verdict, of_agreement, of_f
 from simplace.compare.compare_placements import compare_placement
 from simplace.exports.junit import write_junit
 from simplace.exports.sarif import MOST_RESULTS, write_sarif
-from simplace.program.observation import LoggedNode
+from simplace.program.observation import LoggedNode, Unreached
 from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
 from tests.exports.hostile import NAMES
@@ -75,6 +75,15 @@ def test_junit_has_a_case_a_question():
 def test_junit_names_the_line():
     text = write_junit("model.py", judged()).decode()
     assert 'file="src/my model.py" line="12"' in text
+
+
+def test_junit_skips_what_no_call_reached():
+    result = Result("m.py", "", "", (), (), unreached=(Unreached("test_step", "src/my model.py:3", "not called"),))
+    read = junitparser.JUnitXml.fromstring(write_junit("m.py", of_agreement(result)))
+    (case,) = [case for suite in read for case in suite]
+    assert (case.name, case.is_skipped, case.result[0].message) == ("agrees with TensorFlow", True, "not called")
+    assert (read.tests, read.failures, read.skipped) == (1, 0, 1)
+    assert 'file="src/my model.py" line="3"' in write_junit("m.py", of_agreement(result)).decode()
 
 
 def test_sarif_has_a_result_a_problem_at_the_user_s_line():

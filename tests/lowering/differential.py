@@ -14,8 +14,8 @@ from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.graph.graph import Graph
 from simplace.graph.graph_def import from_message
 from simplace.graph.protos import message_class
+from simplace.graph.tensor_id import parse_tensor_name
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.graph_constructor import split_input
 from simplace.lowering.prepare_graph import prepare_graph
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.placer import place_graph
@@ -100,7 +100,7 @@ def _their_line(node: Any) -> str:
 
 
 def _line(name: str, op: str, device: str, groups: Any, inputs: Any) -> str:
-    data = [split_input(text) for text in inputs if not text.startswith("^")]
+    data = [parse_tensor_name(text) for text in inputs if not text.startswith("^")]
     control = sorted({text for text in inputs if text.startswith("^")})
     return f"{name} = {op}{data}{control} @{device.replace(LOCAL_TASK, '')} {groups}"
 

@@ -47,6 +47,15 @@ def test_control_inputs_by_name_without_duplicates():
     assert edges(graph) == "a^>x b^>x x>y _SOURCE^>_SINK _SOURCE^>b _SOURCE^>a y^>_SINK"
 
 
+def test_merge_that_reads_itself_closes_a_loop():
+    graph = build("""
+        one = Const() {dtype=float}
+        merge = Merge(one, next, merge) {N=3}
+        next = NextIteration(merge)
+    """)
+    assert edges(graph).startswith("one>merge merge>next next>merge merge>merge _SOURCE^>_SINK")
+
+
 def test_loop_is_closed_after_all_nodes():
     graph = build("""
         one = Const() {dtype=float}

@@ -186,3 +186,8 @@ def test_memory_growth_of_one_of_two_gpus(tmp_path: Path, use: str) -> None:
         f"{path}: the program stopped with ValueError: Memory growth cannot differ between GPU devices at {path}:3"
     )
     assert raised.value.details.splitlines()[1:3:2] == [f'  File "{path}", line 3, in <module>']
+
+
+def test_an_error_of_our_own_that_the_program_handles(tmp_path: Path) -> None:
+    text = f"{BROKEN}try:\n    f(tf.ones([3]))\nexcept Exception:\n    pass\n"
+    assert ending(tmp_path, text)[0].startswith("simplace itself failed, not the program: TypeError: broken at ")

@@ -89,6 +89,86 @@ REPLICAS = """\
     assert [each.device[-5:] for each in sums] == ["GPU:0", "GPU:1"]
 """
 
+# Indexed slices are gathered in a branch of each replica, those of one length or padded to one.
+GATHERED = """\
+    import tensorflow as tf
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        table = tf.Variable(tf.ones([5, 2]))
+    @tf.function
+    def step(ids):
+        def replica(ids):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.gather(table, ids) ** 2)
+            gradient = tape.gradient(loss, table)
+            assert isinstance(gradient, tf.IndexedSlices)
+            gradient = tf.distribute.get_replica_context().all_reduce("SUM", gradient)
+            table.assign_sub(0.1 * tf.convert_to_tensor(gradient))
+            return loss
+        return strategy.reduce("SUM", strategy.run(replica, args=(ids,)), axis=None)
+    ids = tf.data.Dataset.from_tensor_slices([0, 1, 1, 2, 4, 4, 4]).batch(4)
+    losses = [float(step(each)) for each in strategy.experimental_distribute_dataset(ids)]
+    assert losses == [8.0, 6.0], losses
+    for copy in strategy.experimental_local_results(table):
+        assert [round(float(row[0]), 5) for row in copy] == [0.8, 0.6, 0.8, 1.0, 0.4], copy
+"""
+
+# Keras uses CudnnRNNV3 where it sees a GPU, which no CPU has.
+RECURRENT = """\
+    import keras
+    import tensorflow as tf
+    x = tf.random.stateless_normal([4, 5, 3], [1, 2])
+    mask = tf.sequence_mask([5, 3, 1, 2])
+    for kind in (keras.layers.LSTM, keras.layers.GRU):
+        for options in ({}, {"go_backwards": True, "return_sequences": True}):
+            one, other = kind(4, **options), kind(4, use_cudnn=False, **options)
+            for layer in (one, other):
+                layer.build(x.shape)
+            other.set_weights(one.get_weights())
+            @tf.function
+            def differentiate(layer, x):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = layer(x, mask=mask)
+                    loss = tf.reduce_sum(y * y)
+                return y, *tape.gradient(loss, [x, *(each.value for each in layer.trainable_variables)])
+            found, expected = differentiate(one, x), differentiate(other, x)
+            assert all(float(tf.reduce_max(abs(a - b))) < 1e-5 for a, b in zip(found, expected)), (found, expected)
+            assert float(tf.reduce_sum(abs(found[0]))) > 0.1
+            graph = differentiate.get_concrete_function(one, x).graph
+            assert "CudnnRNNV3" in {op.type for op in graph.get_operations()}
+"""
+
+# What ReduceDataset calls is placed on a GPU, in a function and outside.
+REDUCED = """\
+    import tensorflow as tf
+    ones = tf.data.Dataset.from_tensors(tf.ones([2, 2])).repeat(3)
+    assert int(tf.data.Dataset.range(5).reduce(0, lambda total, each: total + tf.cast(each, tf.int32))) == 10
+    assert float(ones.reduce(0.0, lambda total, each: total + tf.reduce_sum(each))) == 12.0
+    @tf.function
+    def add_up():
+        total = 0.0
+        for each in ones:
+            total += tf.reduce_sum(each)
+        return total
+    assert float(add_up()) == 12.0
+"""
+
+ITERATOR_IN_LOOP = """\
+    import tensorflow as tf
+    strategy = tf.distribute.MirroredStrategy()
+    numbers = tf.data.Dataset.from_tensor_slices(tf.range(12, dtype=tf.float32)).batch(2)
+    iterator = iter(strategy.experimental_distribute_dataset(numbers))
+    @tf.function
+    def add_up(iterator, n):
+        total = tf.constant(0.0)
+        if n > 1:
+            for _ in tf.range(n):
+                total += strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(next(iterator),)), axis=None)
+        return total
+    assert float(add_up(iterator, tf.constant(2))) == 6.0
+"""
+
 SESSION = """\
     import tensorflow.compat.v1 as tf
     tf.disable_v2_behavior()
@@ -114,6 +194,57 @@ SESSION = """\
 """
 
 
+AROUND_CALLS = """\
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    v1 = tf.compat.v1
+    queue = tf.queue.FIFOQueue(10, [tf.float32], shapes=[[2]])
+    @tf.function
+    def put(x):
+        queue.enqueue(x * 2.0)
+    put(tf.ones([2]))
+    assert queue.dequeue().numpy().tolist() == [2.0, 2.0]
+    @tf.function
+    def double(x):
+        return x * 2.0
+    traced = double.get_concrete_function(tf.TensorSpec([2], tf.float32))
+    try:
+        traced(tf.constant([1, 2]))
+        raise SystemExit("an int32 was taken for a float")
+    except tf.errors.InvalidArgumentError:
+        pass
+    add_up = tf.function(tf.reduce_sum)
+    with tf.GradientTape() as tape:
+        x = tf.ones([3])
+        tape.watch(x)
+        y = add_up(x) * 2.0
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 2.0, 2.0]
+    with tf.Graph().as_default(), v1.Session() as session:
+        rows = v1.placeholder(tf.float32, [None, 2])
+        assert session.run(rows * 2.0, {rows: [[1.0, 2.0]] * 5}).shape == (5, 2)
+        assert session.run(tf.unique(tf.constant([1, 2, 2, 3])).y).tolist() == [1, 2, 3]
+        v1.summary.scalar("one", tf.constant(1.0))
+        assert type(session.run(v1.summary.merge_all())) is bytes
+    context._reset_context()
+    @tf.function
+    def triple(x):
+        return x * 3.0
+    assert triple(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
+"""
+
+PROGRAMS = {
+    "around calls": (AROUND_CALLS, 1),
+    "loops": (LOOPS, 1),
+    "kinds": (KINDS, 1),
+    "replicas": (REPLICAS, 2),
+    "gathered": (GATHERED, 2),
+    "recurrent": (RECURRENT, 1),
+    "reduced": (REDUCED, 1),
+    "iterator in loop": (ITERATOR_IN_LOOP, 1),
+    "session": (SESSION, 1),
+}
+
+
 def run(folder: Path, text: str, gpus: int) -> Result:
     path = folder / "model.py"
     path.write_text(dedent(text))
@@ -121,11 +252,7 @@ def run(folder: Path, text: str, gpus: int) -> Result:
 
 
 @pytest.mark.usefixtures("forked")
-@pytest.mark.parametrize(
-    ("text", "gpus"),
-    [(LOOPS, 1), (KINDS, 1), (REPLICAS, 2), (SESSION, 1)],
-    ids=["loops", "kinds", "replicas", "session"],
-)
+@pytest.mark.parametrize(("text", "gpus"), PROGRAMS.values(), ids=PROGRAMS)
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
     found = run(tmp_path, text, gpus)
     assert found.failure is None

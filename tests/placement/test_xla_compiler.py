@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simplace.devices.device_set import local_devices
 from simplace.explain.explanation import explain_node
 from simplace.explain.findings import format_finding, uncompilable_ops
@@ -11,6 +13,7 @@ from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import find_clusters
 from simplace.program.program import Program
+from simplace.result import Placed, Result
 from tests.lowering.worlds import call_program, function
 
 TABLE = KernelTable.shipped("2.21.0")
@@ -80,3 +83,16 @@ def test_without_jit_the_ops_are_placed() -> None:
     assert [name for name in names if "/" in name] == [
         "c/text", "c/length", "c/number", "c/call/r", "c/call/u", "c/call",
     ]  # fmt: skip
+
+
+def test_the_program_that_does_the_work_is_the_largest_with_what_xla_compiles() -> None:
+    small = placed(call_program(CALLER, COMPILED, INNER))
+    text = "\n".join(f"n{i} = Neg(x) {{T=float}}" for i in range(9))
+    initializer = function("i(x: float) -> y: float", text, {"y": "n0:y:0"})
+    setup = placed(replace(call_program(initializer), name="initialize_variables"))
+    plain = placed(
+        replace(call_program(function("h(x: float) -> y: float", "n0 = Neg(x) {T=float}", {"y": "n0:y:0"})), name="h")
+    )
+    made = Result("m.py", "2.21.0", "", small.devices, tuple(map(Placed, (setup, plain, small))))
+    assert [one.ops for one in made] == [11, 3, 8]
+    assert made.largest().placement is small

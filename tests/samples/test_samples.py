@@ -9,10 +9,16 @@ import pytest
 
 import simplace
 from simplace.changes.what_if import suppose_changes
+from simplace.doctor.examinations import diagnose_result
+from simplace.exports import json_report
+from simplace.views.figures.drawing import draw_picture
+from simplace.views.figures.eager_figure import eager_figure
 from simplace.views.text.summary import agreement_line, write_summary
 from tests.exports import every_output, readers
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
+WITHOUT_GRAPHS = [sample for sample in SAMPLES if sample.stem == "eager_loop"]
+WITH_GRAPHS = [sample for sample in SAMPLES if sample not in WITHOUT_GRAPHS]
 SHOWN_ON, FEWER = "cpu:1,gpu:2", "cpu:1,gpu:1"  # the machines whose placements have all outputs, and are compared
 OTHERS = [("cpu:1", None), ("cpu:1,gpu:8", None), ("cpu:1", False), (SHOWN_ON, False)]  # the table of agreement has all
 OF_ALL_NODES = ("export.pb", "export.pbtxt", "export.graphml")  # of the program that is drawn
@@ -27,9 +33,10 @@ def name(path):
 def checked(sample, machine, soft=None):
     """Place a sample, and look that TensorFlow does the same."""
     result = simplace.check(str(sample), machine, soft)
-    assert result.programs, "the sample has something to place"
+    assert result.programs or result.eager, "the sample has something to place"
     asked = [placed.agreement for placed in result if not placed.is_uncalled]
-    differences = [d for agreement in asked for d in agreement.differences]
+    eager = [result.eager_agreement] if result.eager else []
+    differences = [d for agreement in (*asked, *eager) for d in agreement.differences]
     refusals = [agreement.refusals for agreement in asked]
     assert (differences, result.agrees) == ([], True), f"{refusals}: {result.remarks}"
     return result
@@ -41,7 +48,18 @@ def test_a_sample_agrees_with_tensorflow(sample, machine, soft):
     checked(sample, machine, soft)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=name)
+@pytest.mark.parametrize("sample", WITHOUT_GRAPHS, ids=name)
+def test_a_sample_without_graphs_is_shown_and_drawn(sample, golden, kept, shown_version):
+    result = checked(sample, SHOWN_ON)
+    figure = eager_figure(result)
+    kept(sample.with_suffix(".txt"), shown(sample, result))
+    golden(f"{sample.stem}.dot", draw_picture(figure, "eager.dot").decode().replace(f"{sample.parent}/", "samples/"))
+    (program,) = json_report.report_result(result)["programs"]
+    assert [node["device"] for node in program["nodes"]] == [each.placement.device for each in result.eager.ops]
+    assert [each.rule for each in diagnose_result(result, is_saved=False, environment={})][:3] == ["eager-copies"] * 3
+
+
+@pytest.mark.parametrize("sample", WITH_GRAPHS, ids=name)
 def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request):
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
     made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["placement"])

@@ -16,7 +16,13 @@ from simplace.oracle.child.tf_private import function_pb2
 
 _REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
 _GATHER = ("CollectiveGatherV2", "CollectiveGather")
+_ONE = tf.compat.v1.AttrValue(i=1)
 _PAIRWISE = {"Max": "Maximum", "Min": "Minimum", "Mul": "Mul", "max": "Maximum", "min": "Minimum", "prod": "Mul"}
+
+
+def is_collective(op: str) -> bool:
+    """Return whether an op exchanges values with others of its kind."""
+    return op in _REDUCE or op in _GATHER
 
 
 def replace_collectives(definition: function_pb2.FunctionDef) -> None:
@@ -43,7 +49,7 @@ def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
     groups: dict[Any, dict[tuple[str, int], list[Any]]] = {}
     count: Counter[Any] = Counter()
     for node in nodes.values():
-        if node.op in _REDUCE or node.op in _GATHER:
+        if is_collective(node.op):
             key = (
                 node.op,
                 node.attr["T"].type,
@@ -109,6 +115,8 @@ def _make_division(first: Any, total: str, count: int) -> list[Any]:
 
 
 def _make_concat(members: Sequence[Any]) -> list[Any]:
+    if len(members) == 1:
+        return [_make_node(f"{members[0].name}_alone", "AddN", [members[0].input[0]], T=members[0].attr["T"], N=_ONE)]
     first, int32 = members[0], tf.compat.v1.AttrValue(type=tf.int32.as_datatype_enum)
     axis = _make_node(f"{first.name}_axis", "Const", (), dtype=int32, value=_make_scalar(0, int32.type))
     inputs = [*(member.input[0] for member in members), f"{axis.name}:output:0"]

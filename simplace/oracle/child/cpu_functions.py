@@ -3,26 +3,42 @@
 Emulated GPUs compute nothing, so what a function returns is computed by a copy of it and of all that it calls, in which
 no node requests a device, nothing is colocated and nothing is compiled by XLA. Replicas that would exchange values
 (CollectiveReduceV2, NcclAllReduce) do so inside of the copy, which contains all of them.
+
+What a dataset calls is placed anew by its kernel, which prefers GPUs in some (ReduceDataset): there each node requests
+the CPU, but for those that take a resource, which may be on a GPU.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.collectives import replace_collectives
+from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
-from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.merged_calls import MergedCalls, is_call
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tensors import find_host, to_device
-from simplace.oracle.child.tf_private import cancellation, context, core, function_pb2, pywrap_tfe, record
+from simplace.oracle.child.tf_private import (
+    cancellation,
+    context,
+    core,
+    function_pb2,
+    op_def_registry,
+    pywrap_tfe,
+    record,
+)
 
 _PREFIX = "simplace_cpu_"
+_OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
+_RESOURCE = tf.resource.as_datatype_enum
+_HOST = "/device:CPU:0"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
@@ -30,6 +46,7 @@ _LACKS = (
     "only supports NHWC",
     "only supports the NHWC",
     "Could not find device for node",
+    LACK,
 )
 
 
@@ -39,10 +56,11 @@ class CpuFunctions:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: set[str] = set()
+        self._merged = MergedCalls(functions.definition)
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function; raise what TensorFlow raises, also at the end of an iterator."""
-        self._add_copies(name)
+        self._add_copy(name, _PREFIX)
         results = len(self._functions.definition(name).signature.output_arg)
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(inputs) as lent, record.stop_recording():
@@ -56,11 +74,36 @@ class CpuFunctions:
                 error._message = error._message.replace(_PREFIX, "")
                 raise
 
-    def _add_copies(self, name: str) -> None:
-        names = [each for each in self._functions.reached(name) if each not in self._known]
-        for each in reversed(names):  # a function comes after those that it calls
-            context.context().add_function_def(_copy_definition(self._functions.definition(each), self._functions))
-        self._known.update(names)
+    def copy_for_datasets(self, name: str) -> str:
+        """Return the name of a copy of a function that a dataset may call."""
+        return self._add_copy(name, _OF_DATASETS)
+
+    def _add_copy(self, name: str, prefix: str) -> str:
+        """Give TensorFlow the copy of a function, after those that it calls; return its name."""
+        if prefix + name in self._known:
+            return prefix + name
+        self._known.add(prefix + name)
+        made = function_pb2.FunctionDef()
+        made.CopyFrom(self._merged.definition(name))
+        self._merged.merge(made)
+        replace_collectives(made)
+        made.signature.name = prefix + name
+        _drop_attributes(made.attr)
+        for node in made.node_def:
+            is_called = self._exists(node.op)
+            inner = prefix if is_called or is_call(node.op) else _OF_DATASETS
+            copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
+            node.op = copies.get(node.op, node.op)
+            node.device = _HOST if prefix == _OF_DATASETS and not is_called and not _takes_resource(node.op) else ""
+            _drop_attributes(node.attr)
+            for value in node.attr.values():
+                _rename_functions(value, copies)
+        replace_cudnn_layers(made)
+        context.context().add_function_def(made)
+        return prefix + name
+
+    def _exists(self, name: str) -> bool:
+        return self._merged.exists(name) or self._functions.exists(name)
 
 
 def _execute_function(handle: Any, device: str, function: str, inputs: list[Any], attrs: Any, results: int) -> Any:
@@ -80,35 +123,28 @@ def lacks_kernel(error: Any) -> bool:
 def explain_lack(error: Any) -> str:
     """Return a sentence on the node that the CPU has no kernel for, or else the first line of the error."""
     said = str(getattr(error, "message", error))
+    if LACK in said:
+        return f"it has {LACK}."
     node = _NODE.search(said) if computes_nothing(error) else None
     if node:
         return f"{node[1]} has a kernel for GPUs only."
     return said.partition("\n")[0].partition(" [[")[0].rstrip(". ") + "."
 
 
-def _copy_definition(definition: function_pb2.FunctionDef, functions: Functions) -> function_pb2.FunctionDef:
-    """Copy one function without devices, its references to other functions renamed."""
-    made = function_pb2.FunctionDef()
-    made.CopyFrom(definition)
-    made.signature.name = _PREFIX + made.signature.name
+def _drop_attributes(attrs: Any) -> None:
     for key in _DROPPED:
-        made.attr.pop(key, None)
-    replace_collectives(made)
-    for node in made.node_def:
-        node.device = ""
-        if functions.exists(node.op):
-            node.op = _PREFIX + node.op
-        for key in _DROPPED:
-            node.attr.pop(key, None)
-        for value in node.attr.values():
-            _rename_functions(value, functions)
-    return made
+        attrs.pop(key, None)
 
 
-def _rename_functions(value: Any, functions: Functions) -> None:
+def _takes_resource(op: str) -> bool:
+    """Return whether an op takes a resource, which is where it has to run."""
+    definition = op_def_registry.get(op)
+    return definition is not None and any(arg.type == _RESOURCE for arg in definition.input_arg)
+
+
+def _rename_functions(value: Any, copies: Mapping[str, str]) -> None:
     """Rename the functions that an attribute refers to."""
     kind = value.WhichOneof("value")
     called: Iterable[Any] = (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
     for func in called:
-        if functions.exists(func.name):
-            func.name = _PREFIX + func.name
+        func.name = copies.get(func.name, func.name)

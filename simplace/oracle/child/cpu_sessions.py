@@ -29,7 +29,7 @@ class CpuSessions:
         self._extend, self._close = find_original(base, "_extend_graph"), find_original(base, "close")
         self._run = find_original(base, "_call_tf_sessionrun")
         self._make_callable = find_original(base._Callable, "__init__")
-        self._call = find_original(base._Callable, "__call__")
+        self._call_callable = find_original(base._Callable, "__call__")
         self._set_up = find_original(tf_session, "TF_SessionPRunSetup_wrapper")
         self._run_part = find_original(base, "_call_tf_sessionprun")
 
@@ -49,7 +49,7 @@ class CpuSessions:
 
     def call(self, made: Any, *args: Any, **kwargs: Any) -> Any:
         """Call what `make_callable` made."""
-        return self._call(made, *args, **kwargs)
+        return self._call_callable(made, *args, **kwargs)
 
     def set_up_partial_run(self, session: Any, feeds: Any, fetches: Any, targets: Any) -> Any:
         """Begin a partial run; return its handle."""

@@ -52,6 +52,7 @@ class DatasetFunctions:
         self._calls.tell_devices()
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)
+        self._calls.reach_functions(names)
         plain = {each: value for each, value in attrs.items() if isinstance(value, bool)}
         caller = Caller(
             "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), is_rewritten(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -11,51 +12,63 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
+from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
 from simplace.oracle.child.patches import find_original, patch_method
-from simplace.oracle.child.tensors import (
-    find_host,
-    is_gpu_variable,
-    is_variable,
-    make_full_optional,
-    make_placeholder,
-    to_device,
-)
-from simplace.oracle.child.tf_private import core, pywrap_tfe
+from simplace.oracle.child.tensors import find_host, is_gpu_variable, make_full_optional, make_placeholder, to_device
+from simplace.oracle.child.tf_private import constant_op, context, core, ops, pywrap_tfe
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
 _NO_PEERS = tf.version.VERSION.startswith("2.17.")
+_CONSTANT = "_EagerConst"
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Record of an op that is to run: `run` takes another device and other inputs."""
+
+    op: str
+    scope: str
+    inputs: Sequence[Any]
+    attrs: Sequence[Any]
+    run: Call
 
 
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
 
-    def __init__(self, calls: FunctionCalls, datasets: DatasetFunctions, emulate: bool) -> None:
+    def __init__(self, calls: FunctionCalls, datasets: DatasetFunctions, eager: EagerLog | None, emulate: bool) -> None:
         self.ops = 0
         self._calls = calls
         self._datasets = datasets
+        self._eager = eager
         self._emulate = emulate
         self._fast = find_original(pywrap_tfe, "TFE_Py_FastPathExecute")
         self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
         self._execute_cancelable = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
+        self._make_constant = find_original(constant_op, "convert_to_eager_tensor")
 
     def watch(self) -> None:
         """Intercept all eager ops and calls from now on."""
         patch_method(pywrap_tfe, "TFE_Py_FastPathExecute", lambda _: self._run_fast)
         patch_method(pywrap_tfe, "TFE_Py_Execute", lambda _: self._run)
         patch_method(pywrap_tfe, "TFE_Py_ExecuteCancelable", lambda _: self._run_cancelable)
+        if self._eager is not None:
+            patch_method(constant_op, "convert_to_eager_tensor", lambda _: self._convert)
+            watch_py_functions()
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        if kernel_types.has_dataset_functions(op) or (
-            self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)
-        ):
+        is_watched = (self._eager is not None and not is_inside()) or kernel_types.has_dataset_functions(op)
+        if is_watched or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
 
     def _run(self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None) -> Any:
+        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = None, attrs: Any = attrs) -> Any:
             if cancellation is not None:
                 return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
             return self._execute(handle, device, op, inputs, attrs, outputs)
@@ -65,53 +78,109 @@ class EagerExecution:
     def _run_cancelable(
         self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
     ) -> Any:
-        def run(device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation) -> Any:
+        def run(
+            device: str | None = device, inputs: Any = inputs, cancellation: Any = cancellation, attrs: Any = attrs
+        ) -> Any:
             return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
 
         return self._dispatch(device, op, inputs, attrs, run)
 
-    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Callable[..., Any]) -> Any:
+    def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Call) -> Any:
         op = op.decode() if isinstance(op, bytes) else op
-        if op.startswith("__") or kernel_types.find_op_def(op) is None:
-            return self._calls.run(op, inputs, device or "", run)
-        self.ops += 1
-        if kernel_types.has_dataset_functions(op):
-            self._datasets.record(op, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)), device or "")
-        if self._emulate and kernel_types.is_harmless(op) and _NO_PEERS:
-            return run(device, [_through_host(tensor) for tensor in inputs])
-        if not self._emulate or kernel_types.is_harmless(op):
-            return run()
-        if kernel_types.handles_objects(op):
-            return self._run_on_objects(op, inputs, attrs, run)
-        handles = [tensor for tensor in inputs if getattr(tensor, "dtype", None) == tf.resource]
+        watched = self._eager if not is_inside() else None
+        with INSIDE:
+            if op.startswith("__") or kernel_types.find_op_def(op) is None:
+                return self._calls.run(op, inputs, device or "", run)
+            self.ops += 1
+            given = _Given(op, device or "", inputs, attrs or (), run)
+            if kernel_types.has_dataset_functions(op):
+                self._datasets.record(op, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)), given.scope)
+            if watched is None:
+                return self._compute(given)
+            kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
+            if kind.times == 0:
+                return kind.sign(self._run_first(watched, kind, given))
+            kind.count(inputs)
+            if kind.is_emulated and not kernel_types.handles_objects(op):  # an iterator is to advance, and to end
+                return kind.sign(self._compute_on_host(given, kind.device))
+            return kind.sign(self._compute(given))
+
+    def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
+        """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
+        start = watched.position()
+        result, error = _result(self._bare(given))
+        attempt = watched.attempt(given.op, start)
+        is_refused = error is not None and watched.is_refused(attempt, error)
+        watched.tell(kind, attempt, error if is_refused else None)
+        kind.count(given.inputs)
+        if error is None:
+            return result
+        if not computes_nothing(error):
+            raise error
+        kind.is_emulated = True
+        kind.device = kind.device or _choose_device(given)  # of another task, which logs elsewhere
+        return self._compute_on_host(given, kind.device)
+
+    def _compute(self, given: _Given) -> Any:
+        """Run an op where TensorFlow wants it, or on the host if that is a GPU which would have to compute."""
+        result, error = _result(self._bare(given))
+        if error is None:
+            return result
+        if not computes_nothing(error):
+            raise error
+        return self._compute_on_host(given, _choose_device(given))
+
+    def _compute_on_host(self, given: _Given, home: str) -> Any:
+        """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
+        handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource]
         if any(is_gpu_variable(tensor) for tensor in handles):
-            return self._run_on_clones(inputs, run)
-        if any(not is_variable(tensor) for tensor in handles):
-            return self._run_on_objects(op, inputs, attrs, run)
-        chosen = find_host() if handles else eager_device.choose_device(_kernel_types(op, attrs or ()), device or "")
-        if "/device:GPU:" not in chosen:
-            return run()
-        return [to_device(result, chosen) for result in run(find_host(), inputs)]
+            with lend_to_host(given.inputs) as lent:
+                results = given.run(find_host(), lent)
+            return [self._put(given.op, result, home) for result in results]
+        if kernel_types.handles_objects(given.op) or handles:
+            attrs = dict(zip(given.attrs[::2], given.attrs[1::2], strict=True))
+            if given.op in kernel_types.PREFERRING_GPUS:
+                return given.run(find_host(), given.inputs, attrs=self._calls.copy_for_datasets(given.attrs))
+            if "output_types" in attrs:
+                self._calls.remark_made_up_elements()
+                return _make_element(given.op, attrs)
+            return given.run(find_host(), given.inputs)
+        return [self._put(given.op, result, home) for result in given.run(find_host(), given.inputs)]
 
-    def _run_on_objects(self, op: str, inputs: Sequence[Any], attrs: Any, run: Callable[..., Any]) -> Any:
-        """Run an op where TensorFlow places it, on the host if that is a GPU; a dataset's elements are then zeros."""
-        try:
-            return run()
-        except FAILURES as error:
-            if not computes_nothing(error):
-                raise
-        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
-        if "output_types" not in given:
-            return run(find_host(), inputs)
-        self._calls.remark_made_up_elements()
-        return _make_element(op, given)
+    def _put(self, op: str, result: Any, home: str) -> Any:
+        """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
+        if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
+            return to_device(result, home)
+        attrs = ("T", result.dtype.as_datatype_enum)
+        return self._execute(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
 
-    def _run_on_clones(self, inputs: Sequence[Any], run: Callable[..., Any]) -> Any:
-        """Run an op on copies of its GPU variables in host memory, then write the copies back."""
-        home = next(tensor.device for tensor in inputs if is_gpu_variable(tensor))
-        with lend_to_host(inputs) as lent:
-            results = run(find_host(), lent)
-        return [to_device(result, home) for result in results]
+    def _bare(self, given: _Given) -> Call:
+        if self._emulate and kernel_types.is_harmless(given.op) and _NO_PEERS:
+            return lambda: given.run(given.scope or None, [_through_host(tensor) for tensor in given.inputs])
+        return given.run
+
+    def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
+        """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
+        watched = self._eager
+        if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
+            return self._make_constant(value, ctx, dtype)
+        start = watched.position()
+        tensor = self._make_constant(value, ctx, dtype)
+        if watched.position() == start:  # a number that TensorFlow had made before, or one for the CPU
+            return tensor
+        described = watched.describe_constant(tensor)
+        kind = watched.kind_of(_CONSTANT, ctx.device_name or "", described, ("T", described[0][0]))
+        attempt = watched.attempt(_CONSTANT, start)
+        if attempt.device:
+            if kind.times == 0:
+                watched.tell(kind, attempt)
+            kind.count([tensor])
+            kind.sign([tensor])
+        return tensor
+
+
+def _choose_device(given: _Given) -> str:
+    return eager_device.choose_device(_kernel_types(given.op, given.attrs), given.scope)
 
 
 def _kernel_types(op: str, attrs: Sequence[Any]) -> frozenset[str]:
@@ -128,3 +197,10 @@ def _make_element(op: str, attrs: dict[str, Any]) -> list[Any]:
 
 def _through_host(tensor: Any) -> Any:
     return to_device(tensor, find_host()) if "/device:GPU:" in getattr(tensor, "device", "") else tensor
+
+
+def _result(call: Call) -> tuple[Any, Any]:
+    try:
+        return call(), None
+    except FAILURES as error:
+        return None, error

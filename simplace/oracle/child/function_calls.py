@@ -20,6 +20,7 @@ from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lack
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Functions, Output, make_compiled_call
 from simplace.oracle.child.partition_graphs import PartitionGraphs
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.tensors import (
     find_host,
@@ -86,7 +87,7 @@ class _Attempt:
         """
         if self.error is None or self.has_begun or find_code(self.error) == tf.errors.CANCELLED:
             return False
-        return not _REJECTION.match(str(self.error.message))
+        return not is_rejection(self.error)
 
 
 class FunctionClusters(Protocol):
@@ -111,6 +112,7 @@ class FunctionCalls:
         limit: CallLimit,
         partitionings: PartitionGraphs,
         clusters: FunctionClusters,
+        reached: ReachedFunctions,
         request: Request,
     ) -> None:
         self._functions = functions
@@ -119,6 +121,7 @@ class FunctionCalls:
         self._limit = limit
         self._partitionings = partitionings
         self._clusters = clusters
+        self._reached = reached
         self._turn = threading.RLock()
         self._machine = request.machine
         self._narrow = request.options.function
@@ -143,9 +146,15 @@ class FunctionCalls:
         is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
-        results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_first(kind, inputs, call)
+        results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
         self._latest[signature] = results
         return results
+
+    def _run_new(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        try:
+            return self._run_first(kind, inputs, call)
+        finally:
+            self.reach_functions(self._functions.reached(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""
@@ -175,6 +184,16 @@ class FunctionCalls:
         if not self._functions.reads_iterator(name):
             return None
         return tuple(tensor._id for tensor in inputs if is_object(tensor))
+
+    def reach_functions(self, names: Sequence[str]) -> None:
+        """Note that functions are among what this run shows."""
+        self._reached.reach_functions(names)
+
+    def copy_for_datasets(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return an op's attributes with copies of functions in the place of those that would run on a GPU."""
+        names = {i: _name_of(value) for i, value in enumerate(attrs) if i % 2}
+        found = {i: name for i, name in names.items() if name and self._functions.exists(name)}
+        return tuple(self._cpu.copy_for_datasets(found[i]) if i in found else each for i, each in enumerate(attrs))
 
     def remark_made_up_elements(self) -> None:
         """Write a remark that a dataset yielded zeros."""
@@ -344,6 +363,12 @@ class FunctionCalls:
         return make_placeholder(device, output.dtype, output.shape)
 
 
+def _name_of(value: Any) -> str:
+    """Return the name of a function that is an attribute, "" for any other attribute."""
+    name = getattr(value, "name", b"")
+    return name.decode() if isinstance(name, bytes) else ""
+
+
 def _type_of(tensor: Any) -> Any:
     shape = getattr(tensor, "shape", None)
     return None if shape is None or shape.rank is None else (tensor.dtype, tuple(shape.as_list()))
@@ -409,6 +434,11 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placement
         if isinstance(line, PlacementLine) and not line.verbose:
             placed.append(line)
     return placed, False
+
+
+def is_rejection(error: Any) -> bool:
+    """Return whether an error is about an argument, which TensorFlow looks at when it has placed a function or op."""
+    return bool(_REJECTION.match(str(error.message)))
 
 
 def find_code(error: Any) -> int:

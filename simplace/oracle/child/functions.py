@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,7 +100,7 @@ class Functions:
         seen = {name: None}
         names = [name]
         for reached in names:  # grows while it is walked
-            called = dict.fromkeys(_list_called(self.definition(reached).node_def))
+            called = dict.fromkeys(list_called(self.definition(reached).node_def, self.exists))
             names.extend(new for new in called if new not in seen)
             seen.update(called)
         return names
@@ -212,8 +212,8 @@ def _list_sizes(shape: Any) -> list[int] | None:
     return None if shape.rank is None else [-1 if size is None else size for size in shape.as_list()]
 
 
-def _list_called(nodes: Iterable[Any]) -> Iterator[str]:
-    exists = context.context().has_function
+def list_called(nodes: Iterable[Any], exists: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the functions that nodes call, as ops or by an attribute."""
     for node in nodes:
         if exists(node.op):
             yield node.op

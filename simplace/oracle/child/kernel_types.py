@@ -16,6 +16,10 @@ _HARMLESS = frozenset({
     "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
     "_Retval",
 })  # fmt: skip
+PREFERRING_GPUS = frozenset({"ReduceDataset"})  # what it calls is placed on a GPU (kernels/data/reduce_dataset_op.cc)
+_REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape
+_TYPE_KINDS = ("type", "list(type)")
+_ALL_KINDS = (*_TYPE_KINDS, "shape")
 _HOST_TYPES = {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 
@@ -51,6 +55,36 @@ def handles_objects(op: str) -> bool:
     makes = any(arg.type in _HOST_TYPES for arg in definition.output_arg)
     takes = any(arg.type == tf.variant.as_datatype_enum for arg in definition.input_arg)
     return makes or takes or any(attr.type in ("func", "list(func)") for attr in definition.attr)
+
+
+@cache
+def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
+    """List the attributes of an op, with their kinds, that decide the types of its arguments, or which kernel runs."""
+    definition = find_op_def(op)
+    if definition is None:
+        return ()
+    counts = {arg.number_attr for arg in (*definition.input_arg, *definition.output_arg)}
+    constrained = {
+        each.name for kernel in kernels.get_registered_kernels_for_op(op).kernel for each in kernel.constraint
+    }
+    kinds = _ALL_KINDS if op in _REWRITTEN else _TYPE_KINDS
+    return tuple(
+        (attr.name, attr.type)
+        for attr in definition.attr
+        if attr.type in kinds or attr.name in counts or attr.name in constrained
+    )
+
+
+@cache
+def keeps_ints_on_host(op: str, device_type: str) -> bool:
+    """Return whether the int32 results of an eager op stay in host memory.
+
+    So does GetOrCreateKernelAndDevice of common_runtime/eager/execute.cc.
+    """
+    outputs = {arg.name for arg in find_op_def(op).output_arg}
+    found = kernels.get_registered_kernels_for_op(op).kernel
+    of_type = [kernel for kernel in found if kernel.device_type in (device_type, "DEFAULT")]
+    return any(not outputs.isdisjoint(kernel.host_memory_arg) for kernel in of_type)
 
 
 def device_types(op: str, attrs: Mapping[str, Any]) -> frozenset[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.boundary import is_own, wrap_foreign
 
 # The modules that hook into a method of which there are several, the innermost first.
 ORDER = {
@@ -30,6 +31,7 @@ class _Patched:
     hooks: list[str] = field(default_factory=list)
 
 
+_reports: list[Callable[[Exception], None]] = []
 _patched: dict[tuple[int, str], _Patched] = {}  # the records keep the owners, so that no other object gets their id
 
 
@@ -43,9 +45,29 @@ def patch_method(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
     order = ORDER.get(shown, (hook,))
     if hook not in order or not set(known.hooks) <= set(order[: order.index(hook)]):
         raise PatchError(f"{shown} is patched by {', '.join(known.hooks) or order[0]}, so {hook} cannot patch it now")
-    setattr(owner, name, wrap(getattr(owner, name) if known.hooks else _as_foreign(known.original)))
+    made = wrap(getattr(owner, name) if known.hooks else _as_foreign(known.original))
+    setattr(owner, name, _report_errors(made) if inspect.isfunction(made) or inspect.ismethod(made) else made)
     known.hooks.append(hook)
     _patched[id(owner), name] = known
+
+
+def report_own_errors(report: Callable[[Exception], None]) -> None:
+    """Call `report` with each error of simplace's own that leaves a patched method: the program may handle it."""
+    _reports.append(report)
+
+
+def _report_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def reporting(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:
+            if _reports and is_own(error):
+                for report in _reports:
+                    report(error)
+            raise
+
+    return reporting
 
 
 def restore_method(owner: Any, name: str) -> None:

@@ -12,16 +12,18 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle import protocol
-from simplace.oracle.child import capture, devices, files, script, tf_names, tf_private, uncalled_functions
+from simplace.oracle.child import capture, devices, files, patches, script, tf_names, tf_private, uncalled_functions
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
@@ -44,6 +46,8 @@ def run_request(request: Request) -> int:
     _write_registry(request.registry)
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
+    if request.mode == "script":
+        patches.report_own_errors(lambda error: script.report_own_error(error, recorder))
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
@@ -59,15 +63,20 @@ def run_request(request: Request) -> int:
     if tf_private.is_complete(tf_names.SUBGRAPHS):
         partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
-    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, request)
+    reached = ReachedFunctions(recorder, lines)
+    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, reached, request)
+    is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
+    eager_log = EagerLog(recorder, log, lines, request.machine) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
-    eager = EagerExecution(calls, datasets, emulate=bool(request.plugin))
+    eager = EagerExecution(calls, datasets, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
     eager.watch()
     if tf_private.is_complete(tf_names.SESSIONS):
-        SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, request).watch()
+        SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, reached, request).watch()
+    if tf_private.is_complete(tf_names.DEFINITIONS):
+        reached.watch()
     if tf_private.is_complete(tf_names.LINES):
         lines.watch(directory)
     if tf_private.is_complete(tf_names.FACTS):
@@ -81,9 +90,12 @@ def run_request(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
+    if eager_log is not None:
+        eager_log.report()
     if found := _describe_last_devices(request):
         recorder.event("devices", devices=found)
-    recorder.event("ended", eager_ops=eager.ops)
+    reached.report_end()
+    recorder.event("ended", eager_ops=eager.ops, is_stopped=limit.has_stopped)
     return 0 if failure is None else int(failure.get("status", 1))
 
 

@@ -62,6 +62,12 @@ def own_failure_of(error: BaseException) -> dict[str, Any]:
     return {"how": "internal", "text": whole, "line": f"{first_line(error)}{where}"}
 
 
+def report_own_error(error: Exception, recorder: Recorder) -> None:
+    """Record an error in simplace itself, which the program may handle as if it were TensorFlow's."""
+    if not isinstance(error, NoSuchCluster):
+        recorder.event("failure", **own_failure_of(error))
+
+
 def ending_of(error: SystemExit) -> tuple[int, str]:
     """Return the exit status that Python would end with, and the text that it would print."""
     if error.code is None:

@@ -21,6 +21,7 @@ from simplace.oracle.child.function_calls import code_name
 from simplace.oracle.child.functions import Functions, make_zeros, note_graph
 from simplace.oracle.child.partition_graphs import PartitionGraphs, Run
 from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
@@ -51,6 +52,7 @@ class SessionRuns:
         partitionings: PartitionGraphs,
         clusters: Clusters,
         lines: SourceLines,
+        reached: ReachedFunctions,
         request: Request,
     ) -> None:
         self._functions = functions
@@ -60,6 +62,7 @@ class SessionRuns:
         self._partitionings = partitionings
         self._clusters = clusters
         self._lines = lines
+        self._reached = reached
         self._machine = request.machine
         self._plugin = request.plugin
         self._soft = request.options.soft_placement
@@ -106,6 +109,9 @@ class SessionRuns:
             session._simplace_prepared = set()
             session._simplace_epochs = 0
             self._all.add(session)
+            session._simplace_definition = ("Session", self._lines.here())
+            if self._kind == "session":
+                self._reached.define(session._simplace_definition)
 
         return create_logged
 
@@ -278,6 +284,8 @@ class SessionRuns:
         graph = session.graph.as_graph_def()
         names = [function.signature.name for function in graph.library.function]
         self._placed += 1
+        self._reached.reach(session._simplace_definition)
+        self._reached.reach_functions(names)
         self._functions.write_notes(names)
         self._recorder.event("notes", function=f"graph {self._placed}", nodes=note_graph(session.graph, self._lines))
         shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"

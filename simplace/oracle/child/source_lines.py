@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import site
 import sysconfig
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from simplace.oracle.child.patches import patch_method
@@ -25,6 +26,7 @@ class SourceLines:
     def __init__(self, script: str = "") -> None:
         self._script = os.path.abspath(script) if script else ""
         self._known: dict[str, str] = {}
+        self._code: dict[CodeType, str] = {}  # what `_known` says of the file of a code object
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
@@ -65,9 +67,36 @@ class SourceLines:
         """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
 
+    def of_frames(self) -> str:
+        """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
+        frame = inspect.currentframe()
+        while frame is not None:
+            code = frame.f_code
+            shown = self._code.get(code)
+            if shown is None:
+                shown = self._code[code] = self._of_code(code.co_filename)
+            if shown == _GENERATED:
+                at = self._generated.get((code.co_filename, frame.f_lineno))
+                if at is not None and (own := self._shown(at[0])):
+                    return f"{own}:{at[1]}"
+            elif shown:
+                return f"{shown}:{frame.f_lineno}"
+            frame = frame.f_back
+        return ""
+
+    def _of_code(self, filename: str) -> str:
+        return _GENERATED if _GENERATED in filename else self._shown(filename)
+
     def of_op(self, op: Any) -> str:
         """Return the user's line that made `op`, "" if there is none."""
         return self._innermost(op.traceback)
+
+    def of_code(self, code: Any) -> str:
+        """Return where a function of the user's is defined, "" for one of a library."""
+        at = (code.co_filename, code.co_firstlineno)
+        filename, line = self._generated.get(at, at)
+        shown = self._shown(filename)
+        return f"{shown}:{line}" if shown else ""
 
     def of_device(self, op: Any) -> str:
         """Return the line of the innermost `tf.device` around `op` that requests something."""

@@ -57,6 +57,11 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.saved_model.loader_impl  parse_saved_model
     python.util.tf_stack          extract_stack
 """))  # fmt: skip
+EAGER_OPS = Use("the placement of eager ops", _list_names("""
+    python.framework.constant_op  convert_to_eager_tensor
+    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
+    python.ops.script_ops         FuncRegistry.__call__
+"""))  # fmt: skip
 SESSIONS = Use("the observation of sessions", _list_names("""
     python.client.pywrap_tf_session  TF_DeleteBuffer TF_NewBufferFromString TF_OperationName TF_SessionMakeCallable
     python.client.pywrap_tf_session  TF_SessionPRunSetup_wrapper TF_SessionReleaseCallable
@@ -72,6 +77,9 @@ CLUSTERS = Use("the emulation of clusters", _list_names("""
 """))  # fmt: skip
 SUBGRAPHS = Use("the comparison of partitions", _list_names("""
     python.eager.context          Context.set_optimizer_experimental_options
+"""))  # fmt: skip
+DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
+    python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
 """))  # fmt: skip
 LINES = Use("source lines of device scopes and of functions converted by AutoGraph", _list_names("""
     python.autograph.pyct.loader  tempfile
@@ -94,7 +102,7 @@ STEPS = Use("measurements", _list_names("""
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
-OPTIONAL = (SESSIONS, CLUSTERS, SUBGRAPHS, LINES, FACTS)  # a run goes on without them
+OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
 
 
 def find_missing(use: Use, package: str = "tensorflow") -> list[str]:

@@ -44,11 +44,13 @@ atomic_function = load_module("python.eager.polymorphic_function.atomic_function
 concrete_function = load_module("python.eager.polymorphic_function.concrete_function")
 polymorphic_function = load_module("python.eager.polymorphic_function.polymorphic_function")
 
+constant_op = load_module("python.framework.constant_op")
 function_def_to_graph = load_module("python.framework.function_def_to_graph")
 kernels = load_module("python.framework.kernels")
 load_library = load_module("python.framework.load_library")
 op_def_registry = load_module("python.framework.op_def_registry")
 ops = load_module("python.framework.ops")
+script_ops = load_module("python.ops.script_ops")
 
 loader = load_module("python.autograph.pyct.loader")
 origin_info = load_module("python.autograph.pyct.origin_info")

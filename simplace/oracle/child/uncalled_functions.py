@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from simplace.oracle.child.boundary import is_own, wrap_foreign
 from simplace.oracle.child.functions import make_zeros
+from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
 from simplace.oracle.child.tf_private import polymorphic_function
@@ -35,7 +36,9 @@ def _call_with_zeros(name: str, function: Any, recorder: Recorder) -> None:
     recorder.remark(f"{name} was never called by the program: it was called once with zeros for its input_signature.")
     try:
         traced = wrap_foreign(function.get_concrete_function)()
-        wrap_foreign(traced)(*tf.nest.map_structure(_make_zero, function.input_signature))
+        with INSIDE:
+            zeros_for_it = tf.nest.map_structure(_make_zero, function.input_signature)
+        wrap_foreign(traced)(*zeros_for_it)
     except Exception as error:
         # The body is the user's and was never meant to run on zeros: what it raises is worth a line, not an end.
         if is_own(error):

@@ -6,11 +6,14 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.explain.findings import find_in_placement, format_finding
+from simplace.explain.eager_findings import find_in_eager, line_of_eager
+from simplace.explain.findings import IdleGpu, find_in_placement, format_finding
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
-from simplace.views.text import tables
+from simplace.views.text import eager_tables, tables
 from simplace.views.text.quantities import format_count
+from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -27,8 +30,10 @@ KINDS = {
     "compiled": "tf.function",
     "dataset": "function",
     "call": "function",
+    "eager": "eager op",
 }
 COPIES = 5
+_LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -43,6 +48,8 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
+    if result.eager is not None:
+        blocks.append(eager_summary(result.eager, width, is_all=not result.programs, is_long=copies is None))
     blocks += [_wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
@@ -68,6 +75,29 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     return "\n\n".join(parts)
 
 
+def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool = True, is_long: bool = False) -> str:
+    """Write the summary of what ran outside of functions: devices, lines, findings.
+
+    `is_all` tells that the program ran nothing else, `is_long` that every line is wanted.
+    """
+    lines = eager_tables.line_table(eager, None if is_long else _LINES if is_all else _FEW_LINES)
+    devices = [to_text(eager_tables.device_table(eager), width)] if is_all else []
+    parts = [eager_title(eager), *devices, to_text(lines, width)]
+    found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
+    if found:
+        shown = [_wrap_line(f"  ! {line_of_eager(one)}", width) for one in found[:_FINDINGS]]
+        more = len(found) - _FINDINGS
+        shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []
+        parts.append("\n".join(["findings", *shown]))
+    return "\n\n".join(parts)
+
+
+def eager_title(eager: PlacedEager) -> str:
+    """Count what ran outside of functions."""
+    times = f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""
+    return f"outside of functions: {format_count(len(eager.ops), 'eager op')}{times}"
+
+
 def write_title(placed: Placed) -> str:
     """Return a program's name with what its placement depends on."""
     placement = placed.placement
@@ -89,27 +119,37 @@ def agreement_line(result: Result, whom: str = "") -> str:
     """Return in one line whether TensorFlow agrees, or why it was not compared; `whom` names another log."""
     whom = whom or f"TensorFlow {result.tensorflow}"
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
-    if not asked:
+    eager = result.eager_agreement
+    if not asked and eager is None:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
     same, total = sum(a.same for a in asked), sum(a.total for a in asked)
+    before, unreached = tell_ending(result), tell_unreached(result)
     refused = sum(1 for a in asked if a.refusals[1])
-    counts = [f"{same}/{total} nodes"] if total or not refused else []
+    counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
+    counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
     uncalled = sum(placed.is_uncalled for placed in result.programs)
     count = format_count(uncalled, "function")
     rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
-    if all(a.holds for a in asked):
-        return visible(f"agrees with {whom}: {', '.join(counts)}{rest}")
-    return visible(f"DISAGREES with {whom}: {same}/{total} nodes the same; {_first_difference(result)}{rest}")
+    if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
+        return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
+    compared = [f"{same}/{total} nodes"] if asked else []
+    compared += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
+    said = f"{', '.join(compared)} the same"
+    return visible(f"DISAGREES with {whom}: {said}{before}; {_first_difference(result)}{unreached}{rest}")
 
 
 def coverage_line(result: Result) -> str:
-    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured."""
+    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured.
+
+    Eager ops count by themselves, in `agreement_line`; where they are not told, their lines are counted here.
+    """
     found = result.coverage
-    if found is None:
+    if found is None or not (found.total or result.eager is None):
         return ""
-    more = f"; {format_count(found.eager, 'line')} more of eager ops" if found.eager else ""
+    lines = found.eager if result.eager is None else 0
+    more = f"; {format_count(lines, 'line')} more of eager ops" if lines else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
 
@@ -166,6 +206,10 @@ def _first_difference(result: Result) -> str:
         for d in agreement.differences[:2]:
             ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
+    if result.eager_agreement is not None:
+        for d in result.eager_agreement.differences[:2]:
+            ours, theirs = (eager_tables.device_text(result.devices, x) for x in (d.ours, d.theirs))
+            parts.append(f"{d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     return "; ".join(parts[:3])
 
 

@@ -1,0 +1,106 @@
+"""What a user would not expect of eager ops: copies at each round of a loop, scopes that were not met, idle GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simplace.devices.device_name import DeviceName
+from simplace.explain.eager import tell_choice
+from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, format_finding
+from simplace.explain.sentences import short_request
+from simplace.graph import dtypes
+from simplace.kernels.kernel_lookup import nearest_dtype
+from simplace.kernels.registry import types_of
+from simplace.placement.eager.eager_placement import EAGER_OPS, PlacedEager, PlacedOp
+from simplace.placement.eager.execute import EagerRule
+from simplace.placement.exemptions import is_dataset_op
+
+_CONSTANT = "_EagerConst"
+
+
+@dataclass(frozen=True, slots=True)
+class EagerCopiesEachTime(Finding):
+    """An eager op that runs again and again has an input copied again and again, from `origin` to `device`."""
+
+    rule: ClassVar[str] = "eager-copies"
+    title: ClassVar[str] = "copies in a loop"
+    op: str
+    times: int
+    input: int
+    origin: str
+    device: str
+    tensors: int
+    bytes: int
+
+
+def find_in_eager(eager: PlacedEager) -> list[Finding]:
+    """List the findings of the eager ops of a program, the most telling kind first, then in the order of the ops."""
+    return [*copies_each_time(eager), *ungranted_scopes(eager), *_idle_gpus(eager)]
+
+
+def line_of_eager(finding: Finding) -> str:
+    """Return a finding in a line, with the user's line."""
+    if not isinstance(finding, EagerCopiesEachTime):
+        return format_finding(finding)
+    return (
+        f"{finding.op} ({finding.source}) runs {finding.times:,} times on {finding.device}, and its input "
+        f"{finding.input} comes from {finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all"
+    )
+
+
+def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
+    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over."""
+    found = [
+        EagerCopiesEachTime(
+            each.op.at, EAGER_OPS, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
+            _short(eager, copy.target), copy.tensors, copy.bytes or 0,
+        )
+        for each in eager.ops
+        if each.op.op != _CONSTANT
+        for copy in each.copies
+        if copy.tensors is not None and copy.tensors > 1
+    ]  # fmt: skip
+    yield from sorted(found, key=lambda finding: -finding.bytes)
+
+
+def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
+    """Yield the scopes that eager ops did not get, those of one line and op together; datasets belong on the CPU."""
+    found: dict[tuple[str, str, str, str], list[PlacedOp]] = {}
+    for each in eager.ops:
+        choice = each.placement.choice
+        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
+            found.setdefault((each.op.at, each.op.op, each.op.scope, choice.device), []).append(each)
+    for (at, op, scope, device), ops in found.items():
+        spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
+        names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
+        if spec is None or not eager.devices.matching(spec):
+            yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
+            continue
+        nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
+        instead = f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""
+        yield NoKernel(at, EAGER_OPS, names, request, got, op, because, op, instead)
+
+
+def used_devices(eager: PlacedEager | None) -> set[str]:
+    """Return the devices on which eager ops ran, by full names."""
+    return set() if eager is None else {each.placement.device for each in eager.ops}
+
+
+def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
+    definition = eager.table.op(each.op.op)
+    assert definition is not None, "an op that the table does not know is not placed"
+    return is_dataset_op(each.op.op, types_of(definition, definition.outputs, each.op.attrs))
+
+
+def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:
+    used = used_devices(eager)
+    for device in eager.devices:
+        if device.type == "GPU" and device.name not in used:
+            yield IdleGpu("", "", (), device.short, 0)
+
+
+def _short(eager: PlacedEager, name: str) -> str:
+    found = eager.devices.find(name)
+    return found.short if found is not None else name

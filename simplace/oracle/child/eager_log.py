@@ -1,0 +1,249 @@
+"""The eager ops that a program ran: one record for what is alike (line, op, types, devices), how often, how many bytes.
+
+The first op of a kind is run as the program asks, so that TensorFlow logs where it puts it; what came of that is told
+at once, the counts at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import tensorflow as tf
+
+from simplace.machine.machine import Machine
+from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.devices import describe_context
+from simplace.oracle.child.function_calls import code_name, find_code, is_rejection
+from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tensors import find_host, resource_device
+from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
+from simplace.program.eager_op import SMALL
+
+_ONEDNN = "_Mkl"
+# What node_def_util.cc and attr_value_util.cc say of an op that is wrong wherever it runs; it is looked at after
+# its device was chosen.
+_INVALID = re.compile(
+    r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
+    r"|Can't find a function"
+)
+_INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
+_RESOURCE = tf.resource.as_datatype_enum
+_NO_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of a tensor in host memory, also in a cluster
+_MAKER = "_simplace_made_by"
+_MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
+Attr = tuple[str, str, Any]  # name, kind, value
+Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a small integer
+
+
+@dataclass(slots=True)
+class EagerKind:
+    """Record of eager ops that are alike.
+
+    `device` is where TensorFlow runs them; `is_emulated` tells that it computes nothing. `copied` and `sizes` count, by
+    input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside its
+    tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input
+    and the number of the kind that made the tensor, how often it was read. `number` is -1 as long as nothing was told.
+    """
+
+    at: str
+    op: str
+    scope: str
+    soft_placement: bool
+    attrs: tuple[Attr, ...]
+    inputs: Inputs
+    number: int = -1
+    device: str = ""
+    is_emulated: bool = False
+    times: int = 0
+    copied: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    made_by: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def count(self, inputs: Sequence[Any]) -> None:
+        """Count an execution, and the tensors that come to its device for the first time."""
+        self.times += 1
+        for i, (dtype, _, _) in enumerate(self.inputs):
+            maker = getattr(inputs[i], _MAKER, None)
+            if maker is not None:
+                self.made_by[i, maker] += 1
+            if dtype != _RESOURCE and not _was_copied(inputs[i], self.device):
+                self.copied[i] += 1
+                self.sizes[i] += _bytes_of(inputs[i])
+
+    def counts(self) -> list[Any]:
+        """Return what was counted, as it is written down."""
+        return [self.times, self.copied, self.sizes, [[*key, times] for key, times in self.made_by.items()]]
+
+    def sign(self, results: Any) -> Any:
+        """Return the results of an op, which remember what made them."""
+        if self.number >= 0 and isinstance(results, list):
+            for tensor in results:
+                tensor.__dict__[_MAKER] = self.number
+        return results
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Record of what TensorFlow logged for an op: its little graph, unless that is known, and the device it ran on."""
+
+    placed: tuple[PlacementLine, ...]
+    device: str
+
+
+class EagerLog:
+    """Tell kinds of eager ops apart, and write them down."""
+
+    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines, machine: Machine) -> None:
+        self._machine = machine
+        self._recorder = recorder
+        self._log = log
+        self._lines = lines
+        self._kinds: dict[tuple[Any, ...], EagerKind] = {}
+        self._told: list[EagerKind] = []
+        self._handles: dict[int, str] = {}  # the device of a resource, by the handle
+        self._turn = threading.Lock()
+
+    def describe(self, inputs: Sequence[Any]) -> Inputs:
+        """Return what the device of an op depends on in its inputs."""
+        return tuple([self._describe(tensor) for tensor in inputs])
+
+    def describe_constant(self, tensor: Any) -> Inputs:
+        """Return the same of a constant, which begins as a tensor on the CPU."""
+        dtype = tensor._datatype_enum()
+        return ((dtype, find_host(), _is_small(tensor, dtype)),)
+
+    def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
+        """Return the kind that an op about to run is of."""
+        at, soft = self._lines.of_frames(), eager_device.soft_placement()
+        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+        chosen = tuple(
+            (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
+        )
+        key = (at, op, scope, soft, chosen, inputs)
+        kind = self._kinds.get(key)
+        if kind is None:
+            with self._turn:
+                kind = self._kinds.setdefault(key, EagerKind(*key))
+                kind.copied, kind.sizes = kind.copied or [0] * len(inputs), kind.sizes or [0] * len(inputs)
+        return kind
+
+    def position(self) -> int:
+        """Return where TensorFlow's log ends now."""
+        return self._log.end()
+
+    def attempt(self, op: str, start: int) -> Attempt:
+        """Return what TensorFlow has logged of an op since `start`."""
+        return _until_executed(op, self._log.since(start))
+
+    def is_refused(self, attempt: Attempt, error: Any) -> bool:
+        """Return whether an error says that TensorFlow finds no device, and not that the op itself is wrong."""
+        return not (attempt.device or is_rejection(error) or _INVALID.match(str(error.message)))
+
+    def tell(self, kind: EagerKind, attempt: Attempt, refusal: Any = None) -> None:
+        """Write down a kind of ops with what TensorFlow did with the first one; `refusal` is the error if it did not.
+
+        An op that it sends to another task leaves no trace here, and is not told.
+        """
+        if not (attempt.placed or attempt.device or refusal):
+            return
+        kind.device = attempt.device
+        if not self._told:  # now, in case the program crashes later
+            self._recorder.event("devices", devices=describe_context(self._machine))
+        with self._turn:
+            kind.number = len(self._told)
+            self._told.append(kind)
+            self._recorder.event(
+                "eager",
+                op=kind.op,
+                at=kind.at,
+                scope=kind.scope,
+                soft_placement=kind.soft_placement,
+                attrs=kind.attrs,
+                inputs=kind.inputs,
+                log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
+                device=attempt.device,
+                refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),
+            )
+
+    def report(self) -> None:
+        """Write down how often each kind ran, and how many tensors and bytes were copied for it."""
+        if self._told:
+            self._recorder.event("eager counts", counts=[kind.counts() for kind in self._told])
+
+    def _describe(self, tensor: Any) -> tuple[int, str, bool]:
+        dtype = tensor._datatype_enum()  # a number compares quicker than a dtype
+        if dtype == _RESOURCE:
+            where = self._handles.get(tensor._id)
+            if where is None:
+                where = self._handles[tensor._id] = resource_device(tensor)
+            return dtype, where, False
+        where = tensor.backing_device
+        return dtype, find_host() if where == _NO_DEVICE else where, _is_small(tensor, dtype)
+
+
+def _is_small(tensor: Any, dtype: int) -> bool:
+    """Return whether an integer is small enough to pin its op there, where that is turned on."""
+    if dtype not in _INTEGERS or not _pins_small_ops():
+        return False
+    return int(tensor._num_elements()) <= SMALL
+
+
+@cache
+def _pins_small_ops() -> bool:
+    """Return whether small ops are pinned to the CPU; TensorFlow asks when it makes its context, as here."""
+    return os.environ.get("TF_EAGER_ENABLE_SMALL_TENSOR_CPU_PINNING", "").lower() in ("1", "true")
+
+
+def _until_executed(op: str, lines: Iterable[LogLine]) -> Attempt:
+    """Take the lines about an op up to the one that says where it runs.
+
+    oneDNN may have a form of its own of an op on a CPU, which is placed where the op was, after it
+    (eager/mkl_eager_op_rewrite.cc): the lines are then those of the op.
+    """
+    placed: dict[str, PlacementLine] = {}
+    names = (op, _ONEDNN + op, f"{_ONEDNN}Native{op}")
+    for line in lines:
+        if isinstance(line, Executed):
+            if line.op in names:
+                return Attempt(tuple(placed.values()), line.device)
+            placed.clear()  # another op came first, such as the Cast of a constant
+        elif isinstance(line, PlacementLine) and not line.verbose and not line.node.op.startswith(_ONEDNN):
+            placed.setdefault(line.node.name, line)
+    return Attempt(tuple(placed.values()), "")
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of an attribute so that it can be a key and be written as JSON."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if hasattr(value, "as_list"):
+        return None if value.rank is None else tuple(value.as_list())
+    return getattr(value, "as_datatype_enum", value)
+
+
+def _was_copied(tensor: Any, device: str) -> bool:
+    """Return whether a tensor came to a device before; from now on it did."""
+    known = vars(tensor).setdefault(_MIRRORS, set())
+    if device in known:
+        return True
+    known.add(device)
+    return False
+
+
+def _bytes_of(tensor: Any) -> int:
+    return int(tensor._num_elements()) * _size_of(tensor._datatype_enum())
+
+
+@cache
+def _size_of(dtype: int) -> int:
+    return int(tf.as_dtype(dtype).size)

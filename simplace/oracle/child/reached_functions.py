@@ -1,0 +1,110 @@
+"""The functions and sessions that a program defines in its own files, and which of them a call has reached."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+from weakref import WeakSet
+
+import tensorflow as tf
+
+from simplace.graph.function_names import shown_name
+from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.recorder import Recorder
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import polymorphic_function
+
+_Definition = tuple[str, str]  # the name, and the "file:line" of the definition
+
+
+class ReachedFunctions:
+    """Write down each definition, and once for each what became of it; all of it at once, for a run may be killed.
+
+    Two functions made of one definition, such as a method of two objects, count as one.
+    """
+
+    def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._lines = lines
+        self._defined: dict[_Definition, WeakSet[Any]] = {}
+        self._told: set[tuple[_Definition, str]] = set()
+        self._seen: set[str] = set()
+
+    def watch(self) -> None:
+        """Observe all functions that are made from now on."""
+        base = polymorphic_function.Function
+        base._simplace_definition = None
+        patch_method(base, "__init__", self._note_definition)
+        patch_method(base, "_call", self._note_call)
+
+    def _note_definition(self, create: Any) -> Any:
+        def create_noted(function: Any, python_function: Any, *args: Any, **kwargs: Any) -> None:
+            create(function, python_function, *args, **kwargs)
+            definition = function._simplace_definition = self._find_definition(python_function)
+            if definition is not None:
+                self.define(definition).add(function)
+
+        return create_noted
+
+    def _note_call(self, call: Any) -> Any:
+        def call_noted(function: Any, *args: Any, **kwargs: Any) -> Any:
+            definition = function._simplace_definition
+            if definition is None:
+                return call(function, *args, **kwargs)
+            self._tell(definition, "called")
+            try:
+                return call(function, *args, **kwargs)
+            except BaseException:
+                self._tell(definition, "failed")
+                raise
+
+        return call_noted
+
+    def define(self, definition: _Definition) -> WeakSet[Any]:
+        """Note what a program defines; return the objects that are made of the definition."""
+        if definition not in self._defined:
+            self._defined[definition] = WeakSet()
+            self._tell(definition, "defined")
+        return self._defined[definition]
+
+    def reach(self, definition: _Definition) -> None:
+        """Note that TensorFlow has placed what a definition makes."""
+        self._tell(definition, "reached")
+
+    def reach_functions(self, names: Iterable[str]) -> None:
+        """Note that TensorFlow has placed library functions, whichever definition each was traced from."""
+        new = {name for name in names if name not in self._seen}
+        if not new:
+            return
+        self._seen |= new
+        differentiated = {shown_name(name).partition(" ")[0] for name in new if name.startswith("__forward_")}
+        for definition, functions in self._defined.items():
+            made = (concrete for function in list(functions) for concrete in function._function_cache.values())
+            traced = {concrete.name.decode() for concrete in made}
+            if not traced.isdisjoint(new) or not differentiated.isdisjoint(map(shown_name, traced)):
+                self.reach(definition)
+
+    def report_end(self) -> None:
+        """Note at the end what was traced, whether or not a call was placed, and whether functions run eagerly."""
+        for definition, functions in self._defined.items():
+            if any(function._function_cache.values() for function in list(functions)):
+                self._tell(definition, "traced")
+            if tf.config.functions_run_eagerly():
+                self._tell(definition, "eager")
+
+    def _find_definition(self, python_function: Any) -> _Definition | None:
+        """Return the name and line of a function, None for what is not in the user's own files."""
+        inner = inspect.unwrap(python_function)
+        while isinstance(inner, partial):
+            inner = inspect.unwrap(inner.func)
+        code = getattr(inner, "__code__", None)
+        at = self._lines.of_code(code) if code is not None else ""
+        return (code.co_name, at) if code is not None and at else None
+
+    def _tell(self, definition: _Definition, what: str) -> None:
+        if (definition, what) not in self._told:
+            self._told.add((definition, what))
+            name, at = definition
+            self._recorder.event("definition", name=name, at=at, what=what)

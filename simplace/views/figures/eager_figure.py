@@ -1,0 +1,182 @@
+"""Draw the eager ops of a program: a box for what a line runs on a device, edges for tensors, copies in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from simplace.compare.compare_placements import Agreement
+from simplace.devices.device_set import DeviceSet
+from simplace.explain.sentences import short_request
+from simplace.graph import dtypes
+from simplace.graph.op_kinds import VARIABLE_HANDLE
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
+from simplace.placement.eager.execute import EagerRule
+from simplace.result import Result
+from simplace.views.text import quantities
+from simplace.views.text.eager_tables import ops_text
+from viz import Edge, EdgeKind, Figure, Group, Node
+
+_ELSEWHERE = "tensors from elsewhere"  # what functions, or NumPy through them, made
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Record of ops drawn as one: those of some lines on one device, "" for no device."""
+
+    lines: tuple[str, ...]
+    device: str
+    ops: tuple[PlacedOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Record of tensors that go from a box, or from a device, to a box."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    label: str
+    count: int
+
+
+def eager_figure(result: Result, limit: int = 40) -> Figure:
+    """Describe where the lines of a program run their ops outside of functions, in at most `limit` boxes and some more.
+
+    Of more lines, those with the fewest copies and executions share a box of their device. A copy is an edge of its
+    own, with the number of tensors and their bytes.
+    """
+    eager = result.eager
+    assert eager is not None, "asked only of a result with eager ops"
+    boxes = _boxes(eager, limit)
+    number = {each.name: str(i) for i, box in enumerate(boxes) for each in box.ops}
+    ways = _ways(eager, number)
+    outside = sorted({way.source for way in ways} - set(number.values()))
+    used = {each.placement.device for each in eager.ops} | set(outside)
+    return Figure(
+        title=f"{result.target} outside of functions",
+        caption=_caption(eager, result.eager_agreement, used),
+        groups=tuple(_groups(eager, used)),
+        nodes=(
+            *(_node(str(i), box) for i, box in enumerate(boxes)),
+            *(Node(device, _ELSEWHERE, "", device, "argument") for device in outside),
+        ),
+        edges=tuple(Edge(way.source, way.target, way.kind, way.label, way.count) for way in ways),
+        description=_description(result, eager),
+    )
+
+
+def _boxes(eager: PlacedEager, limit: int) -> list[_Box]:
+    rows: dict[tuple[str, str], list[PlacedOp]] = {}
+    for each in eager.ops:
+        rows.setdefault((each.op.at, each.placement.device), []).append(each)
+    heaviest = sorted(rows, key=lambda row: (-_bytes(rows[row]), -sum(each.times for each in rows[row])))[:limit]
+    made = [_Box((at,), device, tuple(rows[at, device])) for at, device in rows if (at, device) in heaviest]
+    rest: dict[str, list[str]] = {}
+    for at, device in rows:
+        if (at, device) not in heaviest:
+            rest.setdefault(device, []).append(at)
+    for device, lines in rest.items():
+        made.append(_Box(tuple(lines), device, tuple(each for at in lines for each in rows[at, device])))
+    return made
+
+
+def _node(key: str, box: _Box) -> Node:
+    times = sum(each.times for each in box.ops)
+    is_variable = all(each.op.op == VARIABLE_HANDLE for each in box.ops)
+    if len(box.lines) > 1:
+        label, device = quantities.format_count(len(box.lines), "other line"), box.device or None
+        return Node(key, label, ops_text(box.ops), device, "scope", count=times, asked=_asked(box))
+    return Node(
+        key,
+        ops_text(box.ops),
+        box.lines[0],
+        box.device or None,
+        "variable" if is_variable else "op",
+        asked=_asked(box),
+        tooltip=box.lines[0],
+    )
+
+
+def _asked(box: _Box) -> str:
+    """Return the scope that ops of a box did not get, "" where there is none."""
+    scopes = sorted(
+        {
+            short_request(each.op.scope).removeprefix("/device:")
+            for each in box.ops
+            if each.placement.refusal is not None
+            or (each.placement.choice is not None and each.placement.choice.rule is EagerRule.SOFT_FALLBACK)
+        }
+    )
+    return ", ".join(filter(None, scopes))
+
+
+def _ways(eager: PlacedEager, number: dict[str, str]) -> list[_Way]:
+    data: Counter[tuple[str, str]] = Counter()
+    copies: dict[tuple[str, str], list[tuple[PlacedOp, EagerCopies]]] = {}
+    for each in eager.ops:
+        here, copied = number[each.name], {copy.input: copy for copy in each.copies}
+        for way in each.made_by:
+            if way.input not in copied and number[eager.ops[way.maker].name] != here:
+                data[number[eager.ops[way.maker].name], here] += way.times
+        for copy in each.copies:
+            makers = [way for way in each.made_by if way.input == copy.input]
+            is_constant = not makers and each.op.op == "_EagerConst"
+            if not is_constant:
+                source = number[eager.ops[makers[0].maker].name] if makers else copy.source
+                copies.setdefault((source, here), []).append((each, copy))
+    return [
+        *(_Way(source, target, "copy", _copied(found), _tensors(found)) for (source, target), found in copies.items()),
+        *(_Way(source, target, "data", "", count) for (source, target), count in data.items()),
+    ]
+
+
+def _copied(found: list[tuple[PlacedOp, EagerCopies]]) -> str:
+    kinds = sorted({dtypes.format_dtype(each.op.inputs[copy.input].dtype) for each, copy in found})
+    count = _tensors(found)
+    what = f"{count:,} × {kinds[0]}" if len(kinds) == 1 else quantities.format_count(count, "tensor")
+    return f"{what} · {quantities.format_total_bytes([copy.bytes for _, copy in found])}"
+
+
+def _tensors(found: list[tuple[PlacedOp, EagerCopies]]) -> int:
+    return sum(copy.tensors or 1 for _, copy in found)
+
+
+def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
+    seen: Counter[str] = Counter()
+    groups = []
+    for device in eager.devices:
+        if device.name in used:
+            times = sum(each.times for each in eager.ops if each.placement.device == device.name)
+            ops = quantities.format_count(times, "op")
+            groups.append(Group(device.name, device.short, ops, device.type, seen[device.type]))
+        seen[device.type] += 1
+    return groups
+
+
+def _caption(eager: PlacedEager, agreement: Agreement | None, used: set[str]) -> str:
+    parts = [f"{quantities.format_count(len(eager.ops), 'eager op')}, run {eager.times:,} times"]
+    idle = [device.short for device in eager.devices if device.name not in used]
+    if idle:
+        parts.append(f"nothing runs on {', '.join(idle)}")
+    if agreement is not None:
+        how = "agrees" if agreement.holds else "differs"
+        parts.append(f"TensorFlow {how}: {agreement.same}/{agreement.total} ops")
+    return " · ".join(parts)
+
+
+def _description(result: Result, eager: PlacedEager) -> str:
+    devices = _devices(result.devices)
+    return (
+        f"Placement of what {result.target} runs outside of functions on {devices}: "
+        f"{quantities.format_count(len(eager.ops), 'eager op')} by the rules of TensorFlow {result.tensorflow}."
+    )
+
+
+def _devices(devices: DeviceSet) -> str:
+    names = [device.short for device in devices]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _bytes(ops: list[PlacedOp]) -> int:
+    return sum(copy.bytes or 0 for each in ops for copy in each.copies)

@@ -1,0 +1,124 @@
+"""Tables of the eager ops of a program: by line, and one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from simplace.compare.compare_placements import Agreement
+from simplace.devices.device_set import DeviceSet
+from simplace.explain.eager import tell_choice
+from simplace.explain.sentences import short_request
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
+from simplace.views.text import quantities
+from viz import Column, Table
+
+_OPS = 4  # names of ops in a row
+REFUSED = "refused"
+
+
+def device_table(eager: PlacedEager) -> Table:
+    """Count ops, how often they ran, and the copies that arrive, a device a row."""
+    rows = []
+    for device in eager.devices:
+        here = [each for each in eager.ops if each.placement.device == device.name]
+        arriving = [copy for each in eager.ops for copy in each.copies if copy.target == device.name]
+        times = sum(each.times for each in here)
+        rows.append((device.short, f"{len(here):,}", f"{times:,}", _copied(arriving) or "-"))
+    columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
+               Column("times", "right", flexible=False), Column("copied in"))  # fmt: skip
+    return Table(columns, tuple(rows))
+
+
+def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
+    """List the lines that ran ops, a device a row, in the order of their first run; of many, those with most copies."""
+    of_row: dict[tuple[str, str], list[PlacedOp]] = {}
+    for each in eager.ops:
+        of_row.setdefault((each.op.at, each.placement.device), []).append(each)
+    keys = list(of_row)
+    if limit is not None and len(keys) > limit:
+        heaviest = sorted(keys, key=lambda key: (-_bytes(of_row[key]), -sum(each.times for each in of_row[key])))
+        keys = [key for key in keys if key in heaviest[:limit]]
+    rows = tuple(
+        (
+            at or "-",
+            device_text(eager.devices, device),
+            ops_text(of_row[at, device]),
+            _copied(_copies(of_row[at, device])) or "-",
+        )
+        for at, device in keys
+    )
+    more = len(of_row) - len(rows)
+    columns = (Column("line", flexible=False), Column("device", flexible=False), Column("ops"), Column("inputs copied"))
+    return Table(
+        columns,
+        rows,
+        footer=f"and {quantities.format_count(more, 'more line')}; --table lists every op" if more else "",
+    )
+
+
+def op_table(eager: PlacedEager) -> Table:
+    """List every op with its scope, device and reason."""
+    rows = tuple(
+        (
+            each.op.at or "-",
+            each.op.op,
+            f"{each.times:,}",
+            short_request(each.op.scope) or "-",
+            device_text(eager.devices, each.placement.device),
+            str(tell_choice(each, eager)),
+            _copied(each.copies) or "-",
+        )
+        for each in eager.ops
+    )
+    columns = (Column("line"), Column("op"), Column("times", "right"), Column("scope"),
+               Column("device", flexible=False), Column("because"), Column("inputs copied"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def difference_table(agreement: Agreement, devices: DeviceSet) -> Table:
+    """List the eager ops that simplace and TensorFlow place differently."""
+    rows = tuple(
+        (each.node, each.op, device_text(devices, each.ours), device_text(devices, each.theirs))
+        for each in agreement.differences
+    )
+    columns = (Column("eager op"), Column("op"), Column("simplace", flexible=False),
+               Column("TensorFlow", flexible=False))  # fmt: skip
+    return Table(columns, rows)
+
+
+def device_text(devices: DeviceSet, name: str) -> str:
+    """Write a device in short, and what stands for none."""
+    found = devices.find(name)
+    return found.short if found is not None else name or REFUSED
+
+
+def ops_text(ops: Sequence[PlacedOp]) -> str:
+    """Count ops by name, in the order of their first run.
+
+    Constants, which any line has, come last.
+    """
+    counts: Counter[str] = Counter()
+    for each in ops:
+        counts[each.op.op] += each.times
+    names = sorted(counts, key=lambda name: name == "_EagerConst")
+    more = len(names) - _OPS
+    shown = [f"{name} ×{counts[name]:,}" if counts[name] > 1 else name for name in names[:_OPS]]
+    return ", ".join([*shown, f"{more} more"] if more > 0 else shown)
+
+
+def _copies(ops: Iterable[PlacedOp]) -> list[EagerCopies]:
+    return [copy for each in ops for copy in each.copies]
+
+
+def _bytes(ops: Iterable[PlacedOp]) -> int:
+    return sum(copy.bytes or 0 for copy in _copies(ops))
+
+
+def _copied(copies: Sequence[EagerCopies]) -> str:
+    if not copies:
+        return ""
+    sizes = quantities.format_total_bytes([copy.bytes for copy in copies])
+    if any(copy.tensors is None for copy in copies):
+        return sizes
+    return f"{quantities.format_count(sum(copy.tensors or 0 for copy in copies), 'copy')}, {sizes}"

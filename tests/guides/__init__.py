@@ -1,0 +1,1 @@
+"""Notebooks run as plain Python and under simplace, side by side: `python -m tests.guides FOLDER`."""

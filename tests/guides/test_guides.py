@@ -1,0 +1,63 @@
+"""What the tool for notebooks makes of a cell, and which lines it takes to be alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.guides.compare_output import differing_lines
+from tests.guides.convert_notebook import convert_notebook
+from tests.guides.guide_table import write_page
+
+CELLS = (
+    "!pip install \\\n  tf-nightly\nimport tensorflow as tf\n%matplotlib inline",
+    "%%bash\nls",
+    "EPOCHS = 30\nmodel.fit(x, epochs=10)\nmodel.summary()",
+)
+SCRIPT = """\
+from prelude import _cap_epochs, _print_value, _report_error
+
+try:
+    pass
+    import tensorflow as tf
+    pass
+except Exception as _error:
+    _report_error(0, _error)
+
+try:
+    EPOCHS = _cap_epochs(30)
+    model.fit(x, epochs=_cap_epochs(10))
+    _print_value(model.summary())
+except Exception as _error:
+    _report_error(2, _error)
+"""
+
+
+def test_a_notebook_becomes_a_script(tmp_path: Path) -> None:
+    cells = [{"cell_type": "markdown", "source": ["# Title"]}]
+    cells += [{"cell_type": "code", "source": [cell]} for cell in CELLS]
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert convert_notebook(path) == SCRIPT
+
+
+def test_times_devices_and_last_digits_are_alike() -> None:
+    plain = "on /device:CPU:0 took 3.2 s\nloss: 0.50001\n1/3 - loss: 2.0\r3/3 - loss: 1.0\nobject at 0x7fa1\n"
+    ours = "on /device:GPU:0 took 31 s\nloss: 0.50002\n2/3 - loss: 1.5\r3/3 - loss: 1.0\nobject at 0x7fb2\n"
+    assert differing_lines(plain, ours) == []
+
+
+def test_other_numbers_words_and_lines_differ() -> None:
+    assert differing_lines("a\nloss: 0.5\nb\n", "a\nloss: 0.6\nnew\nb\n") == [("loss: 0.5", "loss: 0.6"), ("", "new")]
+
+
+def test_the_page_has_a_row_a_notebook(tmp_path: Path) -> None:
+    run = {"failure": "", "agrees": True, "programs": 2, "differing": [], "ended_cells": 0}
+    runs = {"guide/data": {"1": run, "2": {**run, "differing": [["a", "b"]], "ended_cells": 3}}}
+    page = tmp_path / "page.md"
+    write_page(runs, page)
+    assert page.read_text().splitlines()[-3:] == [
+        "| notebook | gpu:1 | gpu:2 |",
+        "| --- | --- | --- |",
+        "| guide/data | alike, 2 programs | 1 lines differ, 2 programs, 3 cells end with an exception |",
+    ]

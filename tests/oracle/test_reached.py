@@ -1,0 +1,164 @@
+"""The last line says what TensorFlow was not seen to place, and what ended a run early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.api import Settings, place
+from simplace.machine.machine import Machine
+from simplace.program.observation import Unreached
+from simplace.result import Result
+from simplace.views.text import summary
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+KINDS = """\
+    import tensorflow as tf
+    @tf.function
+    def train(x):
+        return inner(x) * 2.0
+    @tf.function
+    def inner(x):
+        return x + 1.0
+    @tf.function
+    def test_step(x):
+        return x
+    @tf.function
+    def mapped(x):
+        return x + 1
+    @tf.function
+    def broken(x):
+        raise ValueError("no")
+    class Model(tf.Module):
+        @tf.function
+        def go(self, x):
+            return x * 3.0
+        @tf.function
+        def stay(self, x):
+            return x * 3.0
+    Model().go(tf.ones([2]))
+    with tf.GradientTape() as tape:
+        x = tf.ones([3])
+        tape.watch(x)
+        y = train(x)
+    tape.gradient(y, x)
+    mapped.get_concrete_function(tf.constant(1))
+    try:
+        broken(1.0)
+    except ValueError:
+        pass
+    session = tf.compat.v1.Session(graph=tf.Graph())
+"""
+ALL_SEEN = """\
+    import functools
+    import tensorflow as tf
+    def step(scale, x):
+        return x * scale
+    double = tf.function(functools.partial(step, 2.0))
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        return x + 1.0
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def quiet(x):
+        return x
+    double(compiled(tf.ones([2])))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.constant(1.0) + 2.0)
+"""
+ONE_LEFT = """\
+    import tensorflow as tf
+    @tf.function
+    def step(x):
+        return x + 1.0
+    @tf.function
+    def test_step(x):
+        return x
+    step(tf.ones([2]))
+"""
+EAGERLY = """\
+    import tensorflow as tf
+    @tf.function
+    def step(x):
+        return x + 1.0
+    step(tf.ones([2]))
+    tf.config.run_functions_eagerly(True)
+    @tf.function
+    def test_step(x):
+        return x
+    test_step(1.0)
+"""
+
+Run = Callable[..., Result]
+
+
+def agreement_line(found: Result) -> str:
+    """Return the last line without the number of eager ops."""
+    return re.sub(r", \d+/\d+ eager ops", "", summary.agreement_line(found))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def place_text(text: str, target: str = "model.py", timeout: float = 100.0) -> Result:
+        Path("model.py").write_text(dedent(text))
+        return place(target, Settings(Machine(gpus=1), timeout=timeout))
+
+    return place_text
+
+
+def test_what_no_call_reached_is_named_with_its_line(run: Run) -> None:
+    found = run(KINDS)
+    assert found.unreached == (
+        Unreached("test_step", "model.py:8", "not called"),
+        Unreached("mapped", "model.py:11", "only traced"),
+        Unreached("broken", "model.py:14", "call failed"),
+        Unreached("stay", "model.py:21", "not called"),
+        Unreached("Session", "model.py:35", "not called"),
+    )
+    functions = [placed for placed in found if placed.placement.program.kind == "function"]
+    count = sum(placed.agreement.total for placed in functions if placed.agreement)
+    assert agreement_line(found) == (
+        f"agrees with TensorFlow {found.tensorflow}: {count}/{count} nodes; "
+        "test_step (model.py:8), stay (model.py:21) and Session (model.py:35) were not reached; "
+        "the call of broken (model.py:14) failed before it was placed; "
+        "mapped (model.py:11) was traced, but no call of it was placed"
+    )
+
+
+def test_a_program_whose_functions_were_all_seen_says_nothing_more(run: Run) -> None:
+    found = run(ALL_SEEN)
+    assert agreement_line(found).endswith(" nodes")
+    assert (found.unreached, found.ending) == ((), "")
+
+
+def test_what_ended_a_run_is_in_its_last_line(run: Run) -> None:
+    late = run(ONE_LEFT + "    import time; time.sleep(100)\n", timeout=8.0)
+    raised = run(ONE_LEFT + "    raise KeyError\n")
+    left = run(ONE_LEFT + "    import sys; sys.exit(3)\n")
+    retraced = run(ONE_LEFT + "    for i in range(99): step(tf.ones([i]))\n")
+    lines = [agreement_line(replace(each, tensorflow="X")) for each in (late, raised, left)]
+    rest = "test_step (model.py:5) was not reached"
+    assert lines == [
+        f"agrees with TensorFlow X: 5/5 nodes, until the time limit ended the run; {rest}",
+        f"agrees with TensorFlow X: 5/5 nodes, until the program stopped with an exception; {rest}",
+        f"agrees with TensorFlow X: 5/5 nodes, until the program exited with an error; {rest}",
+    ]
+    assert agreement_line(retraced).endswith(f" nodes, until simplace stopped the program; {rest}")
+
+
+def test_one_function_alone_says_nothing_of_others(run: Run) -> None:
+    assert agreement_line(run(ONE_LEFT, "model.py:step")).endswith("5/5 nodes")
+    assert agreement_line(run(ONE_LEFT).only("step")).endswith("5/5 nodes")
+
+
+def test_functions_that_run_eagerly_are_named_as_such(run: Run) -> None:
+    assert agreement_line(run(EAGERLY)).endswith(
+        "5/5 nodes; test_step (model.py:7) was not traced, since functions run eagerly"
+    )
