@@ -25,8 +25,8 @@ from simplace.costs.gpu_sheets import GpuSheet
 Numbers = Any  # a float, or a numpy array of them while constants are fitted
 Constants = Mapping[str, float]
 
-# FLOP/s a watt of a process in units of TSMC's N7. TSMC gives N5 70 % of N7's power at the same speed (VLSI 2020),
-# and N4P 22 % better efficiency than N5 (press release of 26 October 2021), together 1.83; so do the peaks on tensor cores
+# FLOP/s a watt of a process in units of TSMC's N7. TSMC gives N5 70 % of N7's power at the same speed (VLSI 2020), and
+# N4P 22 % better efficiency than N5 (press release of 26 October 2021), together 1.83; so do the peaks on tensor cores
 # over the power of the H100 and A100, 1.81. 4NP is by that of the B200, since no foundry's figure tells of it. 8N is
 # taken to be like N7.
 _PROCESS_EFFICIENCY = {"28HP": 0.5, "16FF": 1.0, "12FFN": 1.0, "8N": 1.0, "N7": 1.0, "4N": 1.83, "4NP": 2.88}
