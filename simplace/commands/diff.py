@@ -51,8 +51,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--program", metavar="NAME", help="compare this program only")
     parser.add_argument("--table", action="store_true", help="list every cause and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
-    parser.add_argument("--costs", metavar="C", default="analytic", help="the cost model of the simulated step times: "
-                        "analytic, flat, a file of recorded costs, or none (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--costs", metavar="C", default="modelled", help="the cost model of the simulated step times: "
+                        "modelled, analytic, flat, a file of recorded costs, none (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, for step times "
                         "(default: %(default)s)")  # fmt: skip
     figures.add_figure(parser, "what changed", ("changes", "side-by-side"))

@@ -47,10 +47,11 @@ def add(commands: Any) -> None:
     parser.add_argument("--executor", choices=("tensorflow", "textbook"), default="tensorflow",
                         help="TensorFlow's executor, or the textbook's: a thread pool per device "
                         "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--costs", metavar="C", default="analytic", help="analytic, flat, measured (on this "
-                        "computer's CPU, now), or a file of recorded costs (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model: t4, a100, a100-pcie, h100, "
-                        "h200 (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--costs", metavar="C", default="modelled", help="modelled, analytic (a roofline), flat, "
+                        "measured (on this computer's CPU, now), or a file of recorded costs "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
+                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
                         help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
@@ -126,7 +127,7 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
         arguments=options.script_arguments, warm_up=100, batch=options.batch, probes=True, timeout=options.timeout
     )
     found = measure_target(f"{options.target}{function}", wanted)
-    step, rest = found.settings[0], cost_model("analytic", options.gpu, options.gpu_memory_fraction)
+    step, rest = found.settings[0], cost_model("modelled", options.gpu, options.gpu_memory_fraction)
     return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
 
 

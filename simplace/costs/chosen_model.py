@@ -6,16 +6,22 @@ from collections.abc import Iterable
 
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat_costs import FlatCosts
+from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
 from simplace.costs.roofline import make_roofline
 
 
 def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0) -> CostModel:
-    """Return the cost model of a name; any name but "analytic" and "flat" is that of a file of recorded costs."""
+    """Return the cost model of a name: "modelled", "analytic" (the roofline), "flat", or a file of recorded costs.
+
+    What a file does not name is modelled.
+    """
     if name == "flat":
         return FlatCosts()
-    model = make_roofline(gpu, gpu_memory_fraction)
-    return model if name == "analytic" else recorded_costs(name, model)
+    if name == "analytic":
+        return make_roofline(gpu, gpu_memory_fraction)
+    model = make_modelled_costs(gpu, gpu_memory_fraction)
+    return model if name == "modelled" else recorded_costs(name, model)
 
 
 def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -> CostModel:

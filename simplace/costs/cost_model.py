@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+Source = Literal["measured", "modelled", "guessed"]
+Bound = Literal["latency", "memory", "arithmetic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class KernelCost:
     `is_guess`: only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
     average of costs has seen of it where that is not `host_s` (None). `runs_s` are the times of the first run of a
     step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
+    `source` says where the times come from, `error` by how much they are off in the mean (None: nobody knows). `bound`
+    is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
     """
 
     host_s: float
@@ -58,6 +63,10 @@ class KernelCost:
     is_guess: bool = False
     average_s: float | None = None
     runs_s: tuple[float, ...] = ()
+    source: Source = "guessed"
+    error: float | None = None
+    bound: Bound | None = None
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

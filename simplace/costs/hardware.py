@@ -2,18 +2,7 @@
 
 Peaks are those of the data sheets, without sparsity. They are upper bounds: real kernels reach a part of them.
 
-- T4: "NVIDIA T4 Tensor Core GPU" data sheet, specifications (8.1 TFLOPS FP32, 65 TFLOPS mixed FP16, 16 GB GDDR6,
-  320 GB/s, PCIe 3.0 x16); "NVIDIA Turing GPU Architecture" whitepaper (FP64 is 1/32 of FP32, FP16 twice; boost clock
-  1,590 MHz; compute capability 7.5).
-- A100: "NVIDIA A100 Tensor Core GPU" data sheet, specifications, 80 GB SXM (9.7 FP64, 19.5 FP64 on tensor cores, 19.5
-  FP32, 156 TF32, 312 BF16 and FP16 TFLOPS, 2,039 GB/s; the PCIe card 1,935 GB/s; NVLink 600 GB/s and PCIe Gen4 64 GB/s,
-  both ways together); "NVIDIA A100 Tensor Core GPU Architecture" whitepaper, peak rates (FP16 78 and BF16 39 TFLOPS
-  without tensor cores; boost clock 1,410 MHz).
-- H100: "NVIDIA H100 Tensor Core GPU" data sheet, specifications, SXM (34 FP64, 67 FP64 on tensor cores, 67 FP32, 989
-  TF32, 1,979 BF16 and FP16 TFLOPS, the last three with sparsity, so half of these without; 80 GB, 3.35 TB/s, NVLink 900
-  GB/s, PCIe Gen5 128 GB/s); "NVIDIA H100 Tensor Core GPU Architecture" whitepaper (FP16 and BF16 133.8 TFLOPS without
-  tensor cores; 1,980 MHz).
-- H200: "NVIDIA H200 Tensor Core GPU" data sheet, specifications, SXM (the compute of the H100; 141 GB, 4.8 TB/s).
+- GPUs: `gpu_sheets`, each with its data sheet.
 - A GB is 10^9 bytes, as the sheets write it. Drivers report a little more or less (ECC takes some of a T4's).
 - CPU: AVX2 has two 8-wide fused multiply-adds a cycle, so 32 FLOP a cycle in float32 and 16 in float64 (Intel 64 and
   IA-32 Architectures Optimization Reference Manual, Haswell and later). Clock and bandwidth a core are those of a
@@ -27,12 +16,12 @@ arXiv:2602.21548, section 5.2). `launch_s`, `least_s` and `latency_s` are round 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from simplace.costs.gpu_sheets import SHEETS, GpuSheet, find_sheet
 from simplace.errors import SimplaceError, join_choices
 
 GB = 10**9
-TFLOPS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +30,7 @@ class Processor:
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
-    `launch_s` what a launch takes on the host. `capability` is a GPU's major compute capability.
+    `launch_s` what a launch takes on the host. `capability` is a GPU's major compute capability, `sheet` its sheet.
     """
 
     name: str
@@ -52,6 +41,7 @@ class Processor:
     least_s: float
     launch_s: float
     capability: int = 0
+    sheet: GpuSheet | None = None
 
     def flops(self, dtype: str, on_matrix_units: bool) -> float:
         """Return the peak for a data type; types that the processor does not name run at its float32 rate."""
@@ -91,69 +81,40 @@ class Hardware:
 PCIE_3 = Link("PCIe 3.0 x16", 15.75 * GB, 6e-6)  # PCI-SIG: 8 GT/s a lane, 128b/130b, 16 lanes
 PCIE_4 = Link("PCIe 4.0 x16", 31.5 * GB, 6e-6)  # 16 GT/s a lane
 PCIE_5 = Link("PCIe 5.0 x16", 63.0 * GB, 6e-6)  # 32 GT/s a lane
-NVLINK_3 = Link("NVLink 3", 300 * GB, 6e-6)
-NVLINK_4 = Link("NVLink 4", 450 * GB, 6e-6)
+_PCIE = {3: PCIE_3, 4: PCIE_4, 5: PCIE_5}
 ETHERNET_10 = Link("10 Gb/s Ethernet", 1.25 * GB, 50e-6)  # IEEE 802.3ae; the latency is a round trip of gRPC's size
 
 CPU_2_CORES = Processor(
     "CPU of 2 cores", {"float32": 2.7e9 * 32, "float64": 2.7e9 * 16}, 10 * GB, 0, 2.7e9, least_s=1e-6, launch_s=0.0
 )
-T4 = Processor(
-    "T4",
-    {"float32": 8.1 * TFLOPS, "float64": 8.1 / 32 * TFLOPS, "float16": 16.2 * TFLOPS, "tensor_float16": 65 * TFLOPS},
-    320 * GB,
-    16 * GB,
-    1.59e9,
-    least_s=2e-6,
-    launch_s=5e-6,
-    capability=7,
-)
-A100 = Processor(
-    "A100",
-    {
-        "float32": 19.5 * TFLOPS, "float64": 9.7 * TFLOPS, "float16": 78 * TFLOPS, "bfloat16": 39 * TFLOPS,
-        "tensor_float32": 156 * TFLOPS,  # TF32, which TensorFlow allows by default
-        "tensor_float16": 312 * TFLOPS, "tensor_bfloat16": 312 * TFLOPS, "tensor_float64": 19.5 * TFLOPS,
-    },
-    2039 * GB,
-    80 * GB,
-    1.41e9,
-    least_s=2e-6,
-    launch_s=5e-6,
-    capability=8,
-)  # fmt: skip
-H100 = Processor(
-    "H100",
-    {
-        "float32": 67 * TFLOPS, "float64": 34 * TFLOPS, "float16": 134 * TFLOPS, "bfloat16": 134 * TFLOPS,
-        "tensor_float32": 494.5 * TFLOPS, "tensor_float64": 67 * TFLOPS,
-        "tensor_float16": 989.5 * TFLOPS, "tensor_bfloat16": 989.5 * TFLOPS,
-    },
-    3350 * GB,
-    80 * GB,
-    1.98e9,
-    least_s=2e-6,
-    launch_s=5e-6,
-    capability=9,
-)  # fmt: skip
-H200 = replace(H100, name="H200", bandwidth=4800 * GB, memory=141 * GB)
 
-MACHINES: Mapping[str, Hardware] = {
-    "t4": Hardware(CPU_2_CORES, T4, PCIE_3, PCIE_3, ETHERNET_10),
-    "a100": Hardware(CPU_2_CORES, A100, PCIE_4, NVLINK_3, ETHERNET_10),
-    "a100-pcie": Hardware(CPU_2_CORES, replace(A100, bandwidth=1935 * GB), PCIE_4, PCIE_4, ETHERNET_10),
-    "h100": Hardware(CPU_2_CORES, H100, PCIE_5, NVLINK_4, ETHERNET_10),
-    "h200": Hardware(CPU_2_CORES, H200, PCIE_5, NVLINK_4, ETHERNET_10),
-}
+
+def _make_gpu(sheet: GpuSheet) -> Processor:
+    """Return a GPU as the roofline sees it."""
+    return Processor(
+        sheet.name, sheet.peak, sheet.bandwidth, sheet.memory, sheet.clock, least_s=2e-6, launch_s=5e-6,
+        capability=int(sheet.capability), sheet=sheet,
+    )  # fmt: skip
+
+
+def _make_machine(sheet: GpuSheet) -> Hardware:
+    host = _PCIE[sheet.pcie]
+    peers = Link(f"NVLink {sheet.nvlink_generation}", sheet.nvlink, 6e-6) if sheet.nvlink else host
+    return Hardware(CPU_2_CORES, _make_gpu(sheet), host, peers, ETHERNET_10)
+
+
+MACHINES: Mapping[str, Hardware] = {name: _make_machine(sheet) for name, sheet in SHEETS.items()}
 
 
 def find_hardware(name: str) -> Hardware:
-    """Return the machine with GPUs of this name; raise `SimplaceError` with the known names otherwise.
+    """Return the machine with GPUs of this name, ours or the driver's; raise `SimplaceError` with the known otherwise.
 
     >>> find_hardware("H100").gpu.name
     'H100'
     """
     found = MACHINES.get(name.lower())
+    if found is None and (sheet := find_sheet(name)):
+        return _make_machine(sheet)
     if found is None:
         raise SimplaceError(
             f"{name!r} is not a GPU that simplace has performance data for; it has {join_choices(MACHINES)}"

@@ -28,12 +28,16 @@ from simplace.graph.op_kinds import (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Record of FLOPs and bytes; `is_guess`: no formula exists. `on_matrix_units`: a GPU's tensor cores can do it."""
+    """Record of FLOPs and bytes; `is_guess`: no formula exists. `on_matrix_units`: a GPU's tensor cores can do it.
+
+    `is_plain`: each element is read or written once, and that is all: elementwise, a copy, a reduction, an update.
+    """
 
     flops: float
     bytes: int
     on_matrix_units: bool = False
     is_guess: bool = False
+    is_plain: bool = False
 
 
 # Ops that forward a buffer, read a shape or only affect control flow: no arithmetic, no byte of a tensor is touched.
@@ -94,7 +98,7 @@ def count_work(call: OpCall) -> Work:
 
     >>> x, w, y = (Tensor("float32", s, 4 * s[0] * s[1]) for s in ((64, 16), (16, 8), (64, 8)))
     >>> count_work(OpCall("m", "MatMul", "CPU", {}, (x, w), (y,)))
-    Work(flops=16384, bytes=6656, on_matrix_units=True, is_guess=False)
+    Work(flops=16384, bytes=6656, on_matrix_units=True, is_guess=False, is_plain=False)
     """
     if call.op in _FREE:
         return Work(0, 0)
@@ -103,17 +107,18 @@ def count_work(call: OpCall) -> Work:
     if call.op in _MATRIX:
         return Work(_MATRIX[call.op](call), moved, on_matrix_units=True)
     if call.op in _UNARY or call.op in _BINARY:
-        return Work(made * (_UNARY.get(call.op) or _BINARY[call.op]), moved)
+        return Work(made * (_UNARY.get(call.op) or _BINARY[call.op]), moved, is_plain=True)
     if call.op in ("AddN", "AccumulateNV2"):
-        return Work(made * max(len(call.inputs) - 1, 0), moved)
+        return Work(made * max(len(call.inputs) - 1, 0), moved, is_plain=True)
     if call.op in _REDUCTIONS:
-        return Work(call.inputs[0].elements if call.inputs else made, moved)
+        return Work(call.inputs[0].elements if call.inputs else made, moved, is_plain=True)
     if call.op in _UPDATES:
         largest = max((t.elements for t in call.inputs), default=0)
-        return Work(largest * _UPDATES[call.op], moved + max((t.size for t in call.inputs), default=0))
+        read = moved + max((t.size for t in call.inputs), default=0)
+        return Work(largest * _UPDATES[call.op], read, is_plain=True)
     if call.op in _NETWORK:
         return Work(_NETWORK[call.op](call), moved)
-    return Work(0, moved, is_guess=call.op not in _MOVES)
+    return Work(0, moved, is_guess=call.op not in _MOVES, is_plain=call.op in _MOVES)
 
 
 def _count_matmul(call: OpCall) -> int:

@@ -68,7 +68,8 @@ class RecordedCosts:
         seconds = self.seconds[call.name]
         average = self.averages.get(call.name) if self.averages is not None else None
         parts = count_shards(seconds * self.clock) if self.intra_op == 1 else 1
-        return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())))
+        return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())),
+                          source="measured")  # fmt: skip
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy."""
@@ -123,7 +124,7 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
         raise SimplaceError(f"{file}: not a JSON file of costs: {error}") from None
     except UnreadableError as error:
         raise SimplaceError(
-            f"{file}: cannot read the costs: {error}; costs are analytic, flat, or a cost file"
+            f"{file}: cannot read the costs: {error}; costs are modelled, analytic, flat, or a cost file"
         ) from None
     nodes = values.get("nodes") if isinstance(values, dict) and values.get("schema") == SCHEMA else None
     if not isinstance(nodes, dict):

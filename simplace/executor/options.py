@@ -64,14 +64,14 @@ class Threads:
 class StepOptions(Threads):
     """Record of all that a simulated step depends on besides the placed graph.
 
-    `costs` is "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a `CostModel`. `batch`
-    stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see `control_flow`). `limits`
-    maps full device names to bytes; without it a GPU has what TensorFlow takes of the hardware's memory, all but a
-    reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it.
+    `costs` is "modelled" or "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a
+    `CostModel`. `batch` stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see
+    `control_flow`). `limits` maps full device names to bytes; without it a GPU has what TensorFlow takes of the
+    hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it.
     """
 
     executor: str = "tensorflow"
-    costs: CostModel | str = "analytic"
+    costs: CostModel | str = "modelled"
     gpu: str = "a100"
     gpu_memory_fraction: float = 0.0
     batch: int = 32

@@ -7,6 +7,8 @@ from typing import Any
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_cost, share_sources
+from simplace.costs.cost_model import KernelCost
 from simplace.executor.options import Threads
 from simplace.executor.trace import Span
 
@@ -25,6 +27,10 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
         "makespan": trace.makespan,
         "steps": list(trace.steps),
         "longest_chain": schedule.longest_chain,
+        "time_sources": [
+            {"source": one.source, "share": round(one.share, 6), "error": one.error}
+            for one in share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
+        ],
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
         "spans": [_report_span(schedule, span) for span in trace.spans],
         "critical_path": list(schedule.critical_path),
@@ -55,7 +61,16 @@ def _report_span(schedule: Schedule, span: Span) -> dict[str, Any]:
         "node": node.name, "op": node.op, "device": node.device, "lane": span.track, "kind": span.kind,
         "start": span.start, "end": span.end, "ready": span.ready, "cause": span.cause, "why": span.why,
         "step": span.step, "iteration": span.iteration, "line": schedule.estimated.graph.source_line(span.node),
+        "cost": _report_cost(find_cost(schedule.estimated, span)),
     }  # fmt: skip
+
+
+def _report_cost(cost: KernelCost | None) -> dict[str, Any] | None:
+    """Report where a time comes from, and for a modelled GPU kernel what bounds it, with its share of the peak."""
+    if cost is None:
+        return None
+    found: dict[str, Any] = {"source": cost.source, "error": cost.error}
+    return found if cost.bound is None else {**found, "bound": cost.bound, "share": round(cost.share, 4)}
 
 
 def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:

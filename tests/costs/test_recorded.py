@@ -75,5 +75,5 @@ def test_wrong_fixed_times_get_one_line(tmp_path: Path, fixed: str, message: str
 
 
 def test_missing_file_says_what_costs_there_are() -> None:
-    with pytest.raises(SimplaceError, match="costs are analytic, flat, or a cost file"):
+    with pytest.raises(SimplaceError, match="costs are modelled, analytic, flat, or a cost file"):
         schedule_placement(placed(GRAPH), costs="no/such/file")

@@ -21,6 +21,7 @@ def test_summary_of_a_chain_over_two_devices() -> None:
         write_summary(done)
         == """\
 p: 8.5 ms on the tensorflow executor, costs by name
+the time of its critical path is 100% guessed
 
 track            events  busy  of the step
 ──────────────────────────────────────────

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
+from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
 from simplace.views.text.quantities import format_bytes, format_count
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -64,6 +66,9 @@ def write_headline(schedule: Schedule) -> str:
     chain = schedule.longest_chain
     if chain is not None:
         line += f"\nlower bound with unlimited threads: {format_duration(chain)}"
+    shares = share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
+    if shares:
+        line += f"\nthe time of its critical path is {describe_sources(shares)}"
     return line
 
 
@@ -85,11 +90,12 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
     spans, graph = schedule.trace.spans, schedule.estimated.graph
     path = schedule.critical_path
     kept = set(sorted(path, key=lambda i: (-spans[i].duration, i))[:limit])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for i in path:
         if i not in kept:
             continue
         span = spans[i]
+        cost = find_cost(schedule.estimated, span)
         waited = (
             format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
         )
@@ -98,15 +104,20 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 format_duration(span.start),
                 graph.nodes[span.node].name,
                 schedule.trace.tracks[span.track].name,
-                format_duration(span.duration),
+                format_duration(span.duration) + format_error(cost.error if cost is not None else None),
+                describe_bound(cost) or "-",
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
         )
-    columns = (Column("start", "right", flexible=False), Column("critical path"), Column("track"),
-               Column("duration", "right", flexible=False), Column("waited"), Column("line"))  # fmt: skip
+    columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track"),
+               Column("duration", "right", flexible=False), Column("bound"), Column("waited"),
+               Column("line")]  # fmt: skip
+    if all(row[4] == "-" for row in rows):  # nothing ran on a GPU
+        rows = [(*row[:4], *row[5:]) for row in rows]
+        del columns[4]
     more = len(path) - len(rows)
-    return Table(columns, tuple(rows), footer=f"and {more:,} shorter events" if more else "")
+    return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter events" if more else "")
 
 
 def waiting_table(schedule: Schedule) -> Table:

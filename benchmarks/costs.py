@@ -1,0 +1,171 @@
+"""Hold the cost model of GPU kernels and collectives against a folder of public measurements.
+
+Run: python benchmarks/costs.py FOLDER [--write]. Prints, by class of operators and GPU, the mean absolute error of the
+plain roofline and of the model fitted to the other GPUs; with --write, fits to all of them, rewrites the constants'
+file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md. A minute of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # for a run by the file's name
+
+from benchmarks.costs_collectives import fit_collectives, measure_errors, tabulate_collectives  # noqa: E402
+from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, read_collectives, read_operators  # noqa: E402
+from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
+from simplace.costs.gpu_constants import FILE, GpuConstants, format_constants, read_constants  # noqa: E402
+
+DOCS = ROOT / "docs" / "costs.md"
+SOURCES = (
+    "github.com/sitar-lab/NeuSight at 6945927d (MIT): bmm, linear, elementwise, softmax, layer_norm",
+    "github.com/ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0): gemm_bf16, collectives",
+    "github.com/baidu-research/DeepBench at da81ba78 (Apache-2.0): gemm_fp32, gemm_fp16, all-reduce",
+    "github.com/VIA-Research/vTrain at f8dda847 (MIT): all-reduce",
+)
+# Mean errors of NeuSight (ASPLOS 2025) on GPUs and sizes that it had not seen, and of its roofline.
+PUBLISHED = {
+    "bmm": ("13.8%", "44.2%"), "linear": ("13.9%", "27.8%"), "elementwise": ("19.3%", "26.1%"),
+    "softmax": ("13.9%", "32.4%"), "layer_norm": ("56.7%", "58.1%"),
+}  # fmt: skip
+_ROOFLINE_START_S = 2e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Record of the errors of a class on one GPU: of the roofline, of the fit to others, of the constants on file."""
+
+    operator: str
+    gpu: str
+    roofline: np.ndarray
+    left_out: np.ndarray
+    committed: np.ndarray
+    bias: float
+
+
+def main() -> None:
+    """Print the tables, and write what --write asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="with neusight-ops/ops.csv, aiconfigurator/*.csv and others")
+    parser.add_argument("--write", action="store_true", help="fit to all rows; rewrite the constants and docs/costs.md")
+    options = parser.parse_args()
+    data, collectives = read_operators(options.folder), read_collectives(options.folder)
+    if not data and not collectives:
+        parser.error(f"{options.folder} has none of the files of measurements that docs/costs.md names")
+    committed = _fit_all(data, collectives) if options.write else read_constants()
+    judged = list(judge_operators(data, {name: dict(group) for name, group in committed.groups.items()}))
+    if options.write:
+        errors = {one: _join_errors(judged, one) for one in dict.fromkeys(each.operator for each in judged)}
+        if collectives:
+            errors["collective"] = float(np.nanmean(measure_errors(collectives, committed.groups["collectives"])))
+        FILE.write_text(format_constants(GpuConstants(committed.groups, errors, SOURCES)), encoding="utf-8")
+    unknown = sorted(list_unknown(options.folder))
+    if unknown:
+        print(f"left out, since no data sheet is on file: {', '.join(unknown)}\n")
+    tables = [*_format_tables(judged), *_format_collectives(collectives, committed)]
+    print("\n".join(tables))
+    if options.write:
+        _write_docs(tables)
+
+
+def judge_operators(data: Mapping[str, Measured], committed: Constants) -> Iterator[Judged]:
+    """Fit to all GPUs but one, for each, and yield the errors on the one left out."""
+    to_all = fit_constants(data)
+    for gpu in sorted({gpu for one in data.values() for gpu in one.gpus.tolist()}):
+        fitted = fit_constants(data, to_all, gpu)
+        for name, one in data.items():
+            own = one.select(one.gpus == gpu)
+            if not len(own.seconds):
+                continue
+            predicted = predict_seconds(fitted, own)
+            yield Judged(
+                name, gpu, np.abs(_draw_roofline(own) / own.seconds - 1), np.abs(predicted / own.seconds - 1),
+                np.abs(predict_seconds(committed, own) / own.seconds - 1),
+                float(np.median(predicted / own.seconds) - 1),
+            )  # fmt: skip
+
+
+def _fit_all(data: Mapping[str, Measured], collectives: Sequence[MeasuredCollective]) -> GpuConstants:
+    groups: Constants = (
+        {**{name: dict(group) for name, group in read_constants().groups.items()}} if FILE.exists() else {}
+    )
+    groups.update(fit_constants(data))
+    if collectives:
+        groups["collectives"] = fit_collectives(collectives)
+    # Through the file's text, so that what is judged is what is written.
+    rounded = {name: {key: float(f"{value:.4g}") for key, value in group.items()} for name, group in groups.items()}
+    return GpuConstants(rounded, {}, SOURCES)
+
+
+def _draw_roofline(data: Measured) -> np.ndarray:
+    """Return the time of the slower of arithmetic and traffic at the data sheet's peaks, and a start."""
+    s = data.sizes
+    if data.operator in ("elementwise", "softmax", "layer_norm"):
+        bytes_, flops = 4 * s["rows"] * s["cols"] * (1 + s["inputs"]), 0.0
+    else:
+        b, m, n, k = (s[name] for name in "bmnk")
+        width = 2 if data.operator in ("gemm_bf16", "gemm_fp16") else 4
+        bytes_, flops = width * b * (m * k + k * n + m * n), 2 * b * m * n * k
+    found: np.ndarray = np.maximum(bytes_ / data.figures.bandwidth, flops / data.peaks) + _ROOFLINE_START_S
+    return found
+
+
+def _join_errors(judged: Sequence[Judged], operator: str) -> float:
+    return float(np.concatenate([one.left_out for one in judged if one.operator == operator]).mean())
+
+
+def _format_tables(judged: Sequence[Judged]) -> Iterator[str]:
+    yield "Kernels, by class and GPU. The model was fitted to all other GPUs of the table.\n"
+    yield "| class | GPU | rows | roofline | model, GPU left out | bias | model as shipped |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in sorted(judged, key=lambda each: (each.operator, each.gpu)):
+        means = (f"{errors.mean():.1%}" for errors in (one.roofline, one.left_out, one.committed))
+        first, second, third = means
+        yield f"| {one.operator} | {one.gpu} | {len(one.left_out):,} | {first} | {second} | {one.bias:+.0%} | {third} |"
+    yield "\nBy class, over all rows, beside what NeuSight's authors publish for GPUs that it had not seen.\n"
+    yield "| class | rows | roofline | model, GPU left out | median | as shipped | NeuSight | its roofline |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for operator in dict.fromkeys(one.operator for one in judged):
+        yield _format_total(operator, [one for one in judged if one.operator == operator])
+    chosen = [one for one in judged if one.operator in PUBLISHED]
+    if chosen:
+        yield _format_total("all five of NeuSight", chosen)
+
+
+def _format_total(name: str, chosen: Sequence[Judged]) -> str:
+    roofline, left_out, committed = (
+        np.concatenate([getattr(one, key) for one in chosen]) for key in ("roofline", "left_out", "committed")
+    )
+    published, its_roofline = PUBLISHED.get(name, ("-", "-"))
+    cells = (name, f"{len(left_out):,}", f"{roofline.mean():.1%}", f"{left_out.mean():.1%}",
+             f"{np.median(left_out):.1%}", f"{committed.mean():.1%}", published, its_roofline)  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _format_collectives(rows: Sequence[MeasuredCollective], committed: GpuConstants) -> Iterator[str]:
+    if not rows:
+        return
+    yield "\nCollectives, mean errors of the fit on the rows that it was fitted to.\n"
+    yield "| machine (source) | operation | above 1 MB | up to 1 MB | rows |"
+    yield "|---|---|---|---|---|"
+    for cells in tabulate_collectives(rows, committed.groups["collectives"]):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _write_docs(tables: Sequence[str]) -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    before, _, rest = text.partition("<!-- tables -->\n")
+    _, _, after = rest.partition("<!-- end of tables -->")
+    lines = "\n".join(tables)
+    DOCS.write_text(f"{before}<!-- tables -->\n{lines}\n<!-- end of tables -->{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

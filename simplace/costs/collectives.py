@@ -1,0 +1,118 @@
+"""How long collectives take between GPUs of a machine: as NCCL runs them, and as TensorFlow's sums of copies.
+
+NCCL moves data around rings. Of n GPUs each sends 2 (n - 1) / n of an all-reduce's bytes, (n - 1) / n of an
+all-gather's or a reduce-scatter's, all of a broadcast's. It has protocols of little latency for small sizes (LL, LL128)
+and one of full bandwidth for large ones (Simple), whose chunks have to travel around the ring before it is full; the
+faster one counts. Out of place, all-gather and reduce-scatter also move a GPU's own part within its memory.
+
+TensorFlow's HierarchicalCopyAllReduce and ReductionToOneDevice (python/distribute/cross_device_ops.py) are copies and
+additions: all to one GPU and back, or that in two groups of which one GPU each then exchanges the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from simplace.costs.gpu_sheets import GB, GpuSheet
+from simplace.costs.hardware import Link
+
+Numbers = Any  # a float, or a numpy array of them while constants are fitted
+Constants = Mapping[str, float]
+Kind = Literal["switch", "mesh", "pcie", "host"]
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall")
+
+# How many rings of single NVLinks NCCL finds among the first n GPUs of a DGX-1 with V100s, whose GPUs have six links
+# each to four others, some double ("NVIDIA DGX-1 With Tesla V100" whitepaper, figure 4); as measured with 5 GPUs, where
+# it finds less than two.
+_MESH_RINGS = {2: 1.0, 3: 2.0, 4: 3.8, 5: 1.65, 6: 2.0, 7: 3.85, 8: 6.0}
+_MESH_LINK = 25 * GB  # an NVLink 2 in one direction
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Record of what joins the GPUs of a machine: `bandwidth` of one GPU in bytes/s in one direction.
+
+    `kind`: "switch" is NVSwitch, "mesh" NVLinks between some pairs, "pcie" PCIe between peers, "host" PCIe through the
+    host's memory. `network` is one card's bandwidth where the GPUs stand in several machines, 0 in one.
+    """
+
+    kind: Kind
+    bandwidth: float
+    network: float = 0.0
+
+
+def find_fabric(sheet: GpuSheet, network: float = 0.0) -> Fabric:
+    """Return what joins GPUs of this kind in the machines that are sold most.
+
+    >>> from simplace.costs.gpu_sheets import SHEETS
+    >>> find_fabric(SHEETS["h100"]).kind, find_fabric(SHEETS["t4"]).kind
+    ('switch', 'host')
+    """
+    lanes = {3: 15.75, 4: 31.5, 5: 63.0}[sheet.pcie] * GB
+    if "PCIe" not in sheet.name and sheet.nvlink >= 150 * GB:
+        kind: Kind = "mesh" if sheet.nvlink_generation == 2 else "switch"
+        return Fabric(kind, sheet.nvlink, network)
+    return Fabric("host", lanes, network)
+
+
+def time_collective(
+    op: str, size: Numbers, gpus: int, fabric: Fabric, c: Constants, memory_bandwidth: float = 1e12
+) -> Numbers:
+    """Return the seconds of a collective as NCCL runs it.
+
+    `size` is what nccl-tests call so: of each GPU's buffer for all-reduce, broadcast and alltoall, of the whole for
+    all-gather and reduce-scatter. One GPU alone has nothing to send.
+    """
+    if gpus < 2:
+        return size * 0.0
+    parts = {"all_reduce": 2 * (gpus - 1) / gpus, "broadcast": 1.0}.get(op, (gpus - 1) / gpus)
+    hops = {"all_reduce": 2 * (gpus - 1), "alltoall": 1}.get(op, gpus - 1)
+    bandwidth = _reach_rings(gpus, fabric, c)
+    group = "nvlink" if fabric.kind in ("switch", "mesh") else "pcie"
+    sent, tree = size * parts, c[f"{group}_tree_s"] * (gpus - 1).bit_length()
+    quick = c[f"{group}_quick_s"] + c[f"{group}_quick_hop_s"] * hops + tree + sent / (bandwidth * c[f"{group}_quick"])
+    fill = c[f"{group}_fill_s"] * hops ** c["fill_power"] * size / (size + c[f"{group}_fill_bytes"])
+    full = c[f"{group}_full_s"] + c[f"{group}_full_hop_s"] * hops + tree + sent / bandwidth + fill
+    own = 0.0 if op in ("all_reduce", "broadcast") else 2 * size / gpus / memory_bandwidth * c["own_part"]
+    steps = c["network_hop_s"] * hops if fabric.network else 0.0
+    return (quick**-_SHARP + full**-_SHARP) ** (-1 / _SHARP) + own + steps
+
+
+_SHARP = 8.0  # how abruptly the faster protocol wins
+
+
+def _reach_rings(gpus: int, fabric: Fabric, c: Constants) -> float:
+    """Return the bytes a second that each GPU sends in all rings together."""
+    if fabric.network:
+        return 1 / (1 / (fabric.bandwidth * c[fabric.kind]) + 1 / (fabric.network * c["network"]))
+    if fabric.kind == "mesh":
+        return _MESH_LINK * _MESH_RINGS.get(gpus, 6.0) * c["mesh"]
+    if fabric.kind == "switch":
+        return fabric.bandwidth * c["switch"] * (1 - c["switch_pair"] / gpus)
+    shared: float = (2 / gpus) ** c[f"{fabric.kind}_shared"]
+    return fabric.bandwidth * c[fabric.kind] * shared
+
+
+def time_reduction_to_one(size: float, gpus: int, link: Link, memory_bandwidth: float) -> float:
+    """Return the seconds of ReductionToOneDevice: all send to one in turn, over its link; it adds; all receive.
+
+    >>> time_reduction_to_one(1e9, 1, Link("", 1e9, 0.0), 1e12)
+    0.0
+    """
+    if gpus < 2:
+        return 0.0
+    return 2 * (gpus - 1) * link.seconds(int(size)) + (gpus + 1) * size / memory_bandwidth
+
+
+def time_hierarchical_copy(size: float, gpus: int, link: Link, memory_bandwidth: float) -> float:
+    """Return the seconds of HierarchicalCopyAllReduce: sums within two halves, an exchange, and copies back.
+
+    Fewer than four GPUs are not worth two groups: all is copied to one and back.
+    """
+    if gpus < 4:
+        return time_reduction_to_one(size, gpus, link, memory_bandwidth)
+    half = gpus - gpus // 2
+    exchange = link.seconds(int(size)) + 3 * size / memory_bandwidth
+    return time_reduction_to_one(size, half, link, memory_bandwidth) + exchange

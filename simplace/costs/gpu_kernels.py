@@ -1,0 +1,218 @@
+"""How long kernels of a GPU take, by families, from figures of a data sheet and a page of fitted constants.
+
+The formulas use operators alone, so that they take floats (to price an op) and numpy arrays (to fit constants to
+thousands of measurements) alike. Each returns a `KernelTime`: seconds of the whole, and how long arithmetic and DRAM
+alone would have kept the GPU busy at the peaks of its data sheet.
+
+- A product is cut into tiles, one a thread block; blocks are handed to the SMs in waves, and the last wave is not full.
+  cuBLAS has kernels for some shapes of tiles and may split the sum over k among blocks; it is taken to choose what the
+  formula says is fastest. A tile's loop over k has a start and an end, counted as some steps of k more.
+- Arithmetic, traffic between SMs and the L2 cache, and DRAM overlap, but not wholly: a power mean of the three.
+- A board holds a power limit. Work on all SMs is taken to run no faster than so many FLOP/s a watt, by the process that
+  the chip is made in; so do T4 and L4, which reach half and less of their peak.
+- Rows of softmax and of normalisations are read again in a second pass; from the L2 cache where the rows of all
+  resident blocks fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simplace.costs.gpu_sheets import GpuSheet
+
+Numbers = Any  # a float, or a numpy array of them while constants are fitted
+Constants = Mapping[str, float]
+
+# FLOP/s a watt of a process in units of TSMC's N7. TSMC gives N5 70 % of N7's power at the same speed (VLSI 2020), and
+# N4P 22 % better efficiency than N5 (press release of 26 October 2021), together 1.83; so do the peaks on tensor cores
+# over the power of the H100 and A100, 1.81. 4NP is by that of the B200, since no foundry's figure tells of it. 8N is
+# taken to be like N7.
+_PROCESS_EFFICIENCY = {"28HP": 0.5, "16FF": 1.0, "12FFN": 1.0, "8N": 1.0, "N7": 1.0, "4N": 1.83, "4NP": 2.88}
+_MODERN = 8.0  # the compute capability from which cuBLAS has the kernels of the A100
+_BLACKWELL = 10.0  # tcgen05.mma of the PTX ISA: a pair of blocks loads each half of an operand
+_VOLTA = 7.0  # before it, pages of memory weigh more
+_KNEE = 16.0  # how abruptly the lower one of a rate and a limit wins
+_NARROW, _BARRED = 4096, 1e3  # batched products have no tiles as narrow as this
+_LEAST_K = 64  # steps of k that a block of a split product has at least
+_FASTEST_WALKED = 2e13  # FLOP/s: of the fastest GPU whose walks of page tables were seen
+_SIMT_TILES = ((128, 128, "tile_128x128"), (128, 64, "tile_128x64"), (64, 128, "tile_64x128"),
+               (64, 64, "tile_64x64"),
+               (128, 32, "tile_128x32"), (32, 128, "tile_128x32"))  # fmt: skip
+_TENSOR_TILES = ((256, 128, "tile_256x128"), (128, 128, "tile_128x128"), (64, 128, "tile_64x128"),
+                 (64, 64, "tile_64x64"), (16, 64, "tile_16x64"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFigures:
+    """Record of what the formulas read of a data sheet; each field may be an array, one value a measurement.
+
+    `is_modern`, `is_early`, `is_hbm` are 0 or 1; `threads` fit on an SM at once; `lanes` are FP32 cores of an SM;
+    `power` is the board's watts times the efficiency of its process; `sharing` blocks load an operand together.
+    """
+
+    sms: Numbers
+    lanes: Numbers
+    clock: Numbers
+    bandwidth: Numbers
+    l2: Numbers
+    power: Numbers
+    threads: Numbers
+    is_modern: Numbers
+    is_early: Numbers
+    is_hbm: Numbers
+    sharing: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """Record of a kernel's time in seconds: the whole, arithmetic at the peak, DRAM at the peak, and the least time."""
+
+    seconds: Numbers
+    arithmetic: Numbers
+    memory: Numbers
+    floor: Numbers
+
+
+def read_figures(sheet: GpuSheet) -> GpuFigures:
+    """Return the figures of a data sheet.
+
+    >>> from simplace.costs.gpu_sheets import SHEETS
+    >>> read_figures(SHEETS["t4"]).threads
+    1024.0
+    """
+    threads = {7.5: 1024.0, 8.6: 1536.0, 8.9: 1536.0}.get(sheet.capability, 2048.0)
+    return GpuFigures(
+        float(sheet.sms), float(sheet.lanes), sheet.clock, sheet.bandwidth, float(sheet.l2),
+        sheet.watts * _PROCESS_EFFICIENCY[sheet.process], threads,
+        float(sheet.capability >= _MODERN), float(sheet.capability < _VOLTA),
+        float(sheet.memory_kind.startswith("HBM")),
+        2.0 if sheet.capability >= _BLACKWELL else 1.0,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPlan:
+    """Record of all of a product's time that does not depend on its shape.
+
+    `tiles` have their two sides, the seconds that a step of k takes on all SMs by arithmetic, and by traffic with the
+    L2 cache, and whether batched products have them.
+    """
+
+    gpu: GpuFigures
+    c: Constants
+    peak: Numbers
+    width: int
+    tiles: tuple[tuple[int, int, Numbers, Numbers, bool], ...]
+    walks: Numbers  # what page tables add where a tile's rows lie on many pages
+    walks_k: Numbers
+    bandwidth: Numbers
+
+
+def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_tensor_cores: bool) -> ProductPlan:
+    """Return a plan for products of elements of `width` bytes, at a `peak` rate in FLOP/s."""
+    rate = _sustain_rate(gpu, c, peak)
+    cache_s = width / (c["l2_bytes"] * gpu.clock * gpu.sharing)
+    tiles = []
+    for tile_m, tile_n, key in _TENSOR_TILES if on_tensor_cores else _SIMT_TILES:
+        efficiency = c[key] if on_tensor_cores else blend(gpu.is_modern, c[key], c.get(key + "_old", c[key]))
+        step_s = 2 * tile_m * tile_n * gpu.sms / (rate * efficiency)
+        is_batched = on_tensor_cores or tile_m * tile_n > _NARROW
+        tiles.append((tile_m, tile_n, step_s, (tile_m + tile_n) * cache_s, is_batched))
+    walks, walks_k = rate * 0.0, rate * 0.0 + 1
+    if not on_tensor_cores:
+        walks = blend(gpu.is_early, c["pages_early"], c["pages"]) * smaller(rate, _FASTEST_WALKED) / _FASTEST_WALKED
+        walks_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
+    return ProductPlan(gpu, c, peak, width, tuple(tiles), walks, walks_k, _reach_bandwidth(gpu, c) * gpu.bandwidth)
+
+
+def time_product(
+    plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers, k: Numbers, along_k: Numbers = 0.0, moved: Numbers = None
+) -> KernelTime:
+    """Return the time of b products of m x k by k x n.
+
+    `along_k` is 1 where both operands lie along k in memory, as in x times the transpose of w: tiles then read as many
+    pages as they have rows. `moved` are the bytes through DRAM where they are fewer than those of three matrices: a
+    convolution's image is smaller than the matrix that it stands for.
+    """
+    gpu, c = plan.gpu, plan.c
+    sms, power, alone, quantum, extra = gpu.sms, c["overlap"], c["alone"], c["quantum"], c["extra_k"]
+    traffic = plan.width * b * (m * k + k * n + m * n) if moved is None else moved
+    is_array = not isinstance(sms, float)
+    least, most = (smaller, larger) if is_array else (min, max)  # an op alone takes less time so
+    is_single = b <= 1
+    may_split = is_single * (k // _LEAST_K - 1)  # batched products are not split
+    sums_s = 8 * b * m * n / (3 * gpu.bandwidth)
+    split_s, most_s = c["split_s"], float("inf")
+    best: Numbers = None
+    for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
+        if not (is_array or is_batched or is_single):
+            continue
+        barred = 1 if is_batched or not is_array else 1 + _BARRED * (b > 1)
+        tiles = b * -(-m // tile_m) * -(-n // tile_n) / sms
+        more = most(least(1 // tiles, may_split), 0)  # blocks that fill the SMs once
+        for split in (1, 1 + more) if is_array or more else (1,):
+            blocks = tiles * split
+            busiest = -(-blocks // 1)  # blocks of the SM that has most
+            steps = barred * (most(blocks, 1) * (1 - quantum) + busiest * quantum) * (k / split + extra)
+            idle = 1 + alone * most(1 - busiest / 2, 0)
+            compute = steps * step_s * idle + (split > 1) * split_s + (split - 1) * sums_s
+            cache = steps * cache_s
+            if not is_array:
+                if compute > most_s or cache > most_s:
+                    continue  # whatever the power, another tile is faster
+                most_s = min(most_s, compute + cache)
+            cost = compute**power + cache**power
+            best = cost if best is None else least(best, cost)
+    seconds = (best + (traffic / plan.bandwidth) ** power) ** (1 / power)
+    reach = (k / plan.walks_k) ** 2
+    seconds = seconds * (1 + along_k * plan.walks * reach / (1 + reach)) + c["floor_s"]
+    return KernelTime(seconds, 2 * b * m * n * k / plan.peak, traffic / gpu.bandwidth, c["floor_s"])
+
+
+def time_traffic(gpu: GpuFigures, c: Constants, traffic: Numbers) -> KernelTime:
+    """Return the time of an elementwise op, a copy or a reduction: bytes through DRAM, and a start."""
+    alone = traffic / gpu.bandwidth
+    return KernelTime(c["floor_s"] + c["ramp_s"] + alone / _reach_bandwidth(gpu, c), alone * 0, alone, c["floor_s"])
+
+
+def time_rows(gpu: GpuFigures, c: Constants, rows: Numbers, cols: Numbers, width: int, kind: str) -> KernelTime:
+    """Return the time of a "softmax" or a "norm" (layer or batch normalisation) along the columns of a matrix.
+
+    A row is read once into registers where it is short; beyond, `again` passes more find it in L2 or not.
+    """
+    alone = 2 * width * rows * cols / gpu.bandwidth
+    resident = gpu.sms * gpu.threads * c[f"{kind}_blocks"] / 2048 * cols * width
+    missed = (resident / (gpu.l2 * c[f"{kind}_l2"])) ** c[f"{kind}_slope"]
+    again = c[f"{kind}_again"] * missed / (1 + missed) + c[f"{kind}_cached"]
+    seconds = alone / _reach_bandwidth(gpu, c) * (1 + again / 2 + c[f"{kind}_short"] / cols)
+    return KernelTime(c["floor_s"] + c["ramp_s"] + seconds, alone * 0, alone, c["floor_s"])
+
+
+def larger(a: Numbers, b: Numbers) -> Numbers:
+    """Return the larger of two, element by element."""
+    return a * (a >= b) + b * (a < b)
+
+
+def smaller(a: Numbers, b: Numbers) -> Numbers:
+    """Return the smaller of two, element by element."""
+    return a * (a <= b) + b * (a > b)
+
+
+def blend(share: Numbers, one: float, other: float) -> Numbers:
+    """Return `one` where the share is 1 and `other` where it is 0."""
+    return other + share * (one - other)
+
+
+def _sustain_rate(gpu: GpuFigures, c: Constants, peak: Numbers) -> Numbers:
+    """Return the arithmetic rate that a board keeps up within its power limit."""
+    reached = peak * blend(larger(gpu.is_modern + (gpu.lanes - 64) / 64 - 1, 0), c["wide_sm"], c["reach"])
+    limit = gpu.power * blend(gpu.is_modern, c["flops_per_watt"], c["flops_per_watt_old"])
+    lower = smaller(reached, limit)
+    return lower * ((lower / reached) ** _KNEE + (lower / limit) ** _KNEE) ** (-1 / _KNEE)
+
+
+def _reach_bandwidth(gpu: GpuFigures, c: Constants) -> Numbers:
+    """Return the share of the data sheet's bandwidth that large tensors reach."""
+    return blend(gpu.is_hbm, c["hbm"], c["gddr"])

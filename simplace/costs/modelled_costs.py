@@ -1,0 +1,148 @@
+"""Price GPU kernels by the model that was fitted to measurements; everything else by the roofline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from simplace.costs.cost_model import Bound, KernelCost, OpCall, Overheads
+from simplace.costs.gpu_constants import GpuConstants, read_constants
+from simplace.costs.gpu_kernels import (
+    GpuFigures,
+    KernelTime,
+    ProductPlan,
+    plan_products,
+    read_figures,
+    time_product,
+    time_rows,
+    time_traffic,
+)
+from simplace.costs.gpu_sheets import GpuSheet
+from simplace.costs.hardware import find_hardware
+from simplace.costs.op_work import count_work, is_free
+from simplace.costs.product_shape import Product, find_product
+from simplace.costs.roofline import Roofline
+
+# Fewer than these are softmax's three kernels: two reductions and what divides (kernels/softmax_op_gpu.cu.cc).
+_SOFTMAX_KERNELS = 3
+_SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
+_BATCH_NORM = frozenset("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split())
+_LEAST_SHARE = 0.1  # of a peak; below, a kernel is bound by its start and by too few blocks, not by the peak
+_WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+
+@dataclass(frozen=True)
+class ModelledCosts:
+    """Price kernels on a GPU of the library by `gpu_kernels`, all else by a roofline of the same machine."""
+
+    roofline: Roofline
+    sheet: GpuSheet
+    constants: GpuConstants
+    figures: GpuFigures
+    allows_tf32: bool = True
+    _plans: dict[tuple[str, bool], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[Any, tuple[KernelTime, str]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        hardware = self.roofline.hardware
+        return f"modelled: {', '.join((hardware.cpu.name, hardware.gpu.name, hardware.host_link.name))}"
+
+    @property
+    def overheads(self) -> Overheads:
+        """Return the executor's fixed times."""
+        return self.roofline.overheads
+
+    @property
+    def clock(self) -> float:
+        """Return the clock of a CPU core."""
+        return self.roofline.clock
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        """Price a copy."""
+        return self.roofline.copy(size, source, target)
+
+    def memory(self, device_type: str) -> int:
+        """Return the bytes that a device has."""
+        return self.roofline.memory(device_type)
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        """Price one execution."""
+        cost = self.roofline.kernel(call)
+        if call.device_type != "GPU" or is_free(call.op):
+            return cost
+        found = self._model_kernel(call)
+        if found is None:
+            return cost
+        time, operator = found
+        bound: Bound = "memory" if time.memory >= time.arithmetic else "arithmetic"
+        share = max(time.memory, time.arithmetic) / time.seconds
+        if share < _LEAST_SHARE or time.floor > time.seconds / 2:
+            bound = "latency"
+        return KernelCost(
+            cost.host_s, time.seconds, cost.shards, source="modelled", error=self.constants.errors.get(operator),
+            bound=bound, share=share,
+        )  # fmt: skip
+
+    def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
+        """Return the time of an op whose family is known, and the class of operators that its error is that of."""
+        product = find_product(call)
+        dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
+        moved = sum(t.size for t in (*call.inputs, *call.outputs))
+        if product is not None and dtype in _WIDTHS:
+            key = (product, dtype, moved if product.is_image else 0)
+            if key not in self._seen:
+                self._seen[key] = self._price_product(product, dtype, moved)
+            return self._seen[key]
+        if call.op in _SOFTMAX and dtype in _WIDTHS and call.inputs[0].shape:
+            return self._price_softmax(call, _WIDTHS[dtype])
+        work = count_work(call)
+        if call.op in _BATCH_NORM and call.attrs.get("is_training", True):
+            work = replace(work, bytes=work.bytes + call.inputs[0].size)  # the mean and variance, then all once more
+        elif not work.is_plain:
+            return None
+        time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
+        return time, "elementwise" if call.op not in _BATCH_NORM else "layer_norm"
+
+    def _price_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
+        is_tf32 = dtype == "float32" and self.allows_tf32
+        on_tensor_cores = self.sheet.has_matrix_units(dtype) and (dtype != "float32" or is_tf32)
+        plan = self._plans.get((dtype, on_tensor_cores)) or self._make_plan(dtype, on_tensor_cores)
+        time = time_product(
+            plan, float(product.b), float(product.m), float(product.n), float(product.k), float(product.along_k),
+            float(moved) if product.is_image else None,
+        )  # fmt: skip
+        plain = "bmm" if product.b > 1 else "linear"
+        return time, "gemm_bf16" if on_tensor_cores else plain
+
+    def _make_plan(self, dtype: str, on_tensor_cores: bool) -> ProductPlan:
+        groups = self.constants.groups
+        constants = {**groups["traffic"], **groups["tensor" if on_tensor_cores else "simt"]}
+        peak = self.sheet.flops(dtype, on_tensor_cores)
+        plan = plan_products(self.figures, constants, peak, _WIDTHS[dtype], on_tensor_cores)
+        self._plans[dtype, on_tensor_cores] = plan
+        return plan
+
+    def _price_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:
+        cols = float(call.inputs[0].shape[-1])
+        rows = call.inputs[0].elements / max(cols, 1.0)
+        if not rows:
+            return None
+        groups = self.constants.groups
+        constants = {**groups["traffic"], **groups["rows"]}
+        time = time_rows(self.figures, constants, rows, cols, width, "softmax")
+        more = (_SOFTMAX_KERNELS - 1) * time.floor
+        return replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax"
+
+
+def make_modelled_costs(
+    machine: str = "a100", memory_fraction: float = 0.0, constants: GpuConstants | None = None, allows_tf32: bool = True
+) -> ModelledCosts | Roofline:
+    """Return the model for a machine of the library, by the name of its GPUs."""
+    hardware = find_hardware(machine)
+    roofline = Roofline(hardware, memory_fraction=memory_fraction)
+    sheet = hardware.gpu.sheet
+    if sheet is None:
+        return roofline
+    return ModelledCosts(roofline, sheet, constants or read_constants(), read_figures(sheet), allows_tf32)

@@ -1,0 +1,57 @@
+"""Collectives: what a hand can compute, and what grows with what."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplace.costs.collectives import (
+    COLLECTIVES,
+    Fabric,
+    find_fabric,
+    time_collective,
+    time_hierarchical_copy,
+    time_reduction_to_one,
+)
+from simplace.costs.gpu_constants import read_constants
+from simplace.costs.gpu_sheets import SHEETS
+from simplace.costs.hardware import Link
+
+LINK = Link("one", 1e9, 1e-6)
+FABRICS = st.sampled_from(
+    [Fabric("switch", 3e11), Fabric("mesh", 1.5e11), Fabric("pcie", 1.5e10), Fabric("host", 1.5e10)]
+)
+CONSTANTS = read_constants().groups["collectives"]
+
+
+def test_a_reduction_to_one_device_copies_all_there_and_back() -> None:
+    assert time_reduction_to_one(1e9, 4, LINK, 1e12) == pytest.approx(2 * 3 * (1 + 1e-6) + 5e-3)
+
+
+def test_a_hierarchical_copy_sums_halves_and_exchanges() -> None:
+    half = time_reduction_to_one(1e9, 4, LINK, 1e12)
+    assert time_hierarchical_copy(1e9, 8, LINK, 1e12) == pytest.approx(half + 1 + 1e-6 + 3e-3)
+    assert time_hierarchical_copy(1e9, 2, LINK, 1e12) == time_reduction_to_one(1e9, 2, LINK, 1e12)
+
+
+def test_large_all_reduces_run_at_the_measured_bus_bandwidth() -> None:
+    size = 1 << 30  # vTrain's tables: 197, 222 and 229 GB/s with 2, 4 and 8 A100s
+    for gpus, measured in ((2, 197), (4, 222), (8, 229)):
+        seconds = time_collective("all_reduce", size, gpus, find_fabric(SHEETS["a100"]), CONSTANTS)
+        assert 2 * (gpus - 1) / gpus * size / seconds / 1e9 == pytest.approx(measured, rel=0.05)
+
+
+@given(FABRICS, st.sampled_from(COLLECTIVES), st.integers(2, 8), st.integers(1, 2**32), st.integers(1, 2**32))
+def test_a_collective_grows_with_its_size(fabric: Fabric, op: str, gpus: int, one: int, more: int) -> None:
+    first, second = (time_collective(op, size, gpus, fabric, CONSTANTS) for size in sorted((one, more)))
+    assert 0 < first <= second * (1 + 1e-9)
+
+
+@given(FABRICS, st.sampled_from(COLLECTIVES), st.integers(2, 8), st.integers(1, 2**32))
+def test_a_network_between_machines_makes_it_slower(fabric: Fabric, op: str, gpus: int, size: int) -> None:
+    far = Fabric(fabric.kind, fabric.bandwidth, 1e9)
+    assert time_collective(op, size, gpus, far, CONSTANTS) > time_collective(op, size, gpus, fabric, CONSTANTS)
+
+
+@pytest.mark.parametrize("op", COLLECTIVES)
+def test_one_gpu_alone_sends_nothing(op: str) -> None:
+    assert time_collective(op, 1e6, 1, Fabric("switch", 3e11), CONSTANTS) == 0
