@@ -17,7 +17,14 @@ from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
 from simplace.oracle.child.patches import find_original, patch_method
-from simplace.oracle.child.tensors import find_host, is_gpu_variable, make_full_optional, make_placeholder, to_device
+from simplace.oracle.child.tensors import (
+    find_host,
+    is_gpu_variable,
+    is_variable,
+    make_full_optional,
+    make_placeholder,
+    to_device,
+)
 from simplace.oracle.child.tf_private import constant_op, context, core, ops, pywrap_tfe
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
@@ -101,7 +108,7 @@ class EagerExecution:
             if kind.times == 0:
                 return kind.sign(self._run_first(watched, kind, given))
             kind.count(inputs)
-            if kind.is_emulated and not kernel_types.handles_objects(op):  # an iterator is to advance, and to end
+            if kind.is_emulated and not _works_on_objects(given):  # an iterator is to advance, and to end
                 return kind.sign(self._compute_on_host(given, kind.device))
             return kind.sign(self._compute(given))
 
@@ -137,7 +144,7 @@ class EagerExecution:
             with lend_to_host(given.inputs) as lent:
                 results = given.run(find_host(), lent)
             return [self._put(given.op, result, home) for result in results]
-        if kernel_types.handles_objects(given.op) or handles:
+        if _works_on_objects(given) or handles:
             attrs = dict(zip(given.attrs[::2], given.attrs[1::2], strict=True))
             if given.op in kernel_types.PREFERRING_GPUS:
                 return given.run(find_host(), given.inputs, attrs=self._calls.copy_for_datasets(given.attrs))
@@ -177,6 +184,11 @@ class EagerExecution:
             kind.count([tensor])
             kind.sign([tensor])
         return tensor
+
+
+def _works_on_objects(given: _Given) -> bool:
+    handles = (tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource)
+    return kernel_types.handles_objects(given.op) or any(not is_variable(tensor) for tensor in handles)
 
 
 def _choose_device(given: _Given) -> str:
