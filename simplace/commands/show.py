@@ -50,14 +50,17 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     width = output.find_terminal_width(out)
     output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
-        from simplace.views.text import eager_tables, tables
+        from simplace.views.text import tables
         from viz import to_text
 
         for placed in result.programs:
             output.print_text(f"\n{summary.write_title(placed)}\n\n{to_text(tables.node_table(placed), width)}", out)
         if result.eager is not None:
+            from simplace.views.text import eager_tables
+            from simplace.views.text.eager_summary import write_eager_title
+
             told = to_text(eager_tables.op_table(result.eager), width)
-            output.print_text(f"\n{summary.eager_title(result.eager)}\n\n{told}", out)
+            output.print_text(f"\n{write_eager_title(result.eager)}\n\n{told}", out)
     if options.json:
         from simplace.exports.json_report import report_result
 

@@ -14,7 +14,7 @@ from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, P
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import MadeBy
 from simplace.views.text import eager_tables
-from simplace.views.text.summary import eager_summary
+from simplace.views.text.eager_summary import write_eager_summary
 from tests.worlds import CPU, GPU0, GPU1, shipped
 from viz import to_text
 
@@ -163,7 +163,7 @@ def test_what_is_copied_once_is_no_finding():
 
 
 def test_the_summary_by_device_and_line():
-    assert eager_summary(program(*LOOP), 110) == SUMMARY
+    assert write_eager_summary(program(*LOOP), 110) == SUMMARY
 
 
 def test_of_many_lines_those_with_the_most_copies_are_shown():

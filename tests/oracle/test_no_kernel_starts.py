@@ -142,13 +142,13 @@ def test_functions_are_placed_and_no_kernel_of_a_gpu_runs(tmp_path: Path, gpus: 
 def test_nor_do_sessions_eager_ops_and_datasets_run_on_a_gpu(tmp_path: Path) -> None:
     result = checked(tmp_path, ELSEWHERE, 1)
     assert result.agrees
-    assert [placed.name for placed in result] == ["Session.run", "take"]
+    assert {placed.name for placed in result} == {"Session.run", "take", "Dataset_map_lambda"}
 
 
 def test_values_of_each_replica_come_back_from_a_function(tmp_path: Path) -> None:
     result = checked(tmp_path, MIRRORED, 2)
     assert result.agrees
-    assert len(list(result)) == 1
+    assert [one.name for one in result if one.placement.program.kind == "function"] == ["step"]
 
 
 def test_threads_call_functions_at_once(tmp_path: Path) -> None:

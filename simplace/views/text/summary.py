@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.explain.eager_findings import find_in_eager, line_of_eager
-from simplace.explain.findings import IdleGpu, find_in_placement, format_finding
-from simplace.placement.eager.eager_placement import PlacedEager
+from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
-from simplace.views.text import eager_tables, tables
+from simplace.views.text import tables
+from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count
 from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyDifference
 
 _DETAILED = 4  # programs shown in full; of more, the largest
-_FINDINGS = 6
 KINDS = {
     "function": "tf.function",
     "session": "session",
@@ -33,12 +30,11 @@ KINDS = {
     "eager": "eager op",
 }
 COPIES = 5
-_LINES, _FEW_LINES = 20, 5  # of eager ops: in a program without graphs, and beside some
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
     """Return the summary of a result, at most `width` cells wide, with that many copies a program (None: all)."""
-    blocks = [_wrap_line(_describe_target(result), width)]
+    blocks = [wrap_line(_describe_target(result), width)]
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
@@ -49,8 +45,11 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
     if result.eager is not None:
-        blocks.append(eager_summary(result.eager, width, is_all=not result.programs, is_long=copies is None))
-    blocks += [_wrap_line(f"note: {remark}", width) for remark in result.remarks]
+        from simplace.views.text.eager_summary import write_eager_summary
+
+        is_all = not result.programs
+        blocks.append(write_eager_summary(result.eager, width, is_all=is_all, is_long=copies is None))
+    blocks += [wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
 
 
@@ -68,34 +67,8 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        lines = [_wrap_line(f"  ! {format_finding(one)}", width) for one in found[:_FINDINGS]]
-        more = len(found) - _FINDINGS
-        lines += [f"  ! and {more} more; --json has them all"] if more > 0 else []
-        parts.append("\n".join(["findings", *lines]))
+        parts.append(list_findings([format_finding(one) for one in found], width, "--json has them all"))
     return "\n\n".join(parts)
-
-
-def eager_summary(eager: PlacedEager, width: int | None = None, *, is_all: bool = True, is_long: bool = False) -> str:
-    """Write the summary of what ran outside of functions: devices, lines, findings.
-
-    `is_all` tells that the program ran nothing else, `is_long` that every line is wanted.
-    """
-    lines = eager_tables.line_table(eager, None if is_long else _LINES if is_all else _FEW_LINES)
-    devices = [to_text(eager_tables.device_table(eager), width)] if is_all else []
-    parts = [eager_title(eager), *devices, to_text(lines, width)]
-    found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
-    if found:
-        shown = [_wrap_line(f"  ! {line_of_eager(one)}", width) for one in found[:_FINDINGS]]
-        more = len(found) - _FINDINGS
-        shown += [f"  ! and {more} more; simplace doctor lists them all"] if more > 0 else []
-        parts.append("\n".join(["findings", *shown]))
-    return "\n\n".join(parts)
-
-
-def eager_title(eager: PlacedEager) -> str:
-    """Count what ran outside of functions."""
-    times = f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""
-    return f"outside of functions: {format_count(len(eager.ops), 'eager op')}{times}"
 
 
 def write_title(placed: Placed) -> str:
@@ -186,15 +159,6 @@ def _first_copies(result: Result) -> str:
     return "; ".join(parts[:3])
 
 
-def _wrap_line(text: str, width: int | None) -> str:
-    """Return a line wrapped to a width, whatever names it contains."""
-    text = visible(text)
-    if width is None:
-        return text
-    indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-
-
 def _first_difference(result: Result) -> str:
     parts = []
     for placed in result.programs:
@@ -206,7 +170,9 @@ def _first_difference(result: Result) -> str:
         for d in agreement.differences[:2]:
             ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
             parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
-    if result.eager_agreement is not None:
+    if result.eager_agreement is not None and result.eager_agreement.differences:
+        from simplace.views.text import eager_tables
+
         for d in result.eager_agreement.differences[:2]:
             ours, theirs = (eager_tables.device_text(result.devices, x) for x in (d.ours, d.theirs))
             parts.append(f"{d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
