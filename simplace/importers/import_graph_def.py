@@ -111,13 +111,18 @@ def _find_python_fault(graph: GraphDef) -> str:
         return graph.gradient_fault
     for function in graph.library.values():
         for arg in function.inputs:
-            number = int(arg.dtype)
-            if number == 0 or dtypes.base_type(number) not in DataType._value2member_map_:
-                return f"Cannot convert the argument `type_value`: {number} to a TensorFlow DType."
+            if fault := _find_type_fault(arg.dtype):
+                return fault
         values = (value for node in function.nodes for value in node.attrs.values())
         if any(map(_has_no_type, values)):  # such a tensor is not equal to itself
             return different_function(function.name)
     return ""
+
+
+def _find_type_fault(dtype: int) -> str:
+    """Find what `as_dtype` of python/framework/dtypes.py refuses."""
+    is_known = dtype != 0 and dtypes.base_type(int(dtype)) in DataType._value2member_map_
+    return "" if is_known else f"Cannot convert the argument `type_value`: {int(dtype)} to a TensorFlow DType."
 
 
 def _has_no_type(value: AttrValue) -> bool:
@@ -134,9 +139,10 @@ def _find_group_fault(node: NodeDef) -> str:
     groups = node.attrs.get("_class")
     if isinstance(groups, str):
         return f'Unsupported field type in placeholder: "{groups}"'
+    if isinstance(groups, (DataType, TypeNumber)):
+        return _find_type_fault(groups) or "'DType' object is not iterable"
     if isinstance(groups, (bool, int, float)):
-        kind = "DType" if isinstance(groups, (DataType, TypeNumber)) else type(groups).__name__
-        return f"'{kind}' object is not iterable"
+        return f"'{type(groups).__name__}' object is not iterable"
     if groups and isinstance(groups, bytes):
         return f"Expected binary or unicode string, got {groups[0]}"
     if groups and isinstance(groups, tuple) and not isinstance(groups[0], bytes):

@@ -122,6 +122,14 @@ REFUSED = {
         X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { list { s: "loc:@nobody" } } }'),
         "Node 'n' expects to be colocated with unknown node 'nobody'",
     ),
+    "a type as groups": (
+        X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { type: DT_FLOAT } }'),
+        "'DType' object is not iterable",
+    ),
+    "an unknown type as groups": (
+        X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { type: 65536 } }'),
+        "Cannot convert the argument `type_value`: 65536 to a TensorFlow DType.",
+    ),
     "too few shapes": (
         X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_output_shapes" value { list { } } }'),
         "Node 'n' has 1 outputs but the _output_shapes attribute specifies shapes for 0 outputs",

@@ -406,7 +406,7 @@ def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
     found = list(lines)
     threads = [line.thread for line in found if isinstance(line, Executed) and line.op == name]
     threads += [line.thread for line in found if isinstance(line, PlacementLine)]
-    return (line for line in found if line.thread == threads[0])
+    return (line for line in found if line.thread in threads[:1])
 
 
 def _device_of(tensor: Any, target: str) -> str:

@@ -14,6 +14,7 @@ from simplace.oracle.child.boundary import is_own, wrap_foreign
 ORDER = {
     "BaseSession.__init__": ("sessions", "python_facts"),
     "Context.log_device_placement": ("devices", "python_facts"),
+    "Function.__init__": ("xla_functions", "reached_functions"),
     "loader_impl.parse_saved_model": ("xla_functions", "files"),
 }
 
