@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
@@ -15,13 +15,10 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
-from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
-from simplace.oracle.child.functions import Functions, Output, make_compiled_call
-from simplace.oracle.child.partition_graphs import PartitionGraphs
-from simplace.oracle.child.reached_functions import ReachedFunctions
-from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     find_host,
     is_gpu_variable,
@@ -36,7 +33,6 @@ from simplace.oracle.child.tensors import (
 )
 from simplace.oracle.child.tf_private import cancellation, core
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
-from simplace.oracle.protocol import Request
 
 Call = Callable[..., Any]
 FAILURES = (
@@ -90,38 +86,18 @@ class _Attempt:
         return not is_rejection(self.error)
 
 
-class FunctionClusters(Protocol):
-    """The cluster that the program has joined, if it has."""
-
-    @property
-    def are_joined(self) -> bool:
-        """Return whether functions may be placed on other tasks than the program's own."""
-
-    def seen_from(self, device: str) -> list[str]:
-        """List the devices that a device's task sees, its own first; [] where there is no cluster."""
-
-
 class FunctionCalls:
     """Observe the calls of traced functions."""
 
-    def __init__(
-        self,
-        functions: Functions,
-        recorder: Recorder,
-        log: LogFile,
-        limit: CallLimit,
-        partitionings: PartitionGraphs,
-        clusters: FunctionClusters,
-        reached: ReachedFunctions,
-        request: Request,
-    ) -> None:
-        self._functions = functions
-        self._recorder = recorder
-        self._log = log
-        self._limit = limit
-        self._partitionings = partitionings
-        self._clusters = clusters
-        self._reached = reached
+    def __init__(self, parts: RunParts) -> None:
+        request = parts.request
+        self._functions = parts.functions
+        self._recorder = parts.recorder
+        self._log = parts.log
+        self._limit = parts.limit
+        self._partitionings = parts.partitionings
+        self._clusters = parts.clusters
+        self._reached = parts.reached
         self._turn = threading.RLock()
         self._machine = request.machine
         self._narrow = request.options.function
@@ -132,7 +108,7 @@ class FunctionCalls:
         self._real: set[_Kind] = set()  # what needs no GPU
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
-        self._cpu = CpuFunctions(functions)
+        self._cpu = CpuFunctions(parts.functions)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""

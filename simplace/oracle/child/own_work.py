@@ -16,7 +16,7 @@ def is_inside() -> bool:
     return getattr(_here, "depth", 0) > 0
 
 
-class _Inside:
+class _OwnWork:
     """Count what a thread runs between entering and leaving as inside; a class, since each eager op enters it."""
 
     def __enter__(self) -> None:
@@ -26,7 +26,7 @@ class _Inside:
         _here.depth -= 1
 
 
-INSIDE = _Inside()
+INSIDE = _OwnWork()
 
 
 def watch_py_functions() -> None:

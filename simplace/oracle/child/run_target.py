@@ -25,6 +25,7 @@ from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
@@ -64,7 +65,8 @@ def run_request(request: Request) -> int:
         partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     reached = ReachedFunctions(recorder, lines)
-    calls = kind_of_calls(functions, recorder, log, limit, partitionings, clusters, reached, request)
+    parts = RunParts(request, recorder, log, lines, limit, functions, clusters, partitionings, reached)
+    calls = kind_of_calls(parts)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, request.machine) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
@@ -74,7 +76,7 @@ def run_request(request: Request) -> int:
     functions.watch()
     eager.watch()
     if tf_private.is_complete(tf_names.SESSIONS):
-        SessionRuns(functions, recorder, log, limit, partitionings, clusters, lines, reached, request).watch()
+        SessionRuns(parts).watch()
     if tf_private.is_complete(tf_names.DEFINITIONS):
         reached.watch()
     if tf_private.is_complete(tf_names.LINES):

@@ -12,24 +12,19 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
-from simplace.oracle.child.call_limit import CallLimit
-from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.function_calls import code_name
-from simplace.oracle.child.functions import Functions, make_zeros, note_graph
-from simplace.oracle.child.partition_graphs import PartitionGraphs, Run
+from simplace.oracle.child.functions import make_zeros, note_graph
+from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
-from simplace.oracle.child.reached_functions import ReachedFunctions
-from simplace.oracle.child.recorder import LogFile, Recorder
-from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
 from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
-from simplace.oracle.protocol import Request
 
 _NAME = "Session.run"
 _REFUSAL = re.compile(
@@ -43,26 +38,16 @@ Call = Callable[[], Any]
 class SessionRuns:
     """Observe the sessions of a program."""
 
-    def __init__(
-        self,
-        functions: Functions,
-        recorder: Recorder,
-        log: LogFile,
-        limit: CallLimit,
-        partitionings: PartitionGraphs,
-        clusters: Clusters,
-        lines: SourceLines,
-        reached: ReachedFunctions,
-        request: Request,
-    ) -> None:
-        self._functions = functions
-        self._recorder = recorder
-        self._log = log
-        self._limit = limit
-        self._partitionings = partitionings
-        self._clusters = clusters
-        self._lines = lines
-        self._reached = reached
+    def __init__(self, parts: RunParts) -> None:
+        request = parts.request
+        self._functions = parts.functions
+        self._recorder = parts.recorder
+        self._log = parts.log
+        self._limit = parts.limit
+        self._partitionings = parts.partitionings
+        self._clusters = parts.clusters
+        self._lines = parts.lines
+        self._reached = parts.reached
         self._machine = request.machine
         self._plugin = request.plugin
         self._soft = request.options.soft_placement
