@@ -15,7 +15,7 @@ import struct
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +104,7 @@ def parse_json(data: bytes) -> Any:
     Traceback (most recent call last):
     simplace.errors.UnreadableError: it is nested more than 100 levels deep
     """
-    try:
-        value = json.loads(data)
-    except RecursionError:
-        raise _too_deep() from None
-    except ValueError as error:  # a number of thousands of digits, too
-        raise MalformedError(str(error)) from error
-    _check_values(value)
-    return value
+    return _parse_values(json.loads, data)
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -119,13 +112,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     text = read_text(path, LARGEST_TOML)
     if max((line.count(".") for line in text.splitlines()), default=0) > _MOST_DOTS:
         raise UnreadableError(f"there are more than {_MOST_DOTS} dots in a line")
-    try:
-        values = tomllib.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
-    except ValueError as error:  # a number of thousands of digits, too
-        raise MalformedError(str(error)) from error
-    _check_values(values)
+    values: dict[str, Any] = _parse_values(tomllib.loads, text)
     return values
 
 
@@ -169,6 +156,17 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes; a directory that comes out short is refused as truncated."""
         return self._file.read(_LARGEST_PIECE if size < 0 else min(size, _LARGEST_PIECE))
+
+
+def _parse_values(parse: Callable[[Any], Any], text: str | bytes) -> Any:
+    try:
+        values = parse(text)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:  # a number of thousands of digits, too
+        raise MalformedError(str(error)) from error
+    _check_values(values)
+    return values
 
 
 def _check_values(value: Any) -> None:

@@ -156,10 +156,7 @@ class _LoopLowering:
         after: Sequence[Node] = (),
     ) -> Node:
         """Add a node with the requested and the assigned device of `model`."""
-        node = self.graph.add_node(
-            self.graph.new_name(f"{self.node.name}/{role}"), op, device=model.device, attrs=attrs, origin=self.made,
-            inputs=[*inputs, *control_inputs(after)],
-        )  # fmt: skip
+        node = self._add(role, op, inputs, attrs, after, model.device)
         node.assigned = model.assigned
         return node
 
@@ -170,10 +167,12 @@ class _LoopLowering:
         inputs: Sequence[tuple[Node, int]],
         attrs: Mapping[str, Any],
         after: Sequence[Node] = (),
+        device: str | None = None,
     ) -> Node:
+        """Add a node that requests `device`, or that of the loop; it is assigned to none."""
         return self.graph.add_node(
-            self.graph.new_name(f"{self.node.name}/{role}"), op, device=self.node.device, attrs=attrs,
-            origin=self.made, inputs=[*inputs, *control_inputs(after)],
+            self.graph.new_name(f"{self.node.name}/{role}"), op, device=self.node.device if device is None else device,
+            attrs=attrs, origin=self.made, inputs=[*inputs, *control_inputs(after)],
         )  # fmt: skip
 
     def _add_call(self, name: str, function: FuncRef, inputs: Sequence[tuple[Node, int]]) -> Node:

@@ -13,6 +13,7 @@ import runpy
 import shutil
 import sys
 import tempfile
+import weakref
 from pathlib import Path
 
 DUMPS = Path(tempfile.mkdtemp(prefix="placer-"))
@@ -33,7 +34,7 @@ from tensorflow.python.eager.polymorphic_function import atomic_function  # noqa
 CPU0 = "/job:localhost/replica:0/task:0/device:CPU:0"
 records = []
 seen = set()
-sessions = {}
+sessions = weakref.WeakKeyDictionary()  # what each has placed; the number of one that is gone may come again
 
 
 def references(message):
@@ -115,7 +116,7 @@ def recording_call(self, *args):
 def recording_run(self, *args, **kwargs):
     new_dumps()
     # A run without new nodes places nothing; what is dumped then is Grappler's own, silent placer.
-    placed_before, kept = sessions.get(id(self), (0, {}))
+    placed_before, kept = sessions.get(self, (0, {}))
     size = len(self.graph.get_operations())
     record = {
         "case": case,
@@ -130,7 +131,7 @@ def recording_run(self, *args, **kwargs):
     finally:
         if size > placed_before:
             placed = keep(record, lambda stem: stem.startswith("placer_"))
-            sessions[id(self)] = (size, placed)
+            sessions[self] = (size, placed)
 
 
 def keep(record, is_mine):

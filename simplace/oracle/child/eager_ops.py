@@ -30,6 +30,7 @@ from simplace.oracle.child.tf_private import constant_op, context, core, ops, py
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
 _NO_PEERS = tf.version.VERSION.startswith("2.17.")
 _CONSTANT = "_EagerConst"
+_TRIES = 50
 Call = Callable[..., Any]
 
 
@@ -43,6 +44,10 @@ class _Given:
     attrs: Sequence[Any]
     run: Call
 
+    def named_attrs(self) -> dict[str, Any]:
+        """Return the attributes by name."""
+        return dict(zip(self.attrs[::2], self.attrs[1::2], strict=True))
+
 
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
@@ -53,10 +58,10 @@ class EagerExecution:
         self._datasets = datasets
         self._eager = eager
         self._emulate = emulate
-        self._fast = find_original(pywrap_tfe, "TFE_Py_FastPathExecute")
+        self._fast = _rerun_aborted(find_original(pywrap_tfe, "TFE_Py_FastPathExecute"))
         self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
         self._execute_cancelable = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
-        self._make_constant = find_original(constant_op, "convert_to_eager_tensor")
+        self._make_constant = _rerun_aborted(find_original(constant_op, "convert_to_eager_tensor"))
 
     def watch(self) -> None:
         """Intercept all eager ops and calls from now on."""
@@ -101,16 +106,14 @@ class EagerExecution:
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):
-                self._datasets.record(op, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)), given.scope)
+                self._datasets.record(op, inputs, given.named_attrs(), given.scope)
             if watched is None:
                 return self._compute(given)
             kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
             if kind.times == 0:
                 return kind.sign(self._run_first(watched, kind, given))
             kind.count(inputs)
-            if kind.is_emulated and not _works_on_objects(given):  # an iterator is to advance, and to end
-                return kind.sign(self._compute_on_host(given, kind.device))
-            return kind.sign(self._compute(given))
+            return kind.sign(self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given))
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
@@ -124,7 +127,7 @@ class EagerExecution:
             return result
         if not computes_nothing(error):
             raise error
-        kind.is_emulated = True
+        kind.is_for_host = not _works_on_objects(given)  # an iterator is to advance, and to end
         kind.device = kind.device or _choose_device(given)  # of another task, which logs elsewhere
         return self._compute_on_host(given, kind.device)
 
@@ -145,7 +148,7 @@ class EagerExecution:
                 results = given.run(find_host(), lent)
             return [self._put(given.op, result, home) for result in results]
         if _works_on_objects(given) or handles:
-            attrs = dict(zip(given.attrs[::2], given.attrs[1::2], strict=True))
+            attrs = given.named_attrs()
             if given.op in kernel_types.PREFERRING_GPUS:
                 return given.run(find_host(), given.inputs, attrs=self._calls.copy_for_datasets(given.attrs))
             if "output_types" in attrs:
@@ -159,12 +162,13 @@ class EagerExecution:
         if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
             return to_device(result, home)
         attrs = ("T", result.dtype.as_datatype_enum)
-        return self._execute(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
+        return _rerun_aborted(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
 
     def _bare(self, given: _Given) -> Call:
-        if self._emulate and kernel_types.is_harmless(given.op) and _NO_PEERS:
-            return lambda: given.run(given.scope or None, [_through_host(tensor) for tensor in given.inputs])
-        return given.run
+        if not self._emulate or not kernel_types.is_harmless(given.op):
+            return given.run
+        run = _rerun_aborted(given.run)
+        return (lambda: run(given.scope or None, list(map(_through_host, given.inputs)))) if _NO_PEERS else run
 
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
         """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
@@ -184,6 +188,26 @@ class EagerExecution:
             kind.count([tensor])
             kind.sign([tensor])
         return tensor
+
+
+def _rerun_aborted(run: Call) -> Call:
+    """Return a call of an op that computes nothing, made again where the refusal of another thread's op ended it.
+
+    Eager ops run as functions with one rendezvous for all threads. One that fails aborts what the others send through
+    it (RunMultiDeviceSync of process_function_library_runtime.cc); the next op gets a new one (DoEagerExecute of
+    eager/execute.cc).
+    """
+
+    def run_to_its_end(*args: Any, **kwargs: Any) -> Any:
+        for _ in range(_TRIES):
+            try:
+                return run(*args, **kwargs)
+            except FAILURES as error:
+                if not computes_nothing(error):
+                    raise
+        return run(*args, **kwargs)
+
+    return run_to_its_end
 
 
 def _works_on_objects(given: _Given) -> bool:

@@ -13,8 +13,7 @@ from google.protobuf.message import DecodeError
 
 from simplace.oracle.child.boundary import is_own, raise_as_theirs, wrap_foreign
 from simplace.oracle.child.functions import make_zeros
-from simplace.oracle.child.patches import patch_method
-from simplace.oracle.child.tf_private import loader_impl
+from simplace.oracle.child.loaded_graphs import change_loaded_graphs
 from simplace.oracle.child.unexecuted import silence_debug_ops
 from simplace.oracle.child.xla_functions import drop_attributes
 from simplace.oracle.protocol import Options
@@ -39,7 +38,7 @@ def place_graph(path: str, options: Options) -> None:
     graph = tf.Graph()
     with _tell_refusal("graph"), graph.as_default():
         definition = _read_graph(Path(path).read_bytes())
-        _silence_graph(definition)
+        silence_debug_ops(definition)
         if not options.jit:
             drop_attributes(definition)
         wrap_foreign(tf.graph_util.import_graph_def)(definition, name="")
@@ -55,25 +54,9 @@ def _read_graph(data: bytes) -> Any:
         return wrap_foreign(text_format.Parse)(data, tf.compat.v1.GraphDef())
 
 
-def _silence_graph(definition: Any) -> None:
-    silence_debug_ops(definition.node)
-    for function in definition.library.function:
-        silence_debug_ops(function.node_def)
-
-
-def _silence_models(parse: Any) -> Any:
-    def parse_silenced(directory: str) -> Any:
-        model = parse(directory)
-        for meta in model.meta_graphs:
-            _silence_graph(meta.graph_def)
-        return model
-
-    return parse_silenced
-
-
 def call_saved_model(directory: str, options: Options) -> None:
     """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
-    patch_method(loader_impl, "parse_saved_model", _silence_models)
+    change_loaded_graphs(silence_debug_ops)
     with _tell_refusal("SavedModel"):
         loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)
     names = sorted(loaded.signatures)

@@ -15,7 +15,6 @@ ORDER = {
     "BaseSession.__init__": ("sessions", "python_facts"),
     "Context.log_device_placement": ("devices", "python_facts"),
     "Function.__init__": ("xla_functions", "reached_functions"),
-    "loader_impl.parse_saved_model": ("xla_functions", "files"),
 }
 
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, find_code
+from simplace.oracle.child.loaded_graphs import list_node_defs
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -41,12 +42,12 @@ class UnexecutedCalls(FunctionCalls):
         return all(_is_harmless(node.op) for one in reached for node in self._functions.definition(one).node_def)
 
 
-def silence_debug_ops(nodes: Any) -> None:
-    """Remove from nodes the files and servers that they would write to.
+def silence_debug_ops(graph: Any) -> None:
+    """Remove from the nodes of a GraphDef the files and servers that they would write to.
 
     TensorFlow evaluates constants while it imports a graph, to know shapes, and such ops may be among them.
     """
-    for node in nodes:
+    for node in list_node_defs(graph):
         if _REACHES_OUT in node.attr:
             node.attr[_REACHES_OUT].list.Clear()
 

@@ -7,16 +7,17 @@ from typing import Any
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.after_import import after_import
+from simplace.oracle.child.loaded_graphs import change_loaded_graphs, list_node_defs
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tf_private import loader_impl, polymorphic_function
+from simplace.oracle.child.tf_private import polymorphic_function
 
 
 def ignore_jit() -> None:
     """Make `jit_compile` count for nothing, in each function that is made or loaded from now on."""
     patch_method(polymorphic_function.Function, "__init__", _make_uncompiled)
-    patch_method(loader_impl, "parse_saved_model", _parse_uncompiled)
+    change_loaded_graphs(drop_attributes)
 
 
 def _make_uncompiled(make: Any) -> Any:
@@ -25,16 +26,6 @@ def _make_uncompiled(make: Any) -> Any:
         function._jit_compile = None
 
     return make_uncompiled
-
-
-def _parse_uncompiled(parse: Any) -> Any:
-    def parse_uncompiled(directory: str) -> Any:
-        model = parse(directory)
-        for meta in model.meta_graphs:
-            drop_attributes(meta.graph_def)
-        return model
-
-    return parse_uncompiled
 
 
 def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
@@ -63,6 +54,5 @@ def drop_attributes(graph: Any) -> None:
     """Remove from a GraphDef the attributes that make XLA compile functions."""
     for function in graph.library.function:
         function.attr.pop(MUST_COMPILE, None)
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        for node in nodes:
-            node.attr.pop(MUST_COMPILE, None)
+    for node in list_node_defs(graph):
+        node.attr.pop(MUST_COMPILE, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -14,12 +13,14 @@ from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
+from simplace.views.text.lines import wrap_line
 from simplace.views.text.schedule_tables import format_duration
 from simplace.views.text.tables import shorten_device
 from viz import Column, Table, to_text
 from viz.names import visible
 
 _CAUSES, _COPIES, _NAMES = 6, 6, 4
+_HANGING = 4  # below the head of a cause, whose lines are indented by two
 
 
 def change_summary(
@@ -29,20 +30,22 @@ def change_summary(
 
     Lists end after a few lines unless `in_full`.
     """
-    blocks = ["\n".join(_wrap_line(line, width) for line in _list_heads(changes))]
+    blocks = ["\n".join(wrap_line(line, width, _HANGING) for line in _list_heads(changes))]
     same = [change for change in changes.programs if not change.differs]
     known: Sequence[StepTimes | None] = times or [None] * len(changes.programs)
     pairs = zip(changes.programs, known, strict=True)
     blocks += [_write_program(change, one, width, in_full) for change, one in pairs if change.differs]
     if same:
-        blocks.append(_wrap_line(_list_unchanged(same), width))
+        blocks.append(wrap_line(_list_unchanged(same), width, _HANGING))
     for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
         if programs:
             names = _join_names([placed.name for placed in programs], _NAMES)
             blocks.append(
-                _wrap_line(f"only {which}: {quantities.format_count(len(programs), 'program')}: {names}", width)
+                wrap_line(
+                    f"only {which}: {quantities.format_count(len(programs), 'program')}: {names}", width, _HANGING
+                )
             )
-    blocks.append("\n".join(_wrap_line(line, width) for line in list_verdicts(changes)))
+    blocks.append("\n".join(wrap_line(line, width, _HANGING) for line in list_verdicts(changes)))
     return "\n\n".join(blocks)
 
 
@@ -97,23 +100,24 @@ def _list_unchanged(same: list[ProgramChanges]) -> str:
 
 
 def _write_program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
-    parts = [_wrap_line(f"{change.name}: {_count_moves(change)}", width), *_list_refusals(change)]
+    parts = [wrap_line(f"{change.name}: {_count_moves(change)}", width, _HANGING), *_list_refusals(change)]
     if change.moves:
         parts.append(to_text(_move_table(change), width))
     shown = _choose_largest(change.causes, None if in_full else _CAUSES)
     parts += [
-        "\n".join(_wrap_line(line, width) for line in _write_cause(change, i, one)) for i, one in enumerate(shown, 1)
+        "\n".join(wrap_line(line, width, _HANGING) for line in _write_cause(change, i, one))
+        for i, one in enumerate(shown, 1)
     ]
     rest = len(change.causes) - len(shown)
     if rest:
         parts.append(f"and {quantities.format_count(rest, 'smaller cause')}; --table lists them all")
     parts += _one_sided(change, width, in_full)
     copies = _copy_table(change, None if in_full else _COPIES)
-    parts.append(_wrap_line(_copy_counts(change), width))
+    parts.append(wrap_line(_copy_counts(change), width, _HANGING))
     if copies.rows:
         parts.append(to_text(copies, width))
     if times is not None:
-        parts.append(_wrap_line(step_text(times), width))
+        parts.append(wrap_line(step_text(times), width, _HANGING))
     return "\n\n".join(parts)
 
 
@@ -181,7 +185,9 @@ def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list
     for which, names in (("before", change.only_before), ("after", change.only_after)):
         if names:
             shown = _join_names(list(names), None if in_full else _NAMES)
-            lines.append(_wrap_line(f"only {which}: {quantities.format_count(len(names), 'node')}: {shown}", width))
+            lines.append(
+                wrap_line(f"only {which}: {quantities.format_count(len(names), 'node')}: {shown}", width, _HANGING)
+            )
     return ["\n".join(lines)] if lines else []
 
 
@@ -234,15 +240,6 @@ def _join_names(names: list[str], limit: int | None) -> str:
     shown = names[:limit]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
-
-
-def _wrap_line(text: str, width: int | None) -> str:
-    """Return a line wrapped to a width, whatever names it contains."""
-    text = visible(text)
-    if width is None:
-        return text
-    indent = " " * (len(text) - len(text.lstrip()) + 4)
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _state_request(root: Move, old: Placement, new: Placement) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.findings import Finding
+from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
 from viz.names import visible
 
@@ -26,14 +26,7 @@ def _write_finding(finding: Finding, width: int | None) -> str:
     program = f" in {finding.program}" if finding.program else ""
     lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
     lines += [
-        _wrap_line(text, label, width) for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
+        wrap_line(f"  {label}{text}", width, len(label))
+        for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
     ]
     return "\n".join(lines)
-
-
-def _wrap_line(text: str, label: str, width: int | None) -> str:
-    line = f"  {label}{visible(text)}"
-    if width is None:
-        return line
-    indent = " " * (2 + len(label))
-    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -10,12 +10,12 @@ from viz.names import visible
 _FINDINGS = 6
 
 
-def wrap_line(text: str, width: int | None) -> str:
-    """Return a line wrapped to a width, whatever names it contains."""
+def wrap_line(text: str, width: int | None, hanging: int = 2) -> str:
+    """Return a line wrapped to a width, whatever names it contains; `hanging` indents what follows its own start."""
     text = visible(text)
     if width is None:
         return text
-    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    indent = " " * (len(text) - len(text.lstrip()) + hanging)
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

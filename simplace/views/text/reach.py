@@ -40,11 +40,6 @@ def tell_unreached(result: Result) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
-def tell_one_unreached(found: Unreached) -> str:
-    """Return what became of one function."""
-    return _REASONS[found.why][0].format(_name(found))
-
-
 def _list_names(found: Sequence[Unreached]) -> str:
     """Join names, of many the first.
 
