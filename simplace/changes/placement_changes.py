@@ -82,6 +82,11 @@ class ProgramChanges:
         return self.before.name
 
     @property
+    def title(self) -> str:
+        """Return the name that a user knows the program by, that of the first where they differ."""
+        return self.before.title
+
+    @property
     def refusals(self) -> tuple[str, str]:
         """Return the status codes of the two placements, "" for one that TensorFlow does not refuse."""
         refused = (self.before.placement.refusal, self.after.placement.refusal)
@@ -104,15 +109,15 @@ class ProgramChanges:
         return _subtract_copies(self.after.copies, self.before.copies)
 
 
-_Keyed = dict[tuple[str, int], Placed]  # by a program's name, and how many of that name came before
+_Keyed = dict[tuple[str, int], Placed]  # by a program's name or role, and how many of that name came before
 
 
 @dataclass(frozen=True)
 class Changes:
     """Compare two results, program by program.
 
-    Programs are matched by name, then by the order of their first call; two results of one program each are compared
-    whatever their names.
+    Programs are matched by name (steps of Keras by what they are to it), then by the order of their first call; two
+    results of one program each are compared whatever their names.
     """
 
     before: Result
@@ -171,12 +176,13 @@ def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
 
 
 def _by_name(programs: Iterable[Placed]) -> _Keyed:
-    """Key programs by name and by how many of that name came before."""
+    """Key programs by name, or by what they are to Keras, and by how many of that name came before."""
     seen: dict[str, int] = {}
     keyed: _Keyed = {}
     for placed in programs:
-        number = seen[placed.name] = seen.get(placed.name, -1) + 1
-        keyed[placed.name, number] = placed
+        name = placed.placement.program.role or placed.name
+        number = seen[name] = seen.get(name, -1) + 1
+        keyed[name, number] = placed
     return keyed
 
 

@@ -16,17 +16,7 @@ from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import (
-    ARGS,
-    CONSTANTS,
-    CONTROL_FLOW,
-    IDENTITIES,
-    LOOP_COND,
-    PARTITIONED_CALLS,
-    PLACEHOLDERS,
-    RETVALS,
-    VARIABLE_HANDLE,
-)
+from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 from simplace.placement.xla_compiler import find_clusters
@@ -35,9 +25,6 @@ if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
 
 Level = Literal["error", "warning", "note"]
-_DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
-    ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +173,7 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
     for cluster in find_clusters(placement):
         for op in cluster.unsupported:
             found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
-    graph, program = placement.graph, placement.program.name
+    graph, program = placement.graph, placement.program.title
     return [NotCompilable(at, program, tuple(names), op, graph.names[node]) for (node, op, at), names in found.items()]
 
 
@@ -216,7 +203,7 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     found: dict[tuple[str, str], list[int]] = {}
     devices = placement.node_devices
     for node in placement.decisions:
-        if devices[node] not in cpu or graph.ops[node] in _DATAFLOW_ONLY or graph.requested[node]:
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or graph.requested[node]:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
@@ -235,7 +222,7 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
         for node, is_special in enumerate(memory.special)
         if is_special
         and devices[node] in gpu
-        and graph.ops[node] not in _DATAFLOW_ONLY
+        and graph.ops[node] not in DATAFLOW_ONLY
         and any(
             host and graph.out_types[node][slot] not in (DataType.DT_RESOURCE, DataType.DT_STRING)
             for slot, host in enumerate(memory.of(node)[1])
@@ -311,7 +298,7 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
 
 def _locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
     names = tuple(placement.graph.names[node] for node in nodes)
-    return placement.notes(nodes[0]).at, placement.program.name, names
+    return placement.notes(nodes[0]).at, placement.program.title, names
 
 
 def _get_short_device(placement: Placement, node: int) -> str:

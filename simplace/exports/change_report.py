@@ -44,6 +44,7 @@ def _report_program(change: ProgramChanges, times: StepTimes | None) -> dict[str
     refused = change.refusals
     return {
         "name": change.name,
+        "label": change.title,
         "compared": change.compared,
         "refused": {"before": refused[0] or None, "after": refused[1] or None},
         "moves": [_report_move(change, move) for move in change.moves],

@@ -68,6 +68,7 @@ def _report_program(placed: Placed) -> dict[str, Any]:
     program = placement.program
     return {
         "name": program.name,
+        "label": program.title,
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),

@@ -283,6 +283,8 @@ def _read_program(
     of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
     program = Program(
         name=event["name"],
+        role=event.get("role", ""),
+        at=event.get("at", ""),
         kind=event["program_kind"],
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],

@@ -80,6 +80,8 @@ class Program:
     is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
     Functions of the kinds "dataset" and "call" are called by the kernel of an op, of which `caller` is the record: a
     dataset's, or a call that was not inlined.
+    `role` is what the function is to a user of Keras, such as "fit, train step", "" for any other; `at` is the user's
+    line of the first call. `label` tells the program from all others of a run, "" where its name does.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -102,6 +104,14 @@ class Program:
     inlining: bool = False
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
+    role: str = ""
+    at: str = ""
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the name that a user knows the program by, unlike that of any other program of the run."""
+        return self.label or self.name
 
     @property
     def inlines_calls(self) -> bool:

@@ -77,7 +77,7 @@ def write_agreement(result: Result) -> str:
     """Return the agreement with TensorFlow, program by program, with every difference."""
     parts = [f"<p class='verdict'>{escape_text(summary.agreement_line(result))}</p>"]
     for placed in result.programs:
-        parts.append(f"<h3>{escape_text(placed.name, _CELL)}</h3>")
+        parts.append(f"<h3>{escape_text(placed.title, _CELL)}</h3>")
         asked = placed.agreement
         if asked is None:
             parts.append(f"<p>not checked{': ' + escape_text(result.unchecked) if result.unchecked else ''}</p>")

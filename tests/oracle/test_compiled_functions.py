@@ -41,8 +41,8 @@ def test_what_is_compiled_is_on_the_device_of_its_call(write) -> None:
     write(COMPILED)
     result = simplace.check("model.py", "cpu:1,gpu:1")
     assert [write_title(placed) for placed in result] == [
-        "inner: tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
-        "inner: tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
+        "inner (model.py:10): tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
+        "inner (model.py:12): tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
         "outer: tf.function called on GPU:0, 7 nodes, soft placement on",
     ]
     found = [[(found.device[-5:], len(found.ops)) for found in placed.clusters] for placed in result]

@@ -18,6 +18,7 @@ from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     find_host,
@@ -93,6 +94,7 @@ class FunctionCalls:
         request = parts.request
         self._functions = parts.functions
         self._recorder = parts.recorder
+        self._lines = parts.lines
         self._log = parts.log
         self._limit = parts.limit
         self._partitionings = parts.partitionings
@@ -119,7 +121,8 @@ class FunctionCalls:
         arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
-        is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
+        title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
+        is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
         results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
@@ -244,6 +247,8 @@ class FunctionCalls:
         self._recorder.program(
             graph,
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
@@ -308,6 +313,8 @@ class FunctionCalls:
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],

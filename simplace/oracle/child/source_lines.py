@@ -72,9 +72,7 @@ class SourceLines:
         frame = inspect.currentframe()
         while frame is not None:
             code = frame.f_code
-            shown = self._code.get(code)
-            if shown is None:
-                shown = self._code[code] = self._of_code(code.co_filename)
+            shown = self._shown_file(code)
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
@@ -83,6 +81,17 @@ class SourceLines:
                 return f"{shown}:{frame.f_lineno}"
             frame = frame.f_back
         return ""
+
+    def is_of_user(self, code: CodeType) -> bool:
+        """Return whether code is the user's, as AutoGraph writes it or as it is."""
+        return bool(self._shown_file(code))
+
+    def _shown_file(self, code: CodeType) -> str:
+        """Return the user's file that code is of, `_GENERATED` for what AutoGraph writes, "" for a library."""
+        shown = self._code.get(code)
+        if shown is None:
+            shown = self._code[code] = self._of_code(code.co_filename)
+        return shown
 
     def _of_code(self, filename: str) -> str:
         return _GENERATED if _GENERATED in filename else self._shown(filename)

@@ -39,7 +39,7 @@ def change_summary(
         blocks.append(wrap_line(_list_unchanged(same), width, _HANGING))
     for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
         if programs:
-            names = _join_names([placed.name for placed in programs], _NAMES)
+            names = _join_names([placed.title for placed in programs], _NAMES)
             blocks.append(
                 wrap_line(
                     f"only {which}: {quantities.format_count(len(programs), 'program')}: {names}", width, _HANGING
@@ -94,13 +94,13 @@ def _describe_target(result: Result) -> str:
 def _list_unchanged(same: list[ProgramChanges]) -> str:
     compared = sum(change.compared for change in same)
     if len(same) == 1:
-        return f"{same[0].name}: none of {quantities.format_count(compared, 'node')} moved"
-    names = _join_names([change.name for change in same], _NAMES)
+        return f"{same[0].title}: none of {quantities.format_count(compared, 'node')} moved"
+    names = _join_names([change.title for change in same], _NAMES)
     return f"{len(same)} programs without a change ({compared:,} nodes): {names}"
 
 
 def _write_program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
-    parts = [wrap_line(f"{change.name}: {_count_moves(change)}", width, _HANGING), *_list_refusals(change)]
+    parts = [wrap_line(f"{change.title}: {_count_moves(change)}", width, _HANGING), *_list_refusals(change)]
     if change.moves:
         parts.append(to_text(_move_table(change), width))
     shown = _choose_largest(change.causes, None if in_full else _CAUSES)

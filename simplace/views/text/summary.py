@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
+from simplace.program.labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
@@ -38,7 +39,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: -placed.ops)[:2]
+        largest = sorted(detailed, key=lambda placed: (placed.is_initializer, -placed.work, -placed.ops))[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
@@ -85,7 +86,7 @@ def write_title(placed: Placed) -> str:
     kind = KINDS[program.kind]
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
-    return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
+    return f"{visible(program.title)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
@@ -151,7 +152,7 @@ def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
 
 def _first_copies(result: Result) -> str:
     parts = [
-        f"{placed.name}: {copy_difference_text(placed, found)}"
+        f"{placed.title}: {copy_difference_text(placed, found)}"
         for placed in result.programs
         if placed.copy_agreement is not None
         for found in placed.copy_agreement.differences[:2]
@@ -166,10 +167,10 @@ def _first_difference(result: Result) -> str:
         if agreement is None or agreement.holds:
             continue
         if agreement.refusals[0] != agreement.refusals[1]:
-            parts.append(f"{placed.name}: {_compare_refusals(agreement)}")
+            parts.append(f"{placed.title}: {_compare_refusals(agreement)}")
         for d in agreement.differences[:2]:
             ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
-            parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
+            parts.append(f"{placed.title}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     if result.eager_agreement is not None and result.eager_agreement.differences:
         from simplace.views.text import eager_tables
 
@@ -200,7 +201,7 @@ def _program_table(result: Result) -> Table:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows[placed.name, placed.placement.program.kind, spread, agreement] += 1
+        rows[drop_number(placed.title), placed.placement.program.kind, spread, agreement] += 1
     shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
