@@ -72,6 +72,7 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),
+        "given_shapes": {name: None if shape is None else list(shape) for name, shape in program.given_shapes},
         "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,

@@ -88,6 +88,8 @@ class Program:
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining.
+    `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
+    from them stands in `notes`.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -107,6 +109,7 @@ class Program:
     role: str = ""
     at: str = ""
     label: str = ""
+    given_shapes: tuple[tuple[str, Shape], ...] = ()
 
     @property
     def title(self) -> str:

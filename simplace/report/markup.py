@@ -68,6 +68,8 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
     placement = placed.placement
     badges = {sign.label: write_badge(sign) for sign in signs}
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
+    if given := summary.describe_given_shapes(placed):
+        parts.append(f"<p class='faint'>{escape_text(given)}</p>")
     parts.append(_write_refusal(placement))
     parts.append(_write_findings(placement))
     return "".join(parts)

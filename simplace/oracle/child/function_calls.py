@@ -134,6 +134,7 @@ class FunctionCalls:
             return self._run_first(kind, inputs, call)
         finally:
             self.reach_functions(self._functions.reached(kind.function))
+            self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""

@@ -136,6 +136,8 @@ def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: se
     ]
     if left_out:
         parts.append(f"not drawn: {' and '.join(left_out)}")
+    if placement.program.given_shapes:
+        parts.append("sizes of the first call")
     if placed.agreement is not None and placed.agreement.holds:
         parts.append(f"TensorFlow agrees: {placed.agreement}")
     elif placed.agreement is not None:

@@ -11,7 +11,7 @@ from simplace.program.labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
-from simplace.views.text.quantities import format_count
+from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -31,6 +31,7 @@ KINDS = {
     "eager": "eager op",
 }
 COPIES = 5
+_GIVEN = 4  # arguments whose shapes are named
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -64,12 +65,24 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
+    if given := describe_given_shapes(placed):
+        parts.append(wrap_line(given, width))
     if placed.placement.refusal is not None:
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
         parts.append(list_findings([format_finding(one) for one in found], width, "--json has them all"))
     return "\n\n".join(parts)
+
+
+def describe_given_shapes(placed: Placed) -> str:
+    """Return whose sizes are shown where the graph leaves them open, "" where it leaves none."""
+    given = placed.placement.program.given_shapes
+    if not given:
+        return ""
+    shown = [f"{name} {format_shape(shape)}" for name, shape in given[:_GIVEN]]
+    more = f" and {len(given) - _GIVEN:,} more" if len(given) > _GIVEN else ""
+    return visible(f"sizes that the graph leaves open are those of the first call: {', '.join(shown)}{more}")
 
 
 def write_title(placed: Placed) -> str:
