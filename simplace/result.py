@@ -12,6 +12,7 @@ from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
 from simplace.partition.copies import copy_columns
+from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
@@ -90,8 +91,14 @@ class Placed:
         return not takes_data and not any(op.startswith("IteratorGetNext") for op in kinds)
 
     @cached_property
+    def runs(self) -> list[RunCopies]:
+        """List the runs of a session that happened, each with the copies that it makes; [] for any other program."""
+        program = self.placement.program
+        return copies_of_runs(self.placement.placed, program.runs) if program.pruned_to is None else []
+
+    @cached_property
     def copies(self) -> list[Copy]:
-        """List the copies between devices."""
+        """List the copies between devices, of a session those that some run made."""
         return list(self.copy_columns)
 
     @cached_property
@@ -102,6 +109,8 @@ class Placed:
     @cached_property
     def copy_columns(self) -> CopyColumns:
         """Return the copies between devices in columns, which are quicker to sum up than records."""
+        if self.runs:
+            return CopyColumns.of(merge_copies(self.runs))
         return copy_columns(self.placement.placed)
 
 

@@ -45,7 +45,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, NodeNotes, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -213,6 +213,10 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
     ends = of_kind.get("ended", ())
     programs = [_read_program(event, notes, given, Path(request.directory)) for event in of_kind.get("program", ())]
+    for event in of_kind.get("run", ()):
+        number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
+        old = programs[number].program
+        programs[number] = replace(programs[number], program=replace(old, runs=(*old.runs, run)))
     for event in of_kind.get("partition", ()):
         number = event["program"]
         partitionings = (
@@ -302,7 +306,7 @@ def _read_program(
         inlining=event.get("inlining", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**event["caller"]) if "caller" in event else None,
-        given_shapes=next((given[name] for name in event["functions"][:1] if name in given), ()),
+        given_shapes=given.get(event.get("graph_notes", (*event["functions"], "")[0]), ()),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))

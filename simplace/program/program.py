@@ -55,6 +55,14 @@ class SessionRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedRun:
+    """Pair what a run of a session feeds and fetches with the user's line of the first run that did so."""
+
+    run: SessionRun
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
@@ -90,6 +98,7 @@ class Program:
     `inlining` is what a session's options say of do_function_inlining.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
+    `runs` are those that happened of a session, each kind once, in the order of the first.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -110,6 +119,7 @@ class Program:
     at: str = ""
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()
+    runs: tuple[ObservedRun, ...] = ()
 
     @property
     def title(self) -> str:

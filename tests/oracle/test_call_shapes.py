@@ -96,3 +96,42 @@ def test_what_is_called_in_two_shapes_stays_open(write) -> None:
     """)
     (outer,) = simplace.place("model.py", "gpu:1")
     assert (shapes(outer)["tanh"], shapes(outer)["both"]) == ((-1, 4), (8, 4))
+
+
+def test_each_run_of_a_session_has_its_copies(write) -> None:
+    write("""\
+        import numpy as np
+        import tensorflow.compat.v1 as tf
+        tf.disable_eager_execution()
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        w = tf.get_variable("w", [4, 2])
+        with tf.device("GPU:0"):
+            product = tf.matmul(x, w, name="product")
+        with tf.device("CPU:0"):
+            soft = tf.nn.softmax(product, name="soft")
+            never = tf.nn.relu(product, name="never")
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(w.initializer)
+            for rows in (5, 3):
+                assert session.run(soft, {x: np.ones([rows, 4])}).shape == (rows, 2)
+            session.run(product, {x: np.ones([5, 4])})
+    """)
+    result = simplace.check("model.py", "gpu:1")
+    (session,) = result
+    found = [(run.run.at, [(c.tensor, c.target[-5:], c.size) for c in run.copies]) for run in session.runs]
+    assert found == [
+        ("model.py:12", []),
+        ("model.py:14", [("product:0", "CPU:0", 40), ("x:0", "GPU:0", 80)]),
+        ("model.py:15", [("product:0", "CPU:0", 40), ("x:0", "GPU:0", 80)]),
+    ]
+    assert [(c.tensor, [session.placement.graph.names[i] for i in c.consumers]) for c in session.copies] == [
+        ("product:0", ["soft"])
+    ]
+    assert session.copy_agreement.total == sum(len(run.copies) for run in session.runs)
+    assert result.agrees
+    (report,) = (program for program in result.to_json()["programs"] if program["kind"] == "session")
+    assert [(run["fetches"], len(run["copies"])) for run in report["runs"]] == [
+        ([], 0),
+        (["soft:0"], 2),
+        (["product:0"], 2),
+    ]

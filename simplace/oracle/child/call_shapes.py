@@ -177,6 +177,20 @@ def _agree(shapes: Sequence[Any]) -> Any:
     return first
 
 
+def infer_fed_graph(graph: Any, fed: Shapes, traced: Shapes) -> dict[str, list[Sizes]]:
+    """Return the shapes of the nodes of a session's graph, serialized, where the outputs of some are fed."""
+    for node in graph.node:
+        shapes = fed.get(node.name, traced.get(node.name))
+        if node.name in fed and "shape" in node.attr:
+            node.attr["shape"].shape.CopyFrom(_to_shape(fed[node.name][0]).as_proto())
+        elif shapes:
+            node.attr[_GIVEN].list.shape.extend(_to_shape(sizes).as_proto() for sizes in shapes)
+    made = tf.Graph()
+    with made.as_default():
+        tf.graph_util.import_graph_def(graph, name="")
+    return {op.name: [list_sizes(out.shape) for out in op.outputs] for op in made.get_operations()}
+
+
 def is_open(shapes: Shapes) -> bool:
     """Return whether some shape is not fully known.
 

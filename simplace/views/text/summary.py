@@ -62,7 +62,7 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(to_text(tables.device_table(placed), width))
     if placed.clusters:
         parts.append(to_text(tables.cluster_table(placed), width))
-    crossing = tables.copy_table(placed, copies)
+    crossing = tables.run_table(placed, copies) if placed.runs else tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
     if given := describe_given_shapes(placed):
