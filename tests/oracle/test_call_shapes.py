@@ -121,8 +121,8 @@ def test_each_run_of_a_session_has_its_copies(write) -> None:
     found = [(run.run.at, [(c.tensor, c.target[-5:], c.size) for c in run.copies]) for run in session.runs]
     assert found == [
         ("model.py:12", []),
-        ("model.py:14", [("product:0", "CPU:0", 40), ("x:0", "GPU:0", 80)]),
-        ("model.py:15", [("product:0", "CPU:0", 40), ("x:0", "GPU:0", 80)]),
+        ("model.py:14", [("x:0", "GPU:0", 80), ("product:0", "CPU:0", 40)]),
+        ("model.py:15", [("x:0", "GPU:0", 80), ("product:0", "CPU:0", 40)]),
     ]
     assert [(c.tensor, [session.placement.graph.names[i] for i in c.consumers]) for c in session.copies] == [
         ("product:0", ["soft"])
