@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from simplace.changes.eager_changes import EagerChanges, compare_eager_ops
 from simplace.explain import reasons as why
 from simplace.graph.op_kinds import is_arg
 from simplace.partition.transfers import Copy
@@ -142,6 +143,13 @@ class Changes:
         return tuple(placed for key, placed in theirs.items() if key not in ours)
 
     @cached_property
+    def eager(self) -> EagerChanges:
+        """Compare what ran outside of functions; a what-if, which runs nothing, leaves that as it is."""
+        if self.before.eager is self.after.eager:
+            return EagerChanges((), 0)
+        return compare_eager_ops(self.before.eager, self.after.eager)
+
+    @cached_property
     def _keyed(self) -> tuple[_Keyed, _Keyed]:
         ours, theirs = _by_name(self.before.programs), _by_name(self.after.programs)
         if len(ours) == len(theirs) == 1:
@@ -150,8 +158,9 @@ class Changes:
 
     @property
     def differs(self) -> bool:
-        """Return whether anything differs: a device, a node, a program or a refusal."""
-        return bool(self.only_before or self.only_after) or any(change.differs for change in self.programs)
+        """Return whether anything differs: a device, a node, a program, an eager op or a refusal."""
+        lacking = bool(self.only_before or self.only_after)
+        return lacking or bool(self.eager.moves) or any(change.differs for change in self.programs)
 
 
 def compare_programs(before: Placed, after: Placed) -> ProgramChanges:

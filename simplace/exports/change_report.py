@@ -22,6 +22,13 @@ def report_changes(changes: Changes, times: Sequence[StepTimes] = ()) -> dict[st
         "after": _report_side(changes.after),
         "differs": changes.differs,
         "programs": [_report_program(change, one) for change, one in zip(changes.programs, known, strict=True)],
+        "eager": {
+            "compared": changes.eager.compared,
+            "moves": [
+                {"source": each.at, "op": each.op, "before": dict(each.before), "after": dict(each.after)}
+                for each in changes.eager.moves
+            ],
+        },
         "only_before": [placed.name for placed in changes.only_before],
         "only_after": [placed.name for placed in changes.only_after],
     }

@@ -328,7 +328,7 @@ def _eager_op(
     inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
     attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
     return ObservedEagerOp(
-        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),
+        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs, event["library"]),
         tuple(LoggedNode(*line) for line in event["log"]),
         event["device"],
         ObservedRefusal(**event["refused"]) if event["refused"] else None,

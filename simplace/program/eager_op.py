@@ -28,6 +28,7 @@ class EagerInput:
 class EagerOp:
     """Describe an op that runs outside of a function: all that its device depends on, and the user's line.
 
+    `library` is the package that the user's line called and that ran the op, such as "keras", "" for TensorFlow.
     `scope` is the device scope around it as a device name, "" without one. `attrs` are those that decide which kernel
     runs, and the types of its inputs and outputs.
     """
@@ -38,3 +39,4 @@ class EagerOp:
     soft_placement: bool
     attrs: Mapping[str, AttrValue]
     inputs: tuple[EagerInput, ...] = ()
+    library: str = ""

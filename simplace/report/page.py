@@ -65,6 +65,7 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         verdict_line=markup.escape_text(summary.agreement_line(result), 160),
         programs=_write_menu(result),
         summaries=_write_summaries(result, devices),
+        eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
         data=_embed_json("page-data", _collect_head(result, devices)),

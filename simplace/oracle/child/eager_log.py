@@ -55,6 +55,7 @@ class EagerKind:
     """
 
     at: str
+    library: str
     op: str
     scope: str
     soft_placement: bool
@@ -123,12 +124,12 @@ class EagerLog:
 
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
-        at, soft = self._lines.of_frames(), eager_device.soft_placement()
+        (at, library), soft = self._lines.of_frames_within(), eager_device.soft_placement()
         given = dict(zip(attrs[::2], attrs[1::2], strict=True))
         chosen = tuple(
             (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
         )
-        key = (at, op, scope, soft, chosen, inputs)
+        key = (at, library, op, scope, soft, chosen, inputs)
         kind = self._kinds.get(key)
         if kind is None:
             with self._turn:
@@ -165,6 +166,7 @@ class EagerLog:
                 "eager",
                 op=kind.op,
                 at=kind.at,
+                library=kind.library,
                 scope=kind.scope,
                 soft_placement=kind.soft_placement,
                 attrs=kind.attrs,

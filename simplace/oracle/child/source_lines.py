@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import site
+import sys
 import sysconfig
 from collections.abc import Iterable
 from functools import partial
@@ -16,6 +17,8 @@ from typing import Any
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 
+# Their code is what a user calls TensorFlow by; simplace stands in between.
+_OF_TENSORFLOW = frozenset({"tensorflow", "simplace", "__main__"})
 _GENERATED = "__autograph_generated_file"
 OWN = str(Path(__file__).parents[2]) + os.sep
 
@@ -69,18 +72,27 @@ class SourceLines:
 
     def of_frames(self) -> str:
         """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
-        frame = inspect.currentframe()
+        return self.of_frames_within()[0]
+
+    def of_frames_within(self) -> tuple[str, str]:
+        """Give the user's line that is being executed, and the package that it calls, "" for TensorFlow."""
+        last = frame = inspect.currentframe()
         while frame is not None:
             code = frame.f_code
             shown = self._shown_file(code)
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
-                    return f"{own}:{at[1]}"
+                    return f"{own}:{at[1]}", self._package(last)
             elif shown:
-                return f"{shown}:{frame.f_lineno}"
-            frame = frame.f_back
-        return ""
+                return f"{shown}:{frame.f_lineno}", self._package(last)
+            last, frame = frame, frame.f_back
+        return "", ""
+
+    def _package(self, frame: Any) -> str:
+        """Return the package of a library whose code a frame runs, "" for TensorFlow, Python itself and simplace."""
+        name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        return "" if name in _OF_TENSORFLOW or name in sys.stdlib_module_names else name
 
     def is_of_user(self, code: CodeType) -> bool:
         """Return whether code is the user's, as AutoGraph writes it or as it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simplace.analysis.step_times import StepTimes
 from simplace.changes.placement_changes import Changes, Given, Move, MoveCause, ProgramChanges
@@ -13,13 +13,14 @@ from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
+from simplace.views.text.eager_tables import device_text
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.schedule_tables import format_duration
 from simplace.views.text.tables import shorten_device
 from viz import Column, Table, to_text
 from viz.names import visible
 
-_CAUSES, _COPIES, _NAMES = 6, 6, 4
+_CAUSES, _COPIES, _NAMES, _EAGER = 6, 6, 4, 10
 _HANGING = 4  # below the head of a cause, whose lines are indented by two
 
 
@@ -37,6 +38,8 @@ def change_summary(
     blocks += [_write_program(change, one, width, in_full) for change, one in pairs if change.differs]
     if same:
         blocks.append(wrap_line(_list_unchanged(same), width, _HANGING))
+    if changes.eager.compared:
+        blocks.append(_write_eager(changes, width, in_full))
     for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
         if programs:
             names = _join_names([placed.title for placed in programs], _NAMES)
@@ -47,6 +50,38 @@ def change_summary(
             )
     blocks.append("\n".join(wrap_line(line, width, _HANGING) for line in list_verdicts(changes)))
     return "\n\n".join(blocks)
+
+
+def _write_eager(changes: Changes, width: int | None, in_full: bool) -> str:
+    """Return the ops outside of functions that run elsewhere, or another number of times, by line."""
+    found = changes.eager
+    count = quantities.format_count(found.compared, "op")
+    if not found.moves:
+        return wrap_line(f"outside of functions: none of {count} moved", width, _HANGING)
+    table = to_text(eager_table(changes, in_full), width)
+    return f"outside of functions: {len(found.moves):,} of {count} differ\n\n{table}"
+
+
+def eager_table(changes: Changes, in_full: bool = False) -> Table:
+    """List the ops outside of functions that differ, a line and op a row, with devices and counts on both sides."""
+    shown = changes.eager.moves[: None if in_full else _EAGER]
+    rows = tuple(
+        (
+            move.at or "-",
+            move.op,
+            _list_devices(changes.before, move.before),
+            _list_devices(changes.after, move.after),
+        )
+        for move in shown
+    )
+    more = len(changes.eager.moves) - len(rows)
+    columns = (Column("line", flexible=False), Column("op"), Column("before"), Column("after"))
+    return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def _list_devices(result: Result, counts: Mapping[str, int]) -> str:
+    shown = ((device_text(result.devices, device), count) for device, count in counts.items())
+    return ", ".join(f"{device} ×{count:,}" if count > 1 else device for device, count in shown) or "-"
 
 
 def list_verdicts(changes: Changes) -> list[str]:
