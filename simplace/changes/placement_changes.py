@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from simplace.changes.eager_changes import EagerChanges, compare_eager_ops
+from simplace.changes.layer_kernels import LayerKernel, compare_layer_kernels
 from simplace.explain import reasons as why
 from simplace.graph.op_kinds import is_arg
 from simplace.partition.transfers import Copy
@@ -98,6 +99,11 @@ class ProgramChanges:
         """Return whether anything differs."""
         codes = self.refusals
         return bool(self.moves or self.only_before or self.only_after) or codes[0] != codes[1]
+
+    @cached_property
+    def layers(self) -> tuple[LayerKernel, ...]:
+        """List the layers that run as one op on one side and as a loop on the other."""
+        return compare_layer_kernels(self.before.placement, self.after.placement)
 
     @cached_property
     def copies_lost(self) -> tuple[Copy, ...]:

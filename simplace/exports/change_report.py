@@ -58,6 +58,10 @@ def _report_program(change: ProgramChanges, times: StepTimes | None) -> dict[str
         "causes": [_report_cause(cause) for cause in change.causes],
         "only_before": list(change.only_before),
         "only_after": list(change.only_after),
+        "layers": [
+            {"layer": one.layer, "source": one.at, "op": one.op, "loop": "after" if one.is_loop_after else "before"}
+            for one in change.layers
+        ],
         "copies_lost": [copy_report(change.before.placement, copy) for copy in change.copies_lost],
         "copies_gained": [copy_report(change.after.placement, copy) for copy in change.copies_gained],
         "step": None

@@ -18,6 +18,7 @@ from typing import Any
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
 from simplace.graph.dtypes import DataType
+from simplace.graph.function_names import name_by_layers
 from simplace.graph.node_def import Shape, ShapeAttr
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
@@ -207,7 +208,9 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
-    notes = {event["function"]: _read_notes(event["nodes"]) for event in of_kind.get("notes", ())}
+    notes = {
+        event["function"]: _read_notes(event["nodes"], event.get("layers", {})) for event in of_kind.get("notes", ())
+    }
     for event in of_kind.get("shapes", ()):
         notes[event["function"]] = _with_shapes(notes[event["function"]], event["nodes"])
     given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
@@ -356,11 +359,14 @@ def _make_hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _read_notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
-    return {
+def _read_notes(nodes: Mapping[str, Any], layers: Mapping[str, str]) -> Mapping[str, NodeNotes]:
+    notes = {
         name: NodeNotes(at, device_at, _read_shapes(shapes), *variable)
         for name, (at, device_at, shapes, *variable) in nodes.items()
     }
+    if not layers:
+        return notes
+    return {name: replace(note, known_as=name_by_layers(name, layers)) for name, note in notes.items()}
 
 
 def _with_shapes(notes: Mapping[str, NodeNotes], nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:

@@ -17,14 +17,15 @@ class NodeNotes:
     """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
-    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
-    unknown is "" or ().
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. `known_as` is
+    the node's name with the layers of Keras as the user named them. Anything unknown is "" or ().
     """
 
     at: str = ""
     device_at: str = ""
     shapes: tuple[Shape, ...] = ()
     variable: str = ""
+    known_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)

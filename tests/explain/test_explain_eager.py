@@ -1,5 +1,7 @@
 """What is said of eager ops: why each is where it is, what is copied, and what nobody would expect."""
 
+from dataclasses import replace
+
 import pytest
 
 from simplace.devices.device_set import local_devices
@@ -154,6 +156,23 @@ def test_the_findings_of_a_loop():
         "MatMul (model.py:4) runs 300 times on GPU:0, and its input 0 comes from CPU:0: 300 copies, 30,000 bytes in all"
     )
     assert (found[4].device, found[2].request, found[2].got) == ("GPU:1", "/device:GPU:1", "CPU:0")
+
+
+def test_the_copies_of_a_line_are_one_finding():
+    add = ran(4, "AddV2", (FLOAT, CPU), (FLOAT, CPU), times=20, tensors={0: 20, 1: 20}, T=FLOAT)
+    found = [each for each in find_in_eager(program(*LOOP[:2], add)) if isinstance(each, EagerCopiesEachTime)]
+    assert [line_of_eager(each) for each in found] == [
+        "MatMul, AddV2 (model.py:4) run 300 times on GPU:0, and inputs come from CPU:0: 340 copies, 34,000 bytes in all"
+    ]
+    assert found[0].nodes == ("model.py:4 MatMul", "model.py:4 AddV2")
+
+
+def test_copies_of_a_library_and_a_few_bytes_are_no_finding():
+    inside = replace(LOOP[1], placement=replace(LOOP[1].placement, op=replace(LOOP[1].op, library="keras")))
+    few = ran(5, "Relu", (FLOAT, CPU), times=10, tensors={0: 10}, T=FLOAT)
+    enough = ran(6, "Relu", (FLOAT, CPU), times=11, tensors={0: 11}, T=FLOAT)
+    found = [each for each in find_in_eager(program(inside, few, enough)) if isinstance(each, EagerCopiesEachTime)]
+    assert [(each.source, each.bytes) for each in found] == [("model.py:6", 1100)]
 
 
 def test_what_is_copied_once_is_no_finding():

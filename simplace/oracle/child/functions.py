@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
+from simplace.oracle.child.layer_scopes import list_layer_scopes
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -138,7 +139,7 @@ class Functions:
             graph = self._graphs.pop(name, None)
             if graph is not None and self._recorder.wants_notes(name):
                 notes = {**note_graph(graph, self._lines), **self._ends(name, graph)}
-                self._recorder.notes(name, notes)
+                self._recorder.notes(name, notes, list_layer_scopes(graph))
                 shapes = {node: note[2] for node, note in notes.items()}
                 if is_open(shapes):
                     self._open[name] = shapes

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simplace.analysis.step_times import StepTimes
+from simplace.changes.layer_kernels import LayerKernel
 from simplace.changes.placement_changes import Changes, Given, Move, MoveCause, ProgramChanges
 from simplace.explain import reasons as why
 from simplace.explain.sentences import state_reason
@@ -146,6 +147,8 @@ def _write_program(change: ProgramChanges, times: StepTimes | None, width: int |
     rest = len(change.causes) - len(shown)
     if rest:
         parts.append(f"and {quantities.format_count(rest, 'smaller cause')}; --table lists them all")
+    if change.layers:
+        parts.append("\n".join(wrap_line(_state_layer(change, one), width, _HANGING) for one in change.layers))
     parts += _one_sided(change, width, in_full)
     copies = _copy_table(change, None if in_full else _COPIES)
     parts.append(wrap_line(_copy_counts(change), width, _HANGING))
@@ -213,6 +216,15 @@ def _write_cause(change: ProgramChanges, number: int, cause: MoveCause) -> list[
             verb = "follows" if len(moves) == 1 else "follow"
             lines.append(f"   {quantities.format_count(len(moves), 'node')} {verb} {how}: {names}")
     return lines
+
+
+def _state_layer(change: ProgramChanges, found: LayerKernel) -> str:
+    """Return in a line what a layer runs as on both sides."""
+    at = f" ({found.at})" if found.at else ""
+    sides = (f"as {found.op}", "as a while loop")
+    was, now = sides if found.is_loop_after else sides[::-1]
+    before, after = (str(placed.placement.devices) for placed in (change.before, change.after))
+    return f"{found.layer}{at} runs {was} on {before}, {now} on {after}"
 
 
 def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list[str]:
