@@ -128,7 +128,7 @@ def _print(console: Console, table: Table, width: int | None) -> None:
 
 
 def _widths(columns: tuple[Column, ...], rows: list[list[str]], limit: int | None) -> list[int]:
-    """Give each column its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
+    """Set each column to its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
     natural = [max(max(cell_len(row[place]) for row in rows), 1) for place in range(len(columns))]
     if limit is None:
         return natural
