@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
     from simplace.executor.options import StepOptions
+    from simplace.graph.input_columns import InputColumns
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph
     from simplace.program.placed_graph import PlacedGraph
@@ -50,11 +51,17 @@ def import_programs(target: Target, tensorflow: str | None) -> list[Program]:
 
 
 def place_program(
-    program: Program, devices: DeviceSet, table: KernelTable, *, soft_placement: bool | None = None
+    program: Program,
+    devices: DeviceSet,
+    table: KernelTable,
+    *,
+    soft_placement: bool | None = None,
+    inputs: InputColumns | None = None,
 ) -> Placement:
     """Place a program on a set of devices with the kernels of a table: lower its graph, then place it.
 
-    `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
+    `soft_placement` overrides what the program set. `inputs` is what the inputs of the graph's nodes name, where that
+    has been looked up. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
     soft, default, instantiated = program.soft_placement, None, program
@@ -63,7 +70,7 @@ def place_program(
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare_graph(instantiated, table, devices, default.name if default else None)
+            graph = prepare_graph(instantiated, table, devices, default.name if default else None, inputs)
             _ended("lower", graph)
         except Refused as refused:
             empty = freeze_graph(GraphBuilder(Signatures(table, {})))

@@ -164,11 +164,13 @@ def _place_from_file(
     """Place a program; an error in its graph is raised with the file's name."""
     try:
         program = program if settings.jit else drop_jit(program)
+        inputs = None
         if program.kind == "graph":
-            refuse_import(program.graph, table)
+            inputs = refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
             refuse_function(program.graph, program.function, table)
-        return Placed(place_program(program, devices, table, soft_placement=settings.soft_placement))
+        soft = settings.soft_placement
+        return Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
 

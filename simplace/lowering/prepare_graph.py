@@ -10,6 +10,7 @@ from simplace.devices.device_set import DeviceSet
 from simplace.errors import TargetError
 from simplace.graph.builder import GraphBuilder
 from simplace.graph.graph import Graph, freeze_graph
+from simplace.graph.input_columns import InputColumns
 from simplace.kernels.registry import KernelTable
 from simplace.lowering import accumulate_n_optimizer, parallel_concat_optimizer
 from simplace.lowering.accumulate_n_optimizer import remove_accumulate_n
@@ -25,17 +26,20 @@ from simplace.lowering.subgraph import rewrite_for_execution
 from simplace.program.program import Program
 
 
-def prepare_graph(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
+def prepare_graph(
+    program: Program, table: KernelTable, devices: DeviceSet, target: str | None, inputs: InputColumns | None = None
+) -> Graph:
     """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
 
-    `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
+    `target` is the full name of the device that a function is called on, None for a session. `inputs` is what the
+    inputs of the graph's nodes name, where that has been looked up. Raises `UnknownOpError`
     for an op that neither the table nor the library knows, `TargetError` for a graph that is not valid and
     `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
     is_plain = program.function is None and not (program.kept_devices or program.pruned_to or program.pins)
     if is_plain and not _is_rewritten(program, signatures):
-        return construct_finished(program.graph.nodes, signatures)
+        return construct_finished(program.graph.nodes, signatures, inputs)
     if program.function is None:
         graph = _session_graph(program, signatures, devices)
         pin_nodes(graph.op_nodes(), program.pins, devices)
