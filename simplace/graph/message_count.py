@@ -137,30 +137,39 @@ class _Counter:
             at += 1
             if tag > 127:
                 tag, at = _read_varint(data, at - 1)
+            part = fields.get(tag)
             if tag & 7 != _LENGTH_DELIMITED:
                 at = _read_varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)
-                self._take(_OTHER if tag in fields else 0)
+                self._take(_OTHER if part is not None else 0)
                 continue
             size = data[at]
             at += 1
             if size > 127:
                 size, at = _read_varint(data, at - 1)
-            if at + size > end:
-                raise _DamagedError
-            if tag in fields:
-                self._count_part(at, at + size, fields[tag], depth)
+            start = at
             at += size
-
-    def _count_part(self, at: int, end: int, part: _Part, depth: int) -> None:
-        if part.is_attr and self._shared is not None and end - at <= _LONGEST_SHARED:
-            attr = self._data[at:end]
-            if attr in self._shared:
+            if at > end:
+                raise _DamagedError
+            if part is None:
+                continue
+            if part.is_attr and self._was_met(data, start, at):
                 self._take(_OTHER)
-                return
-            self._shared.add(attr)
-        self._take(end - at if part.is_packed else part.weight)
-        if part.fields:
-            self.count(at, end, part.fields, depth + 1)
+                continue
+            self._left -= size if part.is_packed else part.weight
+            if self._left < 0:
+                raise _TooManyError
+            if part.fields:
+                self.count(start, at, part.fields, depth + 1)
+
+    def _was_met(self, data: bytes, start: int, end: int) -> bool:
+        """Return whether an equal attribute was counted, so that it will be opened once for both."""
+        if self._shared is None or end - start > _LONGEST_SHARED:
+            return False
+        attr = data[start:end]
+        if attr in self._shared:
+            return True
+        self._shared.add(attr)
+        return False
 
     def _take(self, parts: int) -> None:
         self._left -= parts

@@ -284,10 +284,10 @@ def _type_name(dtype: int) -> str:
 def _connect_ends(edges: Edges, count: int) -> None:
     """Connect, by id, each node without in-edges to the source and each without out-edges to the sink."""
     feeds, fed = bytearray(count), bytearray(count)
-    for src in edges[0]:
-        feeds[src] = 1
-    for dst in edges[2]:
-        fed[dst] = 1
+    for node in edges[0]:
+        feeds[node] = 1
+    for node in edges[2]:
+        fed[node] = 1
     src, dst = [_SOURCE_ID], [_SINK_ID]
     for node in range(_FIRST_ID, count):
         if not fed[node]:
