@@ -17,12 +17,8 @@ from simplace.lowering.prepare_graph import prepare_graph
 from simplace.lowering.rewrite_utils import rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
-from simplace.placement.eager.eager_placement import EagerPlacement
-from simplace.placement.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
-from simplace.placement.eager.wrapped_op import calls_function, wrap_op
 from simplace.placement.placement import Placement
 from simplace.placement.placer import place_graph, refused_placement
-from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 from simplace.program.status import Refused
 
@@ -33,9 +29,11 @@ if TYPE_CHECKING:
     from simplace.graph.input_columns import InputColumns
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph
+    from simplace.placement.eager.eager_placement import EagerPlacement
+    from simplace.program.eager_op import EagerOp
     from simplace.program.placed_graph import PlacedGraph
 
-# Placing alone must not wait for imports of readers and simulators: those stages import what they need.
+# Placing a graph must not wait for imports of readers, simulators and eager ops: these import what they need.
 
 AfterStage = Callable[[str, object], None]  # called with the name of a stage that ended, and the record that it made
 
@@ -91,6 +89,10 @@ class EagerPlacer:
 
     def place(self, op: EagerOp) -> EagerPlacement:
         """Choose the device of an op, then place the function that TensorFlow makes of it."""
+        from simplace.placement.eager.eager_placement import EagerPlacement
+        from simplace.placement.eager.execute import choose_device, input_copies, input_devices
+        from simplace.placement.eager.wrapped_op import calls_function
+
         devices, table = self._devices, self._table
         try:
             choice = choose_device(op, devices, table)
@@ -104,6 +106,9 @@ class EagerPlacer:
         return EagerPlacement(op, choice, copies, body, body.refusal)
 
     def _body(self, op: EagerOp, device: str, wanted: tuple[str, ...]) -> Placement:
+        from simplace.placement.eager.execute import keeps_ints_on_device
+        from simplace.placement.eager.wrapped_op import wrap_op
+
         key = (op.op, tuple(op.attrs.items()), device, wanted)
         if key not in self._bodies:
             definition = self._table.op(op.op)

@@ -27,7 +27,8 @@ class InputColumns:
 
     `starts` has for each node the number of its first input, and one more at the end. Input k is an input of node
     `dst[k]` and names output `slot[k]` of node `src[k]`, or that node alone with the slot `CONTROL`. `data_counts` has
-    the number of data inputs of each node, `waiting` lists the nodes with a control input.
+    the number of data inputs of each node, `waiting` lists the nodes with a control input. Where a list `is_forward`,
+    each node comes after those that its inputs name.
     """
 
     starts: Sequence[int]
@@ -36,6 +37,7 @@ class InputColumns:
     dst: Sequence[int]
     data_counts: Sequence[int]
     waiting: Sequence[int]
+    is_forward: bool
 
     def of(self, node: int) -> list[Slot]:
         """List the inputs of a node."""
@@ -49,11 +51,6 @@ class InputColumns:
         is_data = [slot != CONTROL for slot in self.slot]
         src, slot, dst = (list(compress(column, is_data)) for column in (self.src, self.slot, self.dst))
         return src, slot, dst
-
-    @property
-    def is_forward(self) -> bool:
-        """Return whether each node comes after those that its inputs name."""
-        return all(map(lt, self.src, self.dst))
 
     @property
     def is_mixed(self) -> bool:
@@ -82,10 +79,10 @@ def resolve_inputs(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> Inpu
         text = missing.args[0]
         raise UnknownInputError(next(i for i, own in enumerate(inputs) if text in own), text) from None
     counts = list(map(len, inputs))
-    slot = [slot for _, slot in found]
+    src, slot = [src for src, _ in found], [slot for _, slot in found]
     dst = list(chain.from_iterable(map(repeat, range(len(nodes)), counts)))
     starts = list(accumulate(counts, initial=0))
     waiting = list(dict.fromkeys([node for node, one in zip(dst, slot, strict=True) if one == CONTROL]))
     for node in waiting:
         counts[node] -= slot[starts[node] : starts[node + 1]].count(CONTROL)
-    return InputColumns(starts, [src for src, _ in found], slot, dst, counts, waiting)
+    return InputColumns(starts, src, slot, dst, counts, waiting, all(map(lt, src, dst)))

@@ -30,7 +30,6 @@ from simplace.kernels.attr_value_util import find_type_fault
 from simplace.kernels.node_def_util import find_node_fault
 from simplace.kernels.op_def_util import find_deprecation_fault
 from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_types, with_defaults
-from simplace.kernels.summary import hint_at_op
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -393,6 +392,8 @@ class _Types:
             return _find_call_fault(node, function, inputs, self._producer)
         op_def = self._table.op(node.op)
         if op_def is None:
+            from simplace.kernels.summary import hint_at_op
+
             return f"Op type not registered '{node.op}'; {hint_at_op(self._table, node.op)}"
         attrs = with_defaults(op_def, node.attrs)
         try:
