@@ -140,6 +140,9 @@ class IdleGpu(Finding):
     requests: int
 
 
+_NOT_SPREAD = "no op requests {}, and TensorFlow does not distribute ops by itself"
+
+
 def find_in_placement(placement: Placement) -> list[Finding]:
     """Return the findings of one placement, by kind, then by first node."""
     return [
@@ -149,6 +152,18 @@ def find_in_placement(placement: Placement) -> list[Finding]:
         *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
+
+
+def format_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return findings as lines of text, in order; the GPUs that nothing requests share one."""
+    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    lines = [format_finding(one) for one in findings if one not in idle[1:]]
+    if len(idle) < 2:
+        return lines
+    names = [one.device for one in idle]
+    place = next(i for i, one in enumerate(findings) if one is idle[0])
+    lines[place] = f"{', '.join(names[:-1])} and {names[-1]} are idle: {_NOT_SPREAD.format('them')}"
+    return lines
 
 
 def format_finding(finding: Finding) -> str:
@@ -165,8 +180,9 @@ def format_finding(finding: Finding) -> str:
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case IdleGpu():
-            device = finding.device
-            return f"{device} is idle: no op requests it, and TensorFlow does not distribute ops by itself"
+            if finding.requests:
+                return f"{finding.device} is idle, though {finding.requests} ops requested it"
+            return f"{finding.device} is idle: {_NOT_SPREAD.format('it')}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
