@@ -24,12 +24,12 @@ def shorten_device(placement: Placement, device: str) -> str:
 def device_table(placed: Placed) -> Table:
     """Return ops, the bytes of their outputs, and the incoming copies, a row per device."""
     placement, copies = placed.placement, placed.copy_columns
-    sizes = TensorSizes(placement.placed)
+    sizes_of = TensorSizes(placement.placed).output_sizes
     ops = Counter(placement.node_devices)
     made: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for node, name in enumerate(placement.node_devices):
         if name:
-            made[name] += sizes.output_sizes(node)
+            made[name] += sizes_of(node)
     arriving: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for i in copies.between_devices():
         arriving[copies.targets[i]].append(copies.sizes[i])
