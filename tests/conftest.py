@@ -89,7 +89,7 @@ def warm() -> Iterator[WarmProcesses]:
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_by_forks(warm: WarmProcesses) -> Iterator[None]:
-    """Draw in forks of one process, in all tests but those of viz.engine itself: they are quicker by half, and alike."""
+    """Draw in forks of one process, which is quicker, in all tests but those of `viz.engine` itself."""
     with pytest.MonkeyPatch.context() as patched:
         ways = SimpleNamespace(run=draw_by(warm, subprocess.run), TimeoutExpired=subprocess.TimeoutExpired)
         patched.setattr(engine, "subprocess", ways)
