@@ -51,7 +51,10 @@ def line_of_eager(finding: Finding) -> str:
 
 
 def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
-    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over."""
+    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over.
+
+    What a library copies for itself, such as a strategy the sums of its replicas, is no finding.
+    """
     found = [
         EagerCopiesEachTime(
             each.op.at, EAGER_OPS, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
@@ -60,7 +63,7 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
         for each in eager.ops
         if each.op.op != _CONSTANT
         for copy in each.copies
-        if copy.tensors is not None and copy.tensors > 1
+        if copy.tensors is not None and copy.tensors > 1 and _is_of_program(each, copy.input, eager)
     ]  # fmt: skip
     yield from sorted(found, key=lambda finding: -finding.bytes)
 
@@ -70,7 +73,8 @@ def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
     found: dict[tuple[str, str, str, str], list[PlacedOp]] = {}
     for each in eager.ops:
         choice = each.placement.choice
-        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
+        is_asked = choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not each.op.library
+        if choice is not None and is_asked and not _is_dataset(each, eager):
             found.setdefault((each.op.at, each.op.op, each.op.scope, choice.device), []).append(each)
     for (at, op, scope, device), ops in found.items():
         spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
@@ -86,6 +90,12 @@ def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
 def used_devices(eager: PlacedEager | None) -> set[str]:
     """Return the devices on which eager ops ran, by full names."""
     return set() if eager is None else {each.placement.device for each in eager.ops}
+
+
+def _is_of_program(each: PlacedOp, number: int, eager: PlacedEager) -> bool:
+    """Return whether the program itself asks for an op, or makes its input of that number by an op of its own."""
+    makers = (eager.ops[one.maker] for one in each.made_by if one.input == number)
+    return not each.op.library or any(not maker.op.library for maker in makers)
 
 
 def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:

@@ -191,10 +191,15 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
 
 
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
-    """Return the requests that were not granted, those of one line and reason together."""
+    """Return the requests that were not granted, those of one line and reason together.
+
+    What a strategy requests for its replicas is no request of the program's.
+    """
     graph = placement.graph
     missed = {
-        node for node in _list_ungranted(placement) if not graph.assigned[node] and not graph.origins[node].made_by
+        node
+        for node in _list_ungranted(placement)
+        if not (graph.assigned[node] or graph.origins[node].made_by or placement.notes(node).is_by_library)
     }
     found: dict[tuple[object, ...], list[int]] = {}
     for node in sorted(missed):

@@ -315,7 +315,7 @@ def _eager_op(
     inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
     attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
     return ObservedEagerOp(
-        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),
+        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs, event["library"]),
         tuple(LoggedNode(*line) for line in event["log"]),
         event["device"],
         ObservedRefusal(**event["refused"]) if event["refused"] else None,
@@ -345,8 +345,8 @@ def _make_hashable(value: Any) -> Any:
 
 def _read_notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
     return {
-        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
-        for name, (at, device_at, shapes, *variable) in nodes.items()
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+        for name, (at, device_at, shapes, *more) in nodes.items()
     }
 
 

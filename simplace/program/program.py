@@ -18,13 +18,14 @@ class NodeNotes:
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
     device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
-    unknown is "" or ().
+    unknown is "" or (). `is_by_library` tells that a library, such as a strategy, requested the device for that line.
     """
 
     at: str = ""
     device_at: str = ""
     shapes: tuple[Shape, ...] = ()
     variable: str = ""
+    is_by_library: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,12 @@ def test_a_kernel_that_is_missing():
     assert "MatrixSquareRoot has no kernel there" in advise_on_finding(one).why
 
 
+def test_what_a_strategy_requests_is_no_request_of_the_program():
+    asked = node("x", "MatrixSquareRoot", "a", device="/GPU:0")
+    assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9")}) == ["no-kernel"]
+    assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9", is_by_library=True)}) == []
+
+
 def test_a_data_type_that_has_a_kernel():
     whole = (constant("i", (2, 2), dtype="DT_INT32"), node("x", "MatMul", "i", "i", device="/GPU:0", dtype="DT_INT32"))
     one = next(each for each in findings(*WELL, *whole) if each.rule == "no-kernel")
