@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simplace.doctor import findings as found
+from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime
-from simplace.explain.findings import Finding
+from simplace.explain.finding import Failure, Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead."""
+    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead.
+
+    `error` is what TensorFlow itself says when the program fails, "" where it does not.
+    """
 
     what: str
     why: str
     instead: str
+    error: str = ""
 
 
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
-    about.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
+    fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph asks for a device that is not there",
@@ -43,10 +49,29 @@ TITLES: dict[type[Finding], str] = {
 
 def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
-    return _SENTENCES[type(finding)](finding)
+    said = _SENTENCES[type(finding)](finding)
+    return replace(said, error=finding.error) if isinstance(finding, Failure) else said
 
 
-def _not_compilable(finding: about.NotCompilable) -> Advice:
+def _xla_other_device(finding: fails.XlaOtherDevice) -> Advice:
+    made = f", made at {finding.made_at}," if finding.made_at else ""
+    what = f"XLA compiles {finding.call} for {finding.home}; {fails.count_resources(finding)} that it uses"
+    why = "A call that XLA compiles takes all variables and tables from its own device; nothing is copied to it."
+    if finding.are_variables:
+        instead = (
+            f"Call it under tf.device({finding.device!r}), make the variable on {finding.home}, or hand its value "
+            "over as an argument; or turn jit_compile off (in Keras: model.compile(..., jit_compile=False))."
+        )
+    else:
+        instead = (
+            "Look up before the call, such as in Dataset.map, and hand the result over; or turn jit_compile off (in "
+            "Keras: model.compile(..., jit_compile=False))."
+        )
+    verb = "is" if len(finding.nodes) == 1 else "are"
+    return Advice(f"{what}{made} {verb} on {finding.device}: the call fails.", why, instead)
+
+
+def _not_compilable(finding: fails.NotCompilable) -> Advice:
     return Advice(
         f"XLA has no kernel for {finding.op}, which {finding.call} needs: TensorFlow refuses to run that call.",
         "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
@@ -219,7 +244,8 @@ def _verb_ending(nodes: tuple[str, ...]) -> str:
 
 _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
-    about.NotCompilable: _not_compilable,
+    fails.XlaOtherDevice: _xla_other_device,
+    fails.NotCompilable: _not_compilable,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain.eager import tell_choice
-from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, format_finding
+from simplace.explain.finding import Finding
+from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, format_finding
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
@@ -70,17 +71,19 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
     """Yield the scopes that eager ops did not get, those of one line and op together; datasets belong on the CPU."""
-    found: dict[tuple[str, str, str, str], list[PlacedOp]] = {}
+    found: dict[tuple[str, str, str, str, bool], list[PlacedOp]] = {}
     for each in eager.ops:
         choice = each.placement.choice
-        is_asked = choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not each.op.library
-        if choice is not None and is_asked and not _is_dataset(each, eager):
-            found.setdefault((each.op.at, each.op.op, each.op.scope, choice.device), []).append(each)
-    for (at, op, scope, device), ops in found.items():
+        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
+            key = (each.op.at, each.op.op, each.op.scope, choice.device, bool(each.op.library))
+            found.setdefault(key, []).append(each)
+    for (at, op, scope, device, is_by_library), ops in found.items():
         spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
         names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
         if spec is None or not eager.devices.matching(spec):
             yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
+            continue
+        if is_by_library:  # it works with what it gets
             continue
         nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
         instead = f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""

@@ -29,6 +29,16 @@ class NodeNotes:
 
 
 @dataclass(frozen=True, slots=True)
+class Resource:
+    """Describe a resource that a function is given: its handle's name, its device, the user's line that made it."""
+
+    name: str
+    device: str
+    made_at: str
+    is_variable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Pin:
     """Suppose that the program had requested `device` for the nodes whose name matches a glob pattern."""
 
@@ -87,6 +97,7 @@ class Program:
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining.
+    `resources` describes the resources among the arguments, by number, as far as they were seen.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -101,6 +112,7 @@ class Program:
     kept_devices: Mapping[str, str] = field(default_factory=dict)
     pruned_to: SessionRun | None = None
     inlining: bool = False
+    resources: Mapping[int, Resource] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
 

@@ -63,6 +63,8 @@ def test_what_a_strategy_requests_is_no_request_of_the_program():
     asked = node("x", "MatrixSquareRoot", "a", device="/GPU:0")
     assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9")}) == ["no-kernel"]
     assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9", is_by_library=True)}) == []
+    absent = node("x", "MatMul", "a", "a", device="/GPU:7")
+    assert rules(*WELL, absent, notes={"x": NodeNotes("model.py:7", is_by_library=True)}) == ["no-such-device"]
 
 
 def test_a_data_type_that_has_a_kernel():

@@ -23,7 +23,7 @@ from simplace.oracle.child.devices import describe_context
 from simplace.oracle.child.function_calls import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import find_host, resource_device
+from simplace.oracle.child.tensors import MADE_AT, find_host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
@@ -89,6 +89,8 @@ class EagerKind:
         if self.number >= 0 and isinstance(results, list):
             for tensor in results:
                 tensor.__dict__[_MAKER] = self.number
+                if tensor._datatype_enum() == _RESOURCE:
+                    tensor.__dict__[MADE_AT] = self.at
         return results
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from simplace.explain.failures import format_failure
 from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
@@ -125,6 +126,13 @@ def coverage_line(result: Result) -> str:
     more = f"; {format_count(lines, 'line')} more of eager ops" if lines else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
+
+
+def failure_lines(result: Result, width: int | None = None) -> str:
+    """Return a line for each failure that is foretold, "" where there is none."""
+    from simplace.doctor.failures import foretell_failures
+
+    return "\n".join(wrap_line(f"fails when run: {format_failure(one)}", width) for one in foretell_failures(result))
 
 
 def copies_line(result: Result) -> str:
