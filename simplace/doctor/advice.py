@@ -30,6 +30,9 @@ TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
     fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
     fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.RefusedSetting: "TensorFlow refuses a setting, which ends the program",
+    fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
+    found.LateSetting: "TensorFlow refused a setting, and the program went on",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph asks for a device that is not there",
@@ -77,6 +80,50 @@ def _not_compilable(finding: fails.NotCompilable) -> Advice:
         "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
         "where it sees a GPU.",
         "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
+
+
+_LATE = "cannot be modified after"  # as context.py has it
+
+
+def _refused_setting(finding: fails.RefusedSetting) -> Advice:
+    return Advice(
+        f"TensorFlow refuses to set {finding.setting}, and the program ends there.",
+        *_explain_refusal(finding.error, finding.started),
+    )
+
+
+def _late_setting(finding: found.LateSetting) -> Advice:
+    return Advice(
+        f"TensorFlow refused to set {finding.setting}: {finding.error}. The program handles the error and goes on "
+        "without the setting.",
+        *_explain_refusal(finding.error, finding.started),
+    )
+
+
+def _explain_refusal(error: str, started: str) -> tuple[str, str]:
+    """Return why a setting is refused, and what to write instead."""
+    if _LATE in error:
+        at = f" (here at {started})" if started else ""
+        return (
+            "TensorFlow reads its configuration once, when it starts: with the first op or variable, the first list of "
+            f"logical devices, and a strategy{at}.",
+            "Move the setting above all that, right after `import tensorflow as tf`; tf.config.list_physical_devices "
+            "may come before it.",
+        )
+    return (
+        "This setting contradicts another one, or the kind of device.",
+        "Set memory growth for whole GPUs, and for split ones a memory_limit for each part instead; CPUs have neither.",
+    )
+
+
+def _unequal_growth(finding: fails.UnequalGrowth) -> Advice:
+    at = f" at {finding.set_at}" if finding.set_at else ""
+    return Advice(
+        f"Memory growth is set{at} for some of the visible GPUs and not for all: TensorFlow does not start.",
+        "One allocator option counts for all GPUs of a process; it is read with the first op.",
+        "Set it for each: `for gpu in tf.config.list_physical_devices('GPU'): "
+        "tf.config.experimental.set_memory_growth(gpu, True)`; or hide the others with tf.config.set_visible_devices.",
     )
 
 
@@ -246,6 +293,9 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
     fails.XlaOtherDevice: _xla_other_device,
     fails.NotCompilable: _not_compilable,
+    fails.RefusedSetting: _refused_setting,
+    fails.UnequalGrowth: _unequal_growth,
+    found.LateSetting: _late_setting,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,

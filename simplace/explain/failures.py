@@ -43,6 +43,25 @@ class NotCompilable(Failure):
     call: str
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedSetting(Failure):
+    """TensorFlow refuses a setting, and the program ends; `started` is the line that had started TensorFlow, or ""."""
+
+    rule: ClassVar[str] = "refused-setting"
+    title: ClassVar[str] = "setting refused"
+    setting: str
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalGrowth(Failure):
+    """Memory growth is set for some GPUs and not for all: TensorFlow does not start; `set_at` is the setting's line."""
+
+    rule: ClassVar[str] = "memory-growth"
+    title: ClassVar[str] = "memory growth"
+    set_at: str
+
+
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
     return [*read_elsewhere(placement), *uncompilable_ops(placement)]
@@ -89,6 +108,10 @@ def format_failure(failure: Failure) -> str:
         case NotCompilable():
             ops = f"{len(failure.nodes)} × {failure.op}" if len(failure.nodes) > 1 else failure.op
             return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which it is to compile"
+        case RefusedSetting():
+            return f"TensorFlow refuses to set {failure.setting}{at}: {failure.error}"
+        case UnequalGrowth():
+            return f"memory growth is set for some of the GPUs, not for all{at}: {failure.error}"
     raise AssertionError(f"{type(failure).__name__} is not about a placement")
 
 

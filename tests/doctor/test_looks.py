@@ -7,6 +7,7 @@ import pytest
 from simplace.doctor import findings as found
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.examinations import diagnose_result
+from simplace.explain.failures import format_failure
 from simplace.explain.findings import NoKernel, NoSuchDevice
 from simplace.exports.finding_verdicts import describe_problem, list_verdicts
 from simplace.program.observation import PythonFact
@@ -135,6 +136,30 @@ def test_a_refused_placement_says_which_wishes_clash():
 )  # fmt: skip
 def test_what_the_running_program_showed(facts, environment, expected):
     assert rules(*WELL, facts=facts, environment=environment) == expected
+
+
+LATE = "Virtual devices cannot be modified after being initialized"
+GROWTH = "Memory growth cannot differ between GPU devices"
+REFUSED = fact("setting refused", setting="logical devices", error=LATE, started="model.py:2")
+
+
+def test_a_setting_that_ends_the_program():
+    (one,) = findings(*WELL, facts=(REFUSED, fact("raised", error=LATE)))
+    assert (one.rule, one.level, one.source, one.error) == ("refused-setting", "error", "model.py:3", LATE)
+    assert "(here at model.py:2)" in advise_on_finding(one).why
+
+
+def test_a_refused_setting_that_the_program_handles():
+    (one,) = findings(*WELL, facts=(REFUSED, fact("raised", error="something else")))
+    assert (one.rule, one.level, one.source) == ("late-setting", "warning", "model.py:3")
+    assert "The program handles the error" in advise_on_finding(one).what
+
+
+def test_memory_growth_for_one_gpu_of_two():
+    facts = (fact("memory growth", at="model.py:2"), fact("raised", at="model.py:9", error=GROWTH))
+    (one,) = findings(*WELL, facts=facts)
+    assert (one.rule, one.level, one.source, one.set_at) == ("memory-growth", "error", "model.py:9", "model.py:2")
+    assert format_failure(one) == f"memory growth is set for some of the GPUs, not for all (model.py:9): {GROWTH}"
 
 
 def test_what_several_programs_share_is_said_once():

@@ -50,8 +50,17 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
         is_all = not result.programs
         blocks.append(write_eager_summary(result.eager, width, is_all=is_all, is_long=copies is None))
+    if result.python and (of_run := _list_failures_of_run(result, width)):
+        blocks.append(of_run)
     blocks += [wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
+
+
+def _list_failures_of_run(result: Result, width: int | None) -> str:
+    from simplace.doctor.failures import failures_of_run
+
+    lines = [format_failure(failure) for failure in failures_of_run(result.python)]
+    return list_findings(lines, width, "simplace doctor has them all") if lines else ""
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
