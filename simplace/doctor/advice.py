@@ -30,6 +30,7 @@ TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
     fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
     fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.NotCopied: "A tensor cannot be copied to a GPU",
     fails.RefusedSetting: "TensorFlow refuses a setting, which ends the program",
     fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
     found.LateSetting: "TensorFlow refused a setting, and the program went on",
@@ -80,6 +81,17 @@ def _not_compilable(finding: fails.NotCompilable) -> Advice:
         "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
         "where it sees a GPU.",
         "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
+
+
+def _not_copied(finding: fails.NotCopied) -> Advice:
+    content = finding.content[0].upper() + finding.content[1:]
+    return Advice(
+        f"{content} is to be copied to {finding.device}, which TensorFlow cannot.",
+        "Strings, datasets and lists of strings are objects in host memory. An op that only hands a tensor on (a loop, "
+        "a branch, an identity) runs on the GPU as others do, and its input is copied there first.",
+        "Call the function under tf.device('CPU:0'), or make the dataset or list where it is used, inside of the branch "
+        "or loop.",
     )
 
 
@@ -293,6 +305,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
     fails.XlaOtherDevice: _xla_other_device,
     fails.NotCompilable: _not_compilable,
+    fails.NotCopied: _not_copied,
     fails.RefusedSetting: _refused_setting,
     fails.UnequalGrowth: _unequal_growth,
     found.LateSetting: _late_setting,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.finding import Failure
+from simplace.placement.copy_tensor import UncopiedVariant, find_uncopied_variants
+from simplace.placement.copy_tensor import describe_error as describe_copy_error
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
 from simplace.placement.xla_launch_util import ForeignResource, describe_error, find_foreign_resources
@@ -44,6 +46,16 @@ class NotCompilable(Failure):
 
 
 @dataclass(frozen=True, slots=True)
+class NotCopied(Failure):
+    """A tensor is to go to the memory of `device`, and TensorFlow cannot copy what it holds: `content`."""
+
+    rule: ClassVar[str] = "not-copied"
+    title: ClassVar[str] = "cannot be copied"
+    content: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedSetting(Failure):
     """TensorFlow refuses a setting, and the program ends; `started` is the line that had started TensorFlow, or ""."""
 
@@ -64,7 +76,7 @@ class UnequalGrowth(Failure):
 
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
-    return [*read_elsewhere(placement), *uncompilable_ops(placement)]
+    return [*read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement)]
 
 
 def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
@@ -96,6 +108,20 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
     ]
 
 
+def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
+    """Yield the variants that cannot come to a GPU, those of one maker and device together."""
+    found: dict[tuple[int, str], list[UncopiedVariant]] = {}
+    for each in find_uncopied_variants(placement):
+        found.setdefault((each.maker, placement.device(each.consumer)), []).append(each)
+    names = placement.graph.names
+    for (maker, device), edges in found.items():
+        first = edges[0]
+        at = next(filter(None, (placement.notes(node).at for node in (first.consumer, first.producer, maker))), "")
+        nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
+        content, error = f"a {first.content}", describe_copy_error(first.content)
+        yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
+
+
 def format_failure(failure: Failure) -> str:
     """Return a failure as one line of text, with the user's line and TensorFlow's words."""
     at = f" ({failure.source})" if failure.source else ""
@@ -108,6 +134,8 @@ def format_failure(failure: Failure) -> str:
         case NotCompilable():
             ops = f"{len(failure.nodes)} × {failure.op}" if len(failure.nodes) > 1 else failure.op
             return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which it is to compile"
+        case NotCopied():
+            return f"{failure.content} cannot be copied to {failure.device}{at}: {failure.error}"
         case RefusedSetting():
             return f"TensorFlow refuses to set {failure.setting}{at}: {failure.error}"
         case UnequalGrowth():

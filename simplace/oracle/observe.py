@@ -288,6 +288,7 @@ def _read_program(
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
         resources={number: Resource(*found) for number, *found in event.get("resources", ())},
+        datasets=frozenset(event.get("datasets", ())),
         scope=event["scope"],
         soft_placement=event["soft_placement"],
         notes={**of_graph, **of_functions},

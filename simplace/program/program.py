@@ -97,7 +97,8 @@ class Program:
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining.
-    `resources` describes the resources among the arguments, by number, as far as they were seen.
+    `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
+    numbers of the variants that hold a dataset.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -113,6 +114,7 @@ class Program:
     pruned_to: SessionRun | None = None
     inlining: bool = False
     resources: Mapping[int, Resource] = field(default_factory=dict)
+    datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
 

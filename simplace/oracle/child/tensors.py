@@ -13,6 +13,7 @@ from simplace.oracle.child.tf_private import context, ops
 
 _RESOURCE_DEVICE = re.compile('device="([^"]+)"')
 _RESOURCE_NAME = re.compile('name="([^"]*)"')
+_DATASET = "::Dataset>"  # how the summary of a variant ends that holds one
 MADE_AT = "_simplace_made_at"  # an attribute of handles: the line that made the resource
 
 
@@ -49,6 +50,17 @@ def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
         [number, _name_resource(tensor), resource_device(tensor), getattr(tensor, MADE_AT, ""), is_variable(tensor)]
         for number, tensor in enumerate(inputs)
         if getattr(tensor, "dtype", None) == tf.resource
+    ]
+
+
+def list_datasets(inputs: Sequence[Any]) -> list[int]:
+    """List the numbers of the inputs of a call that are datasets."""
+    return [
+        number
+        for number, tensor in enumerate(inputs)
+        if getattr(tensor, "dtype", None) == tf.variant
+        and _is_readable(tensor)
+        and tensor._summarize_value().endswith(_DATASET)
     ]
 
 

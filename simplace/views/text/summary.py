@@ -57,9 +57,9 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
 
 def _list_failures_of_run(result: Result, width: int | None) -> str:
-    from simplace.doctor.failures import failures_of_run
+    from simplace.doctor.failures import list_failures_of_run
 
-    lines = [format_failure(failure) for failure in failures_of_run(result.python)]
+    lines = [format_failure(failure) for failure in list_failures_of_run(result)]
     return list_findings(lines, width, "simplace doctor has them all") if lines else ""
 
 
