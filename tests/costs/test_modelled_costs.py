@@ -138,7 +138,6 @@ def test_an_op_is_priced_in_few_steps() -> None:
             model.kernel(op)
     finally:
         sys.setprofile(before)
-    print(made)
     assert made["call"] + made["c_call"] < 200 * len(calls)
 
 
