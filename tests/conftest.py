@@ -51,7 +51,7 @@ def shown_version() -> str:
 
 @pytest.fixture
 def kept(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """Give `kept(file, text)`: `text` must equal the file, byte by byte."""
+    """Return `kept(file, text)`: `text` must equal the file, byte by byte."""
     rewrite = request.config.getoption("--rewrite-golden")
 
     def check(file: Path, text: str) -> None:
@@ -69,7 +69,7 @@ def kept(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest, kept: Callable[[Path, str], None]) -> Callable[[str, str], None]:
-    """Give `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
+    """Return `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
     folder = Path(request.path).parent / "golden"
     return lambda name, text: kept(folder / name, text)
 

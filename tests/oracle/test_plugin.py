@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def builds(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let a compiler make something that counts as a library; the file has a line for each time it was called."""
+    """Make a compiler produce something that counts as a library; the file has a line for each time it was called."""
     count = tmp_path / "calls"
     body = f'echo called >> {count}; while [ "$1" != "-o" ]; do shift; done; echo built > "$2"'
     monkeypatch.setenv("CC", fake_compiler(tmp_path, body))
