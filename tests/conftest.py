@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +16,8 @@ from simplace.kernels.installed import installed_version
 from simplace.oracle.launch import Forks, starting_by
 from simplace.pipeline import watched_by
 from tests.stages import verify_stage
+from tests.warm_processes import WarmProcesses, draw_by
+from viz import engine
 
 SHOWN = "2.21.0"
 
@@ -22,6 +27,10 @@ settings.load_profile("patient")  # no test depends on a time
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests, and all modules: no collection has to walk them
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -69,6 +78,21 @@ def golden(request: pytest.FixtureRequest, kept: Callable[[Path, str], None]) ->
 def verified() -> Iterator[None]:
     """Verify what each stage of the pipeline hands on, in all tests."""
     with watched_by(verify_stage):
+        yield
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProcesses]:
+    with WarmProcesses() as processes:
+        yield processes
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_by_forks(warm: WarmProcesses) -> Iterator[None]:
+    """Draw in forks of one process, which is quicker, in all tests but those of `viz.engine` itself."""
+    with pytest.MonkeyPatch.context() as patched:
+        ways = SimpleNamespace(run=draw_by(warm, subprocess.run), TimeoutExpired=subprocess.TimeoutExpired)
+        patched.setattr(engine, "subprocess", ways)
         yield
 
 

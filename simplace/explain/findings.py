@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet
+from simplace.devices.device_set import Device, DeviceSet
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import (
@@ -269,9 +269,20 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collect
     used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
     for device in devices:
         if device.type == "GPU" and device.name not in used:
-            requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)
-            asked = sum(1 for spec in requests if spec and spec.type == "GPU" and spec.id == device.spec.id)
+            asked = sum(_count_requests(one, device) for one in accepted)
             yield IdleGpu("", "", (), device.short, asked)
+
+
+def _count_requests(placement: Placement, device: Device) -> int:
+    """Count the ops that request a device by its number; without a task they mean the one that the function runs on."""
+    home = (placement.default or device).spec
+    counts = Counter(request for request in placement.graph.requested if request)
+    parsed = ((DeviceName.parse(request), count) for request, count in counts.items())
+    return sum(
+        count
+        for spec, count in parsed
+        if spec is not None and spec.id is not None and spec.filled_from(home).matches(device.spec)
+    )
 
 
 def _list_ungranted(placement: Placement) -> list[int]:

@@ -132,6 +132,7 @@ def test_ziglang_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_a_damaged_cache_is_rebuilt(cache: Path, tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text("import tensorflow as tf\nprint(tf.function(lambda x: x + 1)(tf.ones(2)))\n")
