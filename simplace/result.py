@@ -14,9 +14,9 @@ from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, RE
 from simplace.partition.copies import copy_columns
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
 from simplace.partition.transfers import Copy, CopyColumns
-from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
+from simplace.program.program import EAGER_OPS
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement

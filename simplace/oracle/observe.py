@@ -46,7 +46,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, Resource, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -302,6 +302,8 @@ def _read_program(
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
+        resources={number: Resource(*found) for number, *found in event.get("resources", ())},
+        datasets=frozenset(event.get("datasets", ())),
         scope=event["scope"],
         soft_placement=event["soft_placement"],
         notes={**of_graph, **of_functions},
@@ -361,8 +363,8 @@ def _make_hashable(value: Any) -> Any:
 
 def _read_notes(nodes: Mapping[str, Any], layers: Mapping[str, str]) -> Mapping[str, NodeNotes]:
     notes = {
-        name: NodeNotes(at, device_at, _read_shapes(shapes), *variable)
-        for name, (at, device_at, shapes, *variable) in nodes.items()
+        name: NodeNotes(at, device_at, _read_shapes(shapes), *more)
+        for name, (at, device_at, shapes, *more) in nodes.items()
     }
     if not layers:
         return notes

@@ -28,9 +28,9 @@ class EagerInput:
 class EagerOp:
     """Describe an op that runs outside of a function: all that its device depends on, and the user's line.
 
-    `library` is the package that the user's line called and that ran the op, such as "keras", "" for TensorFlow.
     `scope` is the device scope around it as a device name, "" without one. `attrs` are those that decide which kernel
-    runs, and the types of its inputs and outputs.
+    runs, and the types of its inputs and outputs. `library` is what makes the op for the user's line, such as "keras",
+    "" where the line itself asks for it.
     """
 
     op: str

@@ -9,6 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
+EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
 
 
@@ -17,15 +18,27 @@ class NodeNotes:
     """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
-    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. `known_as` is
-    the node's name with the layers of Keras as the user named them. Anything unknown is "" or ().
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
+    unknown is "" or (). `is_by_library` tells that a library, such as a strategy, requested the device for that line.
+    `known_as` is the node's name with the layers of Keras as the user named them.
     """
 
     at: str = ""
     device_at: str = ""
     shapes: tuple[Shape, ...] = ()
     variable: str = ""
+    is_by_library: bool = False
     known_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Describe a resource that a function is given: its handle's name, its device, the user's line that made it."""
+
+    name: str
+    device: str
+    made_at: str
+    is_variable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,8 @@ class Program:
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining.
+    `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
+    numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
     `runs` are those that happened of a session, each kind once, in the order of the first.
@@ -114,6 +129,8 @@ class Program:
     kept_devices: Mapping[str, str] = field(default_factory=dict)
     pruned_to: SessionRun | None = None
     inlining: bool = False
+    resources: Mapping[int, Resource] = field(default_factory=dict)
+    datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
     role: str = ""

@@ -18,7 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE
-from simplace.oracle.child.collectives import replace_collectives
+from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.element_shapes import TAKES, add_shapes_of_elements
@@ -102,7 +102,7 @@ class CpuFunctions:
         return self._add_copy(name, _OF_DATASETS)
 
     def _add_copy(self, name: str, prefix: str) -> str:
-        """Give TensorFlow the copy of a function, after those that it calls; return its name."""
+        """Add to TensorFlow the copy of a function, after those that it calls; return its name."""
         if prefix + name in self._known:
             return prefix + name
         self._known.add(prefix + name)
