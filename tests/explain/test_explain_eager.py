@@ -191,8 +191,8 @@ def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
 def test_what_the_program_hands_to_a_library_from_another_device_is_a_finding():
     maker = ran(3, "Relu", (FLOAT, CPU), scope=CPU, T=FLOAT)
     given = ran(
-        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=90, tensors={0: 90}, made_by=(MadeBy(0, 0, 90),), library="keras",
-        T=FLOAT,
+        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=90, tensors={0: 90}, made_by=(MadeBy(0, 0, 90),),
+        library="keras", T=FLOAT,
     )  # fmt: skip
     assert [type(each) for each in find_in_eager(program(maker, given))] == [EagerCopiesEachTime, IdleGpu]
 
