@@ -88,7 +88,7 @@ def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
         for (device, are_variables), resources in found.items():
             first = resources[0]
             yield XlaOtherDevice(
-                first.at, placement.program.name, tuple(each.name for each in resources), describe_error(first),
+                first.at, placement.program.title, tuple(each.name for each in resources), describe_error(first),
                 placement.graph.names[cluster.node], _shorten(placement, cluster.device), _shorten(placement, device),
                 first.made_at, are_variables,
             )  # fmt: skip
@@ -101,7 +101,7 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
     for cluster in clusters.values():
         for op in cluster.unsupported:
             found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
-    graph, program = placement.graph, placement.program.name
+    graph, program = placement.graph, placement.program.title
     return [
         NotCompilable(at, program, tuple(names), describe_lack(clusters[node], op), op, graph.names[node])
         for (node, op, at), names in found.items()
@@ -119,7 +119,7 @@ def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
         at = next(filter(None, (placement.notes(node).at for node in (first.consumer, first.producer, maker))), "")
         nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
         content, error = f"a {first.content}", describe_copy_error(first.content)
-        yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
+        yield NotCopied(at, placement.program.title, nodes, error, content, _shorten(placement, device))
 
 
 def format_failure(failure: Failure) -> str:
