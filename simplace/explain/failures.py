@@ -145,14 +145,14 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
 
 
 def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
-    """Yield the variants that cannot come to a GPU, those of one maker and device together."""
-    found: dict[tuple[int, str], list[UncopiedVariant]] = {}
+    """Yield the variants that cannot come to a GPU, those of one line, kind and device together."""
+    found: dict[tuple[str, str, str], list[UncopiedVariant]] = {}
     for each in find_uncopied_variants(placement):
-        found.setdefault((each.maker, placement.device(each.consumer)), []).append(each)
+        at = next(filter(None, (placement.notes(node).at for node in (each.consumer, each.producer, each.maker))), "")
+        found.setdefault((at, each.content, placement.device(each.consumer)), []).append(each)
     names = placement.graph.names
-    for (maker, device), edges in found.items():
+    for (at, _, device), edges in found.items():
         first = edges[0]
-        at = next(filter(None, (placement.notes(node).at for node in (first.consumer, first.producer, maker))), "")
         nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
         content, error = f"a {first.content}", describe_copy_error(first.content)
         yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
