@@ -20,8 +20,8 @@ from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
-from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.placement.placement import Placement
+from simplace.program.labels import label_programs
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
@@ -29,6 +29,7 @@ from simplace.result import Placed, Result
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
+    from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
     from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
@@ -158,8 +159,11 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
     devices = _devices_of(settings.machine)
     settings.stage("placing")
     with paused_collector():
-        placed = tuple(
-            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
+        placed = label_results(
+            [
+                _place_from_file(target, _with_devices(program, devices), devices, table, settings)
+                for program in programs
+            ]
         )
     return kind(
         target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
@@ -172,11 +176,13 @@ def _place_from_file(
     """Place a program; an error in its graph is raised with the file's name."""
     try:
         program = program if settings.jit else drop_jit(program)
+        inputs = None
         if program.kind == "graph":
-            refuse_import(program.graph, table)
+            inputs = refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
             refuse_function(program.graph, program.function, table)
-        return Placed(place_program(program, devices, table, soft_placement=settings.soft_placement))
+        soft = settings.soft_placement
+        return Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
 
@@ -188,7 +194,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
-    placed = tuple(_place_with_callees(observed, devices, table, settings))
+    placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -210,11 +216,21 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     )
 
 
+def label_results(placed: Sequence[Placed]) -> tuple[Placed, ...]:
+    """Return results of which no two have the same title."""
+    labels = label_programs([one.placement.program for one in placed])
+    return tuple(
+        one if label == one.title else replace(one, placement=one.placement.with_label(label))
+        for one, label in zip(placed, labels, strict=True)
+    )
+
+
 def _placed_eager(
     observed: Observation, devices: DeviceSet, table: KernelTable
 ) -> tuple[PlacedEager | None, Agreement | None]:
     """Place the eager ops of a run, and compare; those that the table does not know, custom ones, are left out."""
     from simplace.compare.compare_eager import compare_eager
+    from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 
     known = [i for i, each in enumerate(observed.eager) if table.op(each.op.op) is not None]
     if not known:
@@ -237,6 +253,8 @@ def _placed_eager(
 
 
 def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[EagerCopies]:
+    from simplace.placement.eager.eager_placement import EagerCopies
+
     for copy in placement.copies:
         if not observed.copied:
             yield EagerCopies(copy.input, copy.source, copy.target, None, None)

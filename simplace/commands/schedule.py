@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from simplace.commands import figures, output
+from simplace.commands import figures, output, terminal
 from simplace.commands import options as words
 from simplace.commands.measure import thread_counts
 from simplace.commands.trust import add_trust, require_trust
@@ -17,7 +17,7 @@ from simplace.progress import show_progress
 if TYPE_CHECKING:
     from simplace.api import Settings, Simulated
     from simplace.costs.cost_model import CostModel
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
     from simplace.result import Placed
 
 _ASSUMED = (
@@ -104,10 +104,11 @@ def _run_schedule(options: argparse.Namespace) -> int:
         stage("simulating")
         schedule = api.schedule(placed.placement, chosen)
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.print_text(schedule_tables.write_summary(schedule), out)
+    width = terminal.find_width(out)
+    output.print_text(schedule_tables.write_summary(schedule, width), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
-        output.print_text(f"\n{to_text(table)}", out)
+        output.print_text(f"\n{to_text(table, width)}", out)
     _write_files(schedule, options)
     return output.report_error(result.failure) if result.failure else 0
 
@@ -132,7 +133,7 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
 
 
 def _step_options(options: argparse.Namespace) -> StepOptions:
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
 
     return StepOptions(
         intra_op=options.intra_op,
@@ -190,4 +191,4 @@ def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.views.figures.placed_figures import CHARTS
 
     chart = CHARTS[options.figure](schedule)
-    figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.name}", options)
+    figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.title}", options)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from simplace.commands import figures, judging, output
+from simplace.commands import figures, judging, output, terminal
 from simplace.commands import options as words
 from simplace.progress import show_progress
 
@@ -47,7 +47,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
-    width = output.find_terminal_width(out)
+    width = terminal.find_width(out)
     output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
         from simplace.views.text import tables
@@ -73,11 +73,11 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.figures.eager_figure import eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
-    if result.eager is not None and (options.figure == "eager" or not result.programs):
+    if result.eager is not None and (options.figure == "eager" or result.works_eagerly):
         figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
         return
     drawn = result.largest()
-    others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
+    others = f", which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else ""
     figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.name}{others}", options
+        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.title}{others}", options
     )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simplace.doctor import findings as found
+from simplace.doctor import silent_failures as found
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
-from simplace.explain.eager_findings import EagerCopiesEachTime
+from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
 from simplace.explain.finding import Failure, Finding
 
 
@@ -287,8 +287,7 @@ def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
 
 def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
     return Advice(
-        f"{finding.op} runs {finding.times:,} times on {finding.device}, and its input {finding.input} comes from "
-        f"{finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all.",
+        f"{state_copies(finding, finding.op)}.",
         "An eager op copies each input that is on another device before it can run; TensorFlow keeps the copy with the "
         "tensor, but in a loop each round has a new tensor.",
         f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the "

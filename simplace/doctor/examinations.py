@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
-from simplace.doctor import findings as found
+from simplace.doctor import silent_failures as found
 from simplace.doctor.failures import foretell_failures, is_caught
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.finding import Finding
@@ -69,7 +69,7 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
         yield found.ProgramRefused(
-            at, placed.name, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
+            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
         )
 
 
@@ -112,7 +112,7 @@ def _find_baked_devices(patient: Patient) -> Iterator[Finding]:
                 asking.setdefault(node.device, []).append(node.name)
         refused = placed.placement.refusal is not None
         for request, names in asking.items():
-            yield found.BakedDevice("", placed.name, tuple(names), short_request(request), str(devices), refused)
+            yield found.BakedDevice("", placed.title, tuple(names), short_request(request), str(devices), refused)
 
 
 def _find_ungranted_requests(patient: Patient) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _find_unknown_colocation(patient: Patient) -> Iterator[Finding]:
         notes = program.notes.get(program.function or "", {})
         for wanted, nodes in lost.items():
             at = notes[nodes[0].name].at if nodes[0].name in notes else ""
-            yield found.UnknownColocation(at, placed.name, tuple(node.name for node in nodes), wanted)
+            yield found.UnknownColocation(at, placed.title, tuple(node.name for node in nodes), wanted)
 
 
 def _read_labels(node: NodeDef) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, XlaRefuses, find_failures
 from simplace.explain.finding import Failure
-from simplace.placement.eager.eager_placement import EAGER_OPS, PlacedEager
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.program.observation import PythonFact
+from simplace.program.program import EAGER_OPS
 from simplace.result import Result
 
 # What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
+from simplace.explain.copy_tensor import describe_error as describe_copy_error
 from simplace.explain.finding import Failure
 from simplace.placement.collective_groups import find_incomplete_groups
-from simplace.placement.copy_tensor import UncopiedVariant, find_uncopied_variants
-from simplace.placement.copy_tensor import describe_error as describe_copy_error
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
 from simplace.placement.xla_launch_util import ForeignResource, describe_error, find_foreign_resources
@@ -124,7 +124,7 @@ def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
         for (device, are_variables), resources in found.items():
             first = resources[0]
             yield XlaOtherDevice(
-                first.at, placement.program.name, tuple(each.name for each in resources), describe_error(first),
+                first.at, placement.program.title, tuple(each.name for each in resources), describe_error(first),
                 placement.graph.names[cluster.node], _shorten(placement, cluster.device), _shorten(placement, device),
                 first.made_at, are_variables,
             )  # fmt: skip
@@ -137,7 +137,7 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
     for cluster in clusters.values():
         for op in cluster.unsupported:
             found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
-    graph, program = placement.graph, placement.program.name
+    graph, program = placement.graph, placement.program.title
     return [
         NotCompilable(at, program, tuple(names), describe_lack(clusters[node], op), op, graph.names[node])
         for (node, op, at), names in found.items()
@@ -155,7 +155,7 @@ def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
         first = edges[0]
         nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
         content, error = f"a {first.content}", describe_copy_error(first.content)
-        yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
+        yield NotCopied(at, placement.program.title, nodes, error, content, _shorten(placement, device))
 
 
 def missing_partners(placement: Placement) -> Iterator[NoPartner]:
@@ -163,7 +163,7 @@ def missing_partners(placement: Placement) -> Iterator[NoPartner]:
     names = placement.graph.names
     for group in find_incomplete_groups(placement):
         first = group.members[0]
-        at, program = placement.notes(first).at, placement.program.name
+        at, program = placement.notes(first).at, placement.program.title
         nodes = tuple(names[node] for node in group.members)
         op = placement.graph.ops[first]
         yield NoPartner(at, program, nodes, "", op, len(group.members), group.size)

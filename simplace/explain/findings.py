@@ -13,31 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet
+from simplace.devices.device_set import Device, DeviceSet
 from simplace.explain.failures import find_failures, format_failure
 from simplace.explain.finding import Failure, Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import (
-    ARGS,
-    CONSTANTS,
-    CONTROL_FLOW,
-    IDENTITIES,
-    LOOP_COND,
-    PARTITIONED_CALLS,
-    PLACEHOLDERS,
-    RETVALS,
-    VARIABLE_HANDLE,
-)
+from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
-
-_DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
-    ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +100,9 @@ class IdleGpu(Finding):
     requests: int
 
 
+_NOT_SPREAD = "no op requests {}, and TensorFlow does not distribute ops by itself"
+
+
 def find_in_placement(placement: Placement) -> list[Finding]:
     """Return the findings of one placement, by kind, then by first node."""
     return [
@@ -123,6 +112,18 @@ def find_in_placement(placement: Placement) -> list[Finding]:
         *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
+
+
+def format_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return findings as lines of text, in order; the GPUs that nothing requests share one."""
+    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    lines = [format_finding(one) for one in findings if one not in idle[1:]]
+    if len(idle) < 2:
+        return lines
+    names = [one.device for one in idle]
+    place = next(i for i, one in enumerate(findings) if one is idle[0])
+    lines[place] = f"{', '.join(names[:-1])} and {names[-1]} are idle: {_NOT_SPREAD.format('them')}"
+    return lines
 
 
 def format_finding(finding: Finding) -> str:
@@ -138,8 +139,9 @@ def format_finding(finding: Finding) -> str:
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case IdleGpu():
-            device = finding.device
-            return f"{device} is idle: no op requests it, and TensorFlow does not distribute ops by itself"
+            if finding.requests:
+                return f"{finding.device} is idle, though {finding.requests} ops requested it"
+            return f"{finding.device} is idle: {_NOT_SPREAD.format('it')}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
@@ -187,7 +189,7 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     found: dict[tuple[str, str], list[int]] = {}
     devices = placement.node_devices
     for node in placement.decisions:
-        if devices[node] not in cpu or graph.ops[node] in _DATAFLOW_ONLY or graph.requested[node]:
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or graph.requested[node]:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
@@ -206,7 +208,7 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
         for node, is_special in enumerate(memory.special)
         if is_special
         and devices[node] in gpu
-        and graph.ops[node] not in _DATAFLOW_ONLY
+        and graph.ops[node] not in DATAFLOW_ONLY
         and any(
             host and graph.out_types[node][slot] not in (DataType.DT_RESOURCE, DataType.DT_STRING)
             for slot, host in enumerate(memory.of(node)[1])
@@ -224,9 +226,20 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collect
     used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
     for device in devices:
         if device.type == "GPU" and device.name not in used:
-            requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)
-            asked = sum(1 for spec in requests if spec and spec.type == "GPU" and spec.id == device.spec.id)
+            asked = sum(_count_requests(one, device) for one in accepted)
             yield IdleGpu("", "", (), device.short, asked)
+
+
+def _count_requests(placement: Placement, device: Device) -> int:
+    """Count the ops that request a device by its number; without a task they mean the one that the function runs on."""
+    home = (placement.default or device).spec
+    counts = Counter(request for request in placement.graph.requested if request)
+    parsed = ((DeviceName.parse(request), count) for request, count in counts.items())
+    return sum(
+        count
+        for spec, count in parsed
+        if spec is not None and spec.id is not None and spec.filled_from(home).matches(device.spec)
+    )
 
 
 def _list_ungranted(placement: Placement) -> list[int]:
@@ -282,7 +295,7 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
 
 def _locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
     names = tuple(placement.graph.names[node] for node in nodes)
-    return placement.notes(nodes[0]).at, placement.program.name, names
+    return placement.notes(nodes[0]).at, placement.program.title, names
 
 
 def _get_short_device(placement: Placement, node: int) -> str:

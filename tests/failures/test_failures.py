@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.doctor.findings import ALL_FINDINGS
+from simplace.doctor.silent_failures import ALL_FINDINGS
 from tests.failures.measure import measure_cases, precision, recall
 from tests.failures.read_cases import read_cases
 

@@ -18,6 +18,7 @@ from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -96,6 +97,7 @@ class FunctionCalls:
         request = parts.request
         self._functions = parts.functions
         self._recorder = parts.recorder
+        self._lines = parts.lines
         self._log = parts.log
         self._limit = parts.limit
         self._partitionings = parts.partitionings
@@ -123,7 +125,8 @@ class FunctionCalls:
         arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
-        is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
+        title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
+        is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
         results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
@@ -135,6 +138,7 @@ class FunctionCalls:
             return self._run_first(kind, inputs, call)
         finally:
             self.reach_functions(self._functions.reached(kind.function))
+            self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""
@@ -248,6 +252,8 @@ class FunctionCalls:
         self._recorder.program(
             graph,
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
@@ -317,6 +323,8 @@ class FunctionCalls:
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],

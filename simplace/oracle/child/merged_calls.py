@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.oracle.child.collectives import is_collective
+from simplace.oracle.child.collective_rewrite import is_collective
 from simplace.oracle.child.tf_private import function_pb2
 
 Fetch = Callable[[str], function_pb2.FunctionDef]
@@ -158,7 +158,7 @@ def _data(node: Any) -> list[str]:
 
 
 def _redirect(definition: Any, name: str, nodes: Sequence[Any]) -> None:
-    """Let those who take from the nodes take from the one that stands for them."""
+    """Make those that take from the nodes take from the one that stands for them."""
     renamed: dict[str, str] = {}
     offset = 0
     for node in nodes:
