@@ -21,6 +21,7 @@ from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
+from simplace.program.labels import label_programs
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
+_NEVER_STARTED = "the program ended before it placed anything"
 _INTERNAL = "simplace itself failed, not the program"
 _REPORT = "please report this, with the lines above"
 
@@ -129,11 +131,18 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
-    if not observed.programs and (parsed.function or not observed.eager):
+    if not observed.programs and (parsed.function or not (observed.eager or _is_explained(observed))):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
     if parsed.function:  # then nothing else was asked for
         observed = replace(observed, eager=())
     return _make_result(target, observed, settings, kind)
+
+
+def _is_explained(observed: Observation) -> bool:
+    """Return whether the program ended with a failure that there is more to say of than its exception."""
+    from simplace.doctor.failures import failures_of_run
+
+    return any(True for _ in failures_of_run(observed.python))
 
 
 def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) -> R:
@@ -150,8 +159,11 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
     devices = _devices_of(settings.machine)
     settings.stage("placing")
     with paused_collector():
-        placed = tuple(
-            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
+        placed = label_results(
+            [
+                _place_from_file(target, _with_devices(program, devices), devices, table, settings)
+                for program in programs
+            ]
         )
     return kind(
         target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
@@ -179,8 +191,10 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
+    if not devices.devices:
+        devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
-    placed = tuple(_place_with_callees(observed, devices, table, settings))
+    placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -195,9 +209,19 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         python=observed.python,
         unreached=observed.unreached,
         ending=observed.ending,
+        unchecked="" if observed.programs or observed.eager else _NEVER_STARTED,
         coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
         eager=eager,
         eager_agreement=eager_agreement,
+    )
+
+
+def label_results(placed: Sequence[Placed]) -> tuple[Placed, ...]:
+    """Return results of which no two have the same title."""
+    labels = label_programs([one.placement.program for one in placed])
+    return tuple(
+        one if label == one.title else replace(one, placement=one.placement.with_label(label))
+        for one, label in zip(placed, labels, strict=True)
     )
 
 

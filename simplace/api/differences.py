@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from simplace.analysis.step_times import UNCHANGED, StepTimes, step_times
 from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
-from simplace.executor.options import StepKeywords, StepOptions
+from simplace.executor.step_options import StepKeywords, StepOptions
 
 if TYPE_CHECKING:
     from simplace.views.figures.drawing import Picture
@@ -47,7 +47,7 @@ class Diff(Changes):
 
         name = choose_figure(figure, FIGURES)
         limit = style_of(style).boxes if nodes is None else nodes
-        found = [change for change in self.programs if program in (None, change.name)]
+        found = [change for change in self.programs if program in (None, change.name, change.title)]
         if not found:
             raise DrawingError(f"nothing to draw: the two have no program {program or ''} in common")
         change = max(found, key=lambda one: (len(one.moves), one.compared))

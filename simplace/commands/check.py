@@ -48,13 +48,15 @@ def _run_check(options: argparse.Namespace) -> int:
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             table = to_text(tables.difference_table(placed), terminal.find_width(sys.stdout))
-            output.print_text(f"{visible(placed.name)}\n{table}\n")
+            output.print_text(f"{visible(placed.title)}\n{table}\n")
     if result.eager_agreement is not None and result.eager_agreement.differences:
         table = to_text(
             eager_tables.difference_table(result.eager_agreement, result.devices),
             terminal.find_width(sys.stdout),
         )
         output.print_text(f"eager ops\n{table}\n")
+    if foretold := summary.failure_lines(result, terminal.find_width(sys.stdout)):
+        output.print_text(f"{foretold}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):

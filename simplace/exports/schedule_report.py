@@ -9,7 +9,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.cost_model import KernelCost
-from simplace.executor.options import Threads
+from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 
 SCHEMA = "simplace/schedule/1"
@@ -21,6 +21,7 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "program": schedule.placement.program.name,
+        "label": schedule.placement.program.title,
         "executor": schedule.executor,
         "costs": schedule.estimated.model.name,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},

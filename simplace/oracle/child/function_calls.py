@@ -18,12 +18,15 @@ from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
+    describe_resources,
     find_host,
     is_gpu_variable,
     is_initialized,
     is_object,
+    list_datasets,
     make_full_optional,
     make_placeholder,
     resource_device,
@@ -32,6 +35,7 @@ from simplace.oracle.child.tensors import (
     zeros_on,
 )
 from simplace.oracle.child.tf_private import cancellation, core
+from simplace.oracle.child.xla_lowering import XlaLowering
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 
 Call = Callable[..., Any]
@@ -93,6 +97,7 @@ class FunctionCalls:
         request = parts.request
         self._functions = parts.functions
         self._recorder = parts.recorder
+        self._lines = parts.lines
         self._log = parts.log
         self._limit = parts.limit
         self._partitionings = parts.partitionings
@@ -109,6 +114,7 @@ class FunctionCalls:
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
+        self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""
@@ -119,7 +125,8 @@ class FunctionCalls:
         arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
-        is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
+        title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
+        is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
         results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
@@ -131,29 +138,30 @@ class FunctionCalls:
             return self._run_first(kind, inputs, call)
         finally:
             self.reach_functions(self._functions.reached(kind.function))
+            self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
-        attempt = self._place(kind, call)
+        attempt = self._place(kind, inputs, call)
         if attempt.is_cancelled and not self._computes_on_gpu(kind):
             self._real.add(kind)
-            attempt = self._attempt(kind, call)
+            attempt = self._attempt(kind, inputs, call)
         return self._values(kind, inputs, attempt)
 
     def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         if kind in self._on_gpus:
             return self._compute(kind, inputs)
-        return self._values(kind, inputs, self._place(kind, call))
+        return self._values(kind, inputs, self._place(kind, inputs, call))
 
-    def _place(self, kind: _Kind, call: Call) -> _Attempt:
+    def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU, or runs on another task."""
         is_local = task_of(kind.scope or find_host()) == task_of(find_host())
         if not self._emulate or not is_local or kind in self._real:
-            return self._attempt(kind, call)
+            return self._attempt(kind, inputs, call)
         with self._turn:  # nothing runs that could wait for another thread
-            return self._attempt(kind, call, is_cancelled=True)
+            return self._attempt(kind, inputs, call, is_cancelled=True)
 
     def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
         """Return what identifies the iterator that a call takes an element from; None where it takes none."""
@@ -177,7 +185,7 @@ class FunctionCalls:
             "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
         )
 
-    def _attempt(self, kind: _Kind, call: Call, *, is_cancelled: bool = False) -> _Attempt:
+    def _attempt(self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_cancelled: bool = False) -> _Attempt:
         """Make the call, or cancel it as soon as it is placed, and record what TensorFlow places for it."""
         start = self._log.end()
         result, error = _attempt_call(_cancel_call(call) if is_cancelled else call)
@@ -187,7 +195,7 @@ class FunctionCalls:
         attempt = _Attempt(placed, has_begun, result, error, is_cancelled and has_begun and error is not None)
         if placed or attempt.is_refused:
             self._placed[kind.instance] = placed
-            self._record(kind, placed, error if attempt.is_refused else None, start)
+            self._record(kind, inputs, placed, error if attempt.is_refused else None, start)
             self._limit.is_new(shown_name(kind.function))
         return attempt
 
@@ -234,7 +242,7 @@ class FunctionCalls:
             for output, result in zip(outputs, results, strict=True)
         ]
 
-    def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
+    def _record(self, kind: _Kind, inputs: Sequence[Any], placed: list[PlacementLine], error: Any, start: int) -> None:
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
             return
@@ -244,9 +252,13 @@ class FunctionCalls:
         self._recorder.program(
             graph,
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
+            resources=describe_resources(inputs),
+            datasets=list_datasets(inputs),
             scope=kind.scope,
             soft_placement=kind.soft_placement,
             functions=names,
@@ -288,8 +300,9 @@ class FunctionCalls:
         result, error = _attempt_call(_cancel_call(call) if is_emulated else call)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
-        self._record_compiled(kind, home, None if home else error)
+        self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
+            self._lowering.ask(kind.function, inputs)
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)
         self._real.add(kind)
@@ -297,7 +310,9 @@ class FunctionCalls:
             raise error
         return result
 
-    def _record_compiled(self, kind: _Kind, home: str, error: Any, *, is_asked: bool = True) -> None:
+    def _record_compiled(
+        self, kind: _Kind, inputs: Sequence[Any], home: str, error: Any, *, is_asked: bool = True
+    ) -> None:
         """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
@@ -308,9 +323,13 @@ class FunctionCalls:
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],
+            resources=describe_resources(inputs),
+            datasets=list_datasets(inputs),
             scope=kind.scope,
             soft_placement=kind.soft_placement,
             functions=names,
