@@ -14,9 +14,12 @@ import signal
 import sys
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
-_SECONDS = 12.0  # a program that takes longer waits for ever
+_IDLE = 10.0  # a program that computes nothing for so many seconds waits for ever
+_LEAST = 0.1  # seconds of the processor's time that count as computing
+_LONGEST = 180.0
 _HANGS = "it does not end"
 _NAMES = {
     "cpus": 'FIRST, SECOND, AUTO = "CPU:0", "CPU:1", True\n',
@@ -48,18 +51,34 @@ def _run_apart(case: dict[str, Any]) -> str:
             answer.write(_run(case))
         os._exit(0)
     os.close(writer)
-    text, end = b"", time.monotonic() + _SECONDS
-    while select.select([reader], [], [], max(0.0, end - time.monotonic()))[0]:
-        part = os.read(reader, 1 << 16)
-        if not part:
-            break
-        text += part
-    else:
+    text = _read_until_idle(reader, pid)
+    if text is None:
         os.kill(pid, signal.SIGKILL)
         text = _HANGS.encode()
     os.close(reader)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return f"ended by signal {-status}" if status < 0 and not text else text.decode()
+
+
+def _read_until_idle(reader: int, pid: int) -> bytes | None:
+    """Return what a process writes until it closes the pipe; None if it computes nothing for long."""
+    text, start, last, used = b"", time.monotonic(), time.monotonic(), 0.0
+    while time.monotonic() - last < _IDLE and time.monotonic() - start < _LONGEST:
+        if select.select([reader], [], [], 1.0)[0]:
+            part = os.read(reader, 1 << 16)
+            if not part:
+                return text
+            text += part
+        now = _read_used_time(pid)
+        if now - used > _LEAST:
+            last, used = time.monotonic(), now
+    return None
+
+
+def _read_used_time(pid: int) -> float:
+    """Return the processor's time that a process has used, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _run(case: dict[str, Any]) -> str:
