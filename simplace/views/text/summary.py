@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from simplace.explain.failures import format_failure
 from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
-from simplace.program.labels import drop_number
+from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
