@@ -21,8 +21,8 @@ from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
-from simplace.program.labels import label_programs
 from simplace.program.program import Program
+from simplace.program.program_labels import label_programs
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 

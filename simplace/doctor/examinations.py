@@ -222,8 +222,8 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag, _find_hidden_log,
-    _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation,
-    _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory,
-    _find_idle_gpus,
+    _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag,
+    _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device,
+    _find_unknown_colocation, _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours,
+    _find_eager_ops, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

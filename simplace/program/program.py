@@ -18,9 +18,9 @@ class NodeNotes:
     """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
-    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
-    unknown is "" or (). `is_by_library` tells that a library, such as a strategy, requested the device for that line.
-    `known_as` is the node's name with the layers of Keras as the user named them.
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. `known_as` is
+    the node's name with the layers of Keras as the user named them. Anything unknown is "" or (). `is_by_library` tells
+    that a library, such as a strategy, requested the device for that line.
     """
 
     at: str = ""

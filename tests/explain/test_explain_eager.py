@@ -182,7 +182,7 @@ def test_what_is_copied_once_is_no_finding():
 
 
 def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
-    own = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=90, tensors={0: 90}, library="keras", T=FLOAT)
+    own = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=99, tensors={0: 99}, library="keras", T=FLOAT)
     asked = ran(5, "AsString", (FLOAT, CPU), scope=GPU1, library="tf.distribute", T=FLOAT)
     absent = ran(6, "Relu", (FLOAT, CPU), scope=ABSENT, library="tf.distribute", T=FLOAT)
     assert [type(each) for each in find_in_eager(program(own, asked, absent))] == [NoSuchDevice, IdleGpu]
@@ -191,7 +191,7 @@ def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
 def test_what_the_program_hands_to_a_library_from_another_device_is_a_finding():
     maker = ran(3, "Relu", (FLOAT, CPU), scope=CPU, T=FLOAT)
     given = ran(
-        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=90, tensors={0: 90}, made_by=(MadeBy(0, 0, 90),),
+        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=99, tensors={0: 99}, made_by=(MadeBy(0, 0, 99),),
         library="keras", T=FLOAT,
     )  # fmt: skip
     assert [type(each) for each in find_in_eager(program(maker, given))] == [EagerCopiesEachTime, IdleGpu]

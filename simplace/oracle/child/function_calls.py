@@ -35,6 +35,7 @@ from simplace.oracle.child.tensors import (
     zeros_on,
 )
 from simplace.oracle.child.tf_private import cancellation, core
+from simplace.oracle.child.xla_lowering import XlaLowering
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 
 Call = Callable[..., Any]
@@ -113,6 +114,7 @@ class FunctionCalls:
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
+        self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""
@@ -300,6 +302,7 @@ class FunctionCalls:
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
         self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
+            self._lowering.ask(kind.function, inputs)
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)
         self._real.add(kind)

@@ -16,8 +16,6 @@ from typing import Any
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 
-# Their code is what a user calls TensorFlow by; simplace stands in between.
-_OF_TENSORFLOW = frozenset({"tensorflow", "simplace", "__main__"})
 _GENERATED = "__autograph_generated_file"
 # Parts of TensorFlow that make ops of their own for a user's line; the others only make the op that the line names.
 _PARTS_OF_THEIR_OWN = ("checkpoint", "data", "distribute", "keras", "saved_model", "tpu", "trackable", "training")
@@ -74,6 +72,10 @@ class SourceLines:
     def here(self) -> str:
         """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
+
+    def of_frames(self) -> str:
+        """Return the user's line that is being executed, "" if there is none, without a copy of the stack."""
+        return self.trace_op()[0]
 
     def trace_op(self) -> tuple[str, str]:
         """Return the user's line that is being executed, and the library that makes an op for it.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from simplace.explain.failures import format_failure
 from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
-from simplace.program.labels import drop_number
+from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
@@ -226,13 +225,16 @@ def _describe_target(result: Result) -> str:
 
 def _program_table(result: Result) -> Table:
     """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
-    rows: Counter[tuple[str, ...]] = Counter()
+    rows: dict[tuple[str, ...], list[str]] = {}
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows[drop_number(placed.title), placed.placement.program.kind, spread, agreement] += 1
-    shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
+        row = (drop_number(placed.title), placed.placement.program.kind, spread, agreement)
+        rows.setdefault(row, []).append(placed.title)
+    shown = tuple(
+        (titles[0] if len(titles) == 1 else f"{name} ×{len(titles)}", *rest) for (name, *rest), titles in rows.items()
+    )
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
 

@@ -28,10 +28,11 @@ def device_table(placed: Placed) -> Table:
     """Return ops, the bytes of their outputs, and the incoming copies, a row per device."""
     placement, copies = placed.placement, placed.copy_columns
     sizes_of = TensorSizes(placement.placed).output_sizes
+    out_types = placement.graph.out_types
     ops = Counter(placement.node_devices)
     made: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for node, name in enumerate(placement.node_devices):
-        if name:
+        if name and out_types[node]:
             made[name] += sizes_of(node)
     arriving: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     if placed.runs:
