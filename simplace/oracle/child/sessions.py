@@ -271,7 +271,7 @@ class SessionRuns:
         key = (session._simplace_program, str(run))
         if key not in session._simplace_runs:
             session._simplace_runs.add(key)
-            self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.trace_op()[0])
+            self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
 
     def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
         """Return the values of a run, zeros where it failed because of emulated GPUs."""
