@@ -20,6 +20,12 @@ _GENERATED = "__autograph_generated_file"
 OWN = str(Path(__file__).parents[2]) + os.sep
 
 
+class _ScopeFile(str):
+    """The file that TensorFlow remembers of a device scope; `at` is the user's line. Each op gets both."""
+
+    at: str
+
+
 class SourceLines:
     """The user's frames, without those of libraries, as "file:line" relative to the working directory."""
 
@@ -53,12 +59,11 @@ class SourceLines:
         return create_kept
 
     def _note_line(self, enter: Any) -> Any:
-        """Make each `tf.device` remember the user's line instead of TensorFlow's."""
+        """Make each `tf.device` remember the user's line."""
 
         def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
             result = enter(graph, device, offset)
-            scope = graph._device_function_stack._stack[-1]
-            scope.filename, scope.lineno = self.here(), 0
+            self.mark_scope(graph)
             return result
 
         return enter_with_line
@@ -102,8 +107,14 @@ class SourceLines:
         """Return the line of the innermost `tf.device` around `op` that requests something."""
         for scope in getattr(op, "_device_code_locations", None) or ():
             if scope.obj and scope.obj != "/":
-                return str(scope.filename)
+                return str(getattr(scope.filename, "at", ""))
         return ""
+
+    def mark_scope(self, graph: Any) -> None:
+        """Make the innermost device scope of a graph remember the user's line that enters it beside TensorFlow's."""
+        scope = graph._device_function_stack._stack[-1]
+        scope.filename = _ScopeFile(scope.filename or "")
+        scope.filename.at = self.here()
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
         """Return those frames of a Python traceback that are the user's."""
