@@ -11,9 +11,9 @@ from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.partition.copies import copy_columns
 from simplace.partition.transfers import Copy, CopyColumns
-from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
+from simplace.program.program import EAGER_OPS
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement

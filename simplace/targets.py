@@ -20,7 +20,6 @@ from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
-from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
@@ -29,6 +28,7 @@ from simplace.result import Placed, Result
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
+    from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
     from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
@@ -164,11 +164,13 @@ def _place_from_file(
     """Place a program; an error in its graph is raised with the file's name."""
     try:
         program = program if settings.jit else drop_jit(program)
+        inputs = None
         if program.kind == "graph":
-            refuse_import(program.graph, table)
+            inputs = refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
             refuse_function(program.graph, program.function, table)
-        return Placed(place_program(program, devices, table, soft_placement=settings.soft_placement))
+        soft = settings.soft_placement
+        return Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
 
@@ -212,6 +214,7 @@ def _placed_eager(
 ) -> tuple[PlacedEager | None, Agreement | None]:
     """Place the eager ops of a run, and compare; those that the table does not know, custom ones, are left out."""
     from simplace.compare.compare_eager import compare_eager
+    from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 
     known = [i for i, each in enumerate(observed.eager) if table.op(each.op.op) is not None]
     if not known:
@@ -234,6 +237,8 @@ def _placed_eager(
 
 
 def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[EagerCopies]:
+    from simplace.placement.eager.eager_placement import EagerCopies
+
     for copy in placement.copies:
         if not observed.copied:
             yield EagerCopies(copy.input, copy.source, copy.target, None, None)

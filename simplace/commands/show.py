@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from simplace.commands import figures, judging, output
+from simplace.commands import figures, judging, output, terminal
 from simplace.commands import options as words
 from simplace.progress import show_progress
 
@@ -47,7 +47,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
-    width = output.find_terminal_width(out)
+    width = terminal.find_width(out)
     output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
         from simplace.views.text import tables

@@ -13,9 +13,10 @@ from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
 from simplace.kernels.registry import types_of
-from simplace.placement.eager.eager_placement import EAGER_OPS, PlacedEager, PlacedOp
+from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule
 from simplace.placement.exemptions import is_dataset_op
+from simplace.program.program import EAGER_OPS
 
 _CONSTANT = "_EagerConst"
 

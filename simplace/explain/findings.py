@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet
+from simplace.devices.device_set import Device, DeviceSet
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import (
@@ -140,6 +140,9 @@ class IdleGpu(Finding):
     requests: int
 
 
+_NOT_SPREAD = "no op requests {}, and TensorFlow does not distribute ops by itself"
+
+
 def find_in_placement(placement: Placement) -> list[Finding]:
     """Return the findings of one placement, by kind, then by first node."""
     return [
@@ -149,6 +152,18 @@ def find_in_placement(placement: Placement) -> list[Finding]:
         *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
+
+
+def format_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return findings as lines of text, in order; the GPUs that nothing requests share one."""
+    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    lines = [format_finding(one) for one in findings if one not in idle[1:]]
+    if len(idle) < 2:
+        return lines
+    names = [one.device for one in idle]
+    place = next(i for i, one in enumerate(findings) if one is idle[0])
+    lines[place] = f"{', '.join(names[:-1])} and {names[-1]} are idle: {_NOT_SPREAD.format('them')}"
+    return lines
 
 
 def format_finding(finding: Finding) -> str:
@@ -165,8 +180,9 @@ def format_finding(finding: Finding) -> str:
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case IdleGpu():
-            device = finding.device
-            return f"{device} is idle: no op requests it, and TensorFlow does not distribute ops by itself"
+            if finding.requests:
+                return f"{finding.device} is idle, though {finding.requests} ops requested it"
+            return f"{finding.device} is idle: {_NOT_SPREAD.format('it')}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
@@ -253,9 +269,20 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collect
     used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
     for device in devices:
         if device.type == "GPU" and device.name not in used:
-            requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)
-            asked = sum(1 for spec in requests if spec and spec.type == "GPU" and spec.id == device.spec.id)
+            asked = sum(_count_requests(one, device) for one in accepted)
             yield IdleGpu("", "", (), device.short, asked)
+
+
+def _count_requests(placement: Placement, device: Device) -> int:
+    """Count the ops that request a device by its number; without a task they mean the one that the function runs on."""
+    home = (placement.default or device).spec
+    counts = Counter(request for request in placement.graph.requested if request)
+    parsed = ((DeviceName.parse(request), count) for request, count in counts.items())
+    return sum(
+        count
+        for spec, count in parsed
+        if spec is not None and spec.id is not None and spec.filled_from(home).matches(device.spec)
+    )
 
 
 def _list_ungranted(placement: Placement) -> list[int]:

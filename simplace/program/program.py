@@ -9,6 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
+EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
 
 

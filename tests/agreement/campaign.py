@@ -82,7 +82,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Hold one batch of a campaign: the seeds of its programs, its machine, and the sources that differ by name."""
+    """Record of one batch of a campaign: its programs' seeds, its machine, and the sources that differ by name."""
 
     first_seed: int
     machine: Machine
@@ -135,7 +135,7 @@ def eager_rounds(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Hold the programs given to one process, what became of them, and which differ by chance only."""
+    """Record of the programs given to one process, what became of them, and which differ by chance only."""
 
     first_seed: int
     machine: Machine

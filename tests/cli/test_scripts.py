@@ -42,7 +42,7 @@ print("arguments:", sys.argv[1:])
 
 @pytest.fixture
 def run(forked, tmp_path, monkeypatch, capfd):
-    """Give a function that runs a command on a script and says how it ended and what it printed."""
+    """Return a function that runs a command on a script and says how it ended and what it printed."""
     monkeypatch.chdir(tmp_path)
 
     def done(script, command, function="", *words):

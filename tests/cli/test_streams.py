@@ -132,7 +132,7 @@ def test_ending_it_is_quiet(tmp_path):
 
 
 def catches(process, number):
-    """Say whether a process has a handler for a signal."""
+    """Return whether a process has a handler for a signal."""
     (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), flags=re.MULTILINE)
     return int(mask, 16) >> (number - 1) & 1
 

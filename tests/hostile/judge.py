@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ending:
-    """Say how a case ended: "done", "refused" or a finding ("traceback", "lines", "hang", "memory", "died")."""
+    """Record of how a case ended: "done", "refused" or a finding ("traceback", "lines", "hang", "memory", "died")."""
 
     seed: int
     number: int
@@ -42,7 +42,7 @@ class Ending:
 
     @property
     def is_finding(self) -> bool:
-        """Say whether the case shows a fault of simplace."""
+        """Return whether the case shows a fault of simplace."""
         return self.how not in ("done", "refused")
 
 

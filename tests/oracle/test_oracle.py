@@ -40,7 +40,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observe:
 
 
 def log_args(program: ObservedProgram) -> tuple[str, ...]:
-    """Give the argument devices that TensorFlow logged, in the order of the function's inputs."""
+    """Return the argument devices that TensorFlow logged, in the order of the function's inputs."""
     logged = {line.name: line.device for line in program.log if line.op == "_Arg"}
     assert program.program.function is not None
     return tuple(logged[arg.name] for arg in program.program.graph.library[program.program.function].inputs)

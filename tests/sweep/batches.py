@@ -71,7 +71,12 @@ def _dies_alone(kind: str, names: list[str], skipped: list[str]) -> bool:
     """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs."""
     plain = [sys.executable, str(PROGRAM), os.devnull, kind, ",".join(skipped), *names]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-    return subprocess.run(plain, env=environment, capture_output=True, check=False).returncode < 0
+    try:
+        return (
+            subprocess.run(plain, env=environment, capture_output=True, timeout=_TIME_LIMIT, check=False).returncode < 0
+        )
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def _batch(names: list[str], observed: Observation, words: list[list[str]], last: list[str]) -> Batch:

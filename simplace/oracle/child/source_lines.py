@@ -73,7 +73,7 @@ class SourceLines:
         return self._innermost(tf_stack.extract_stack())
 
     def of_frames(self) -> str:
-        """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
+        """Return the user's line that is being executed, "" if there is none, without a copy of the stack."""
         frame = inspect.currentframe()
         while frame is not None:
             code = frame.f_code

@@ -104,6 +104,7 @@ class WatchedCalls:
         self._known: dict[_Key, WatchedCall] = {}
         self._picks: dict[str, _Picks] = {}
         self._places: dict[int, str] = {}  # the device of a resource, by the number of its handle
+        self._latest: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
         self._turn = threading.Lock()
 
     def begin(self, name: str, scope: str, inputs: Any, attrs: Any, outputs: int) -> _Begun | None:
@@ -146,9 +147,19 @@ class WatchedCalls:
             name,
             scope,
             eager_device.soft_placement(),
-            *[tensor.backing_device for tensor in numbers(inputs)],
-            *[self._places.get(tensor._id) or self._find_place(tensor) for tensor in handles(inputs)],
+            tuple([tensor.backing_device for tensor in numbers(inputs)]),
+            self._find_places(name, handles(inputs)),
         )
+
+    def _find_places(self, name: str, handles: tuple[Any, ...]) -> tuple[str, ...]:
+        """Return the devices of handles; those of the function's latest call are mostly the same objects."""
+        same = tuple(map(id, handles))
+        latest, places = self._latest.get(name, ((), ()))
+        if same == latest:
+            return places
+        places = tuple([self._places.get(handle._id) or self._find_place(handle) for handle in handles])
+        self._latest[name] = same, places
+        return places
 
     def _find_place(self, handle: Any) -> str:
         place = self._places[handle._id] = resource_device(handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.explain.findings import find_in_placement, format_finding
+from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
@@ -67,7 +67,7 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        parts.append(list_findings([format_finding(one) for one in found], width, "--json has them all"))
+        parts.append(list_findings(format_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
 
 
