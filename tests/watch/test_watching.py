@@ -46,8 +46,8 @@ def found() -> dict[str, Any]:
 
 def test_a_block_is_told_in_one_line(found):
     assert found["graph"]["told"] == (
-        f"simplace: 5 ops on CPU:1, 3 on CPU:0: Fill ({PROGRAM}:33), MatMul ({PROGRAM}:24), StringJoin ({PROGRAM}:31); "
-        f"2 on CPU:2: AddV2 ({PROGRAM}:29), Relu ({PROGRAM}:29); 4 copies a step, 256 B\n"
+        f"simplace: 5 ops on CPU:1, 3 on CPU:0: StringJoin ({PROGRAM}:31), MatMul ({PROGRAM}:24), Fill ({PROGRAM}:33); "
+        f"2 on CPU:2: Relu ({PROGRAM}:29), AddV2 ({PROGRAM}:29); 4 copies a step, 256 B\n"
     )
 
 

@@ -74,6 +74,8 @@ class WatchedOps:
 
     def begin(self, op: str, scope: str, inputs: Any, attrs: Any) -> WatchedOp | None:
         """Note an op that is new, and came by the slow path."""
+        if self._skips:  # an op that has no fast path
+            return None
         key = (op, self._lines.of_frames())
         if self._ops.get(key) is not None:
             return None

@@ -50,7 +50,7 @@ def _name_ops(ops: Iterable[RanOps]) -> str:
     counts: Counter[tuple[str, str]] = Counter()
     for each in ops:
         counts[each.op, each.at] += each.count
-    order = sorted(counts, key=lambda key: (-counts[key], key))
+    order = sorted(counts, key=lambda key: -counts[key])  # of equal counts, those of functions first
     named = [_name_one(op, at, counts[op, at]) for op, at in order[:_NAMED]]
     return ", ".join([*named, "..."] if len(order) > _NAMED else named)
 
