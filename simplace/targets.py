@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
+_NEVER_STARTED = "the program ended before it placed anything"
 _INTERNAL = "simplace itself failed, not the program"
 _REPORT = "please report this, with the lines above"
 
@@ -129,11 +130,18 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
-    if not observed.programs and (parsed.function or not observed.eager):
+    if not observed.programs and (parsed.function or not (observed.eager or _is_explained(observed))):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
     if parsed.function:  # then nothing else was asked for
         observed = replace(observed, eager=())
     return _make_result(target, observed, settings, kind)
+
+
+def _is_explained(observed: Observation) -> bool:
+    """Return whether the program ended with a failure that there is more to say of than its exception."""
+    from simplace.doctor.failures import failures_of_run
+
+    return any(True for _ in failures_of_run(observed.python))
 
 
 def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) -> R:
@@ -176,7 +184,7 @@ def _place_from_file(
 
 
 def _make_result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:
-    result = place_observation(target, observed, settings, kind)
+    result = place_observation(target, observed, settings, kind, _NEVER_STARTED)
     if parse_target(target).function:
         return result
     return replace(result, coverage=_measure_coverage(result.programs, observed))
@@ -187,6 +195,8 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
+    if not devices.devices:
+        devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
     placed = tuple(_place_with_callees(observed, devices, table, settings))
     eager, eager_agreement = _placed_eager(observed, devices, table)
@@ -199,7 +209,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
         placed,
         observed.remarks,
         settings.devices_note,
-        unchecked=unchecked,
+        unchecked="" if observed.programs or observed.eager else unchecked,
         failure=failure,
         python=observed.python,
         unreached=observed.unreached,

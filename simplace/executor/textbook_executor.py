@@ -15,8 +15,8 @@ from collections.abc import Callable
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.events import Events
-from simplace.executor.options import Threads
 from simplace.executor.propagator_state import Activation, Propagator
+from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder
 

@@ -15,7 +15,7 @@ from typing import Any
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
-from simplace.executor.options import StepOptions
+from simplace.executor.step_options import StepOptions
 from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, show_nothing
 from simplace.report import markup

@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,8 +109,10 @@ def rounds(
         return list(_parts(first, sources, chosen))
 
     try:
-        for parts in pool.map(run, range(seed, seed + programs, size)):
-            for part in parts:
+        # Each with a copy of the context, which says how processes start: a thread has none of its own.
+        firsts = range(seed, seed + programs, size)
+        for begun in [pool.submit(copy_context().run, run, first) for first in firsts]:
+            for part in begun.result():
                 reached = [name for name in part.sources if name not in part.batch.unreached]
                 differing = count.add(reached, part.batch, part.chance)
                 sources = {name: part.sources.get(name, "") for name in differing}

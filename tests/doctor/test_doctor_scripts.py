@@ -145,3 +145,45 @@ def test_each_silent_failure_is_found_at_its_line(found):
 def test_nothing_is_found_in_the_same_program_done_rightly(found):
     warnings, notes, done = found(WELL, "--devices", "cpu:1,gpu:2")
     assert (warnings, notes, done.returncode) == (set(), set(), 0), done.out + done.err
+
+
+# TensorFlow's documentation of MirroredStrategy: Keras, and a loop of one's own.
+MIRRORED = """
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_regularizer="l2")])
+    model.compile(loss="mse", optimizer="sgd")
+    optimizer = tf.keras.optimizers.SGD()
+    loss_object = tf.keras.losses.BinaryCrossentropy(from_logits=True, reduction=None)
+dataset = tf.data.Dataset.from_tensors(([1.0], [1.0])).repeat(40).batch(4)
+model.fit(dataset, epochs=2, verbose=0)
+model.evaluate(dataset, verbose=0)
+model.fit(np.ones((8, 1)), np.ones((8, 1)), batch_size=4, verbose=0)
+
+
+def train_step(features, labels):
+    with tf.GradientTape() as tape:
+        loss = tf.nn.compute_average_loss(loss_object(labels, model(features, training=True)))
+        loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+@tf.function
+def distributed_train_step(features, labels):
+    losses = strategy.run(train_step, args=(features, labels))
+    return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+
+for batch in strategy.experimental_distribute_dataset(dataset):
+    distributed_train_step(*batch)
+"""
+
+
+def test_nothing_is_found_in_the_example_of_mirrored_strategy(found):
+    warnings, notes, done = found(MIRRORED, "--devices", "cpu:1,gpu:2")
+    assert (warnings, notes, done.returncode) == (set(), {"host-memory"}, 0), done.out + done.err

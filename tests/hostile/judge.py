@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.hostile.cases import Case, case
 
 SECONDS = 5  # of processor, which a busy machine does not use up
-WAIT = 60  # seconds, for what waits without an end
+WAIT = 600  # seconds, for what waits without an end
 GIB = 1 << 30
 LINE = 4000  # characters that the one line may have
 ROOT = Path(__file__).resolve().parents[2]

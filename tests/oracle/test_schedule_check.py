@@ -75,7 +75,7 @@ def forked(warm: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measure(target: str | Path, settings: Sequence[tuple[int, int]] = ((1, 1),), **chosen: Any) -> Measured:
-    return measurement.measure_target(target, MeasureOptions(settings, **chosen))
+    return measurement.measure_target(target, MeasureOptions(settings, timeout=PATIENT, **chosen))
 
 
 def placed(file: Path) -> Placement:
@@ -93,7 +93,7 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", GRAPHS)
 def test_one_thread_runs_in_the_simulated_order(name: str, tmp_path: Path) -> None:
-    (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=6, warm_up=110, timeout=PATIENT))
+    (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=6, warm_up=110))
     assert (found.same_order, found.held) == (6, 6)
 
 
@@ -101,7 +101,7 @@ def test_one_thread_runs_in_the_simulated_order(name: str, tmp_path: Path) -> No
 @pytest.mark.usefixtures("forked")
 def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
     """How near they bring simulated steps to real ones is measured in benchmarks/schedule_accuracy.py."""
-    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=20, steps=3, probes=True, timeout=PATIENT)
+    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=20, steps=3, probes=True)
     (found,) = check_schedule(measured)
     assert fixed_times(measured).op_s > 0
     assert min(found.low, found.ratio, found.high) > 0
@@ -112,7 +112,7 @@ def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FIVE)
 def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     # The loop runs its ops 20 times a step.
-    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2, timeout=PATIENT)
+    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2)
     (one,) = measured.settings
     first, second = one.steps
     graph = order_edges_as_observed(graph_that_ran(measured), one, first, warm=False)
@@ -125,7 +125,7 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", FIVE)
 def test_warm_steps_run_in_exactly_the_foretold_order(name: str) -> None:
-    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6, timeout=PATIENT)
+    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)
 
@@ -154,7 +154,7 @@ def test_tiny_ops_change_their_order_when_they_are_known_to_be_cheap(tmp_path: P
 @pytest.mark.parametrize("warm_up", [0, 150])
 def test_tiny_ops_run_in_the_order_of_those_that_are_cheap_by_then(warm_up: int, tmp_path: Path) -> None:
     """A busy machine makes any of them expensive for some dozen steps, so TensorFlow is asked which ones are."""
-    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=warm_up, steps=6, timeout=PATIENT)
+    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=warm_up, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)
 

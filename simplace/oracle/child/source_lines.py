@@ -17,13 +17,16 @@ from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 
 _GENERATED = "__autograph_generated_file"
+# Parts of TensorFlow that make ops of their own for a user's line; the others only make the op that the line names.
+_PARTS_OF_THEIR_OWN = ("checkpoint", "data", "distribute", "keras", "saved_model", "tpu", "trackable", "training")
 OWN = str(Path(__file__).parents[2]) + os.sep
 
 
 class _ScopeFile(str):
-    """The file that TensorFlow remembers of a device scope; `at` is the user's line. Each op gets both."""
+    """The file that TensorFlow remembers of a device scope, with the user's line, which each op gets with it."""
 
     at: str
+    is_by_library: bool
 
 
 class SourceLines:
@@ -36,12 +39,16 @@ class SourceLines:
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
+        self._packages = tuple(os.path.realpath(paths[key]) + os.sep for key in ("purelib", "platlib"))
+        self._makers: dict[CodeType, str] = {}  # the library that a code object is of, as `_maker_of` says
         self._libraries = (OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
         self._generated: dict[tuple[str, int], tuple[str, int]] = {}
+        self._has_maps = False
 
     def watch(self, directory: Path) -> None:
         """Observe AutoGraph and device scopes from now on; files that AutoGraph generates go into `directory`."""
+        self._has_maps = True
         inside = SimpleNamespace(NamedTemporaryFile=partial(NamedTemporaryFile, dir=directory))
         patch_method(loader, "tempfile", lambda _: inside)
         patch_method(origin_info, "create_source_map", self._keep_map)
@@ -72,9 +79,13 @@ class SourceLines:
         """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
 
-    def of_frames(self) -> str:
-        """Return the user's line that is being executed, "" if there is none, without a copy of the stack."""
-        frame = inspect.currentframe()
+    def trace_op(self) -> tuple[str, str]:
+        """Return the user's line that is being executed, and the library that makes an op for it.
+
+        That is "" for an op that the line itself asks for; the line is "" if there is none, or where AutoGraph has
+        converted it and its maps were not kept. The stack is not copied.
+        """
+        frame, library = inspect.currentframe(), ""
         while frame is not None:
             code = frame.f_code
             shown = self._code.get(code)
@@ -83,11 +94,21 @@ class SourceLines:
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
-                    return f"{own}:{at[1]}"
+                    return f"{own}:{at[1]}", library
+                if not self._has_maps:
+                    return "", library
             elif shown:
-                return f"{shown}:{frame.f_lineno}"
+                return f"{shown}:{frame.f_lineno}", library
+            library = library or self._maker_of(code)
             frame = frame.f_back
-        return ""
+        return "", library
+
+    def _maker_of(self, code: CodeType) -> str:
+        """Return the library that a frame is of, "" for one that makes no ops of its own."""
+        known = self._makers.get(code)
+        if known is None:
+            known = self._makers[code] = _name_library(os.path.realpath(code.co_filename), self._packages)
+        return known
 
     def _of_code(self, filename: str) -> str:
         return _GENERATED if _GENERATED in filename else self._shown(filename)
@@ -113,8 +134,15 @@ class SourceLines:
     def mark_scope(self, graph: Any) -> None:
         """Make the innermost device scope of a graph remember the user's line that enters it beside TensorFlow's."""
         scope = graph._device_function_stack._stack[-1]
+        library = self.trace_op()[1]
         scope.filename = _ScopeFile(scope.filename or "")
-        scope.filename.at = self.here()
+        scope.filename.at, scope.filename.is_by_library = self.here(), bool(library)
+
+    def is_of_library(self, op: Any) -> bool:
+        """Return whether a library, such as a strategy, made the innermost device scope around `op`."""
+        scopes = getattr(op, "_device_code_locations", None) or ()
+        inner = next((scope for scope in scopes if scope.obj and scope.obj != "/"), None)
+        return bool(inner is not None and getattr(inner.filename, "is_by_library", False))
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
         """Return those frames of a Python traceback that are the user's."""
@@ -145,3 +173,14 @@ class SourceLines:
         if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
             return ""
         return whole.removeprefix(self._here) if whole.startswith(self._here) else filename
+
+
+def _name_library(filename: str, packages: tuple[str, ...]) -> str:
+    """Return the library of a file if that makes ops of its own: any package, or a part of TensorFlow that does."""
+    folder = next((folder for folder in packages if filename.startswith(folder)), "")
+    if not folder:
+        return ""
+    parts = filename.removeprefix(folder).split(os.sep)
+    if parts[0] != "tensorflow":
+        return parts[0]
+    return f"tf.{parts[2]}" if len(parts) > 3 and parts[2] in _PARTS_OF_THEIR_OWN else ""

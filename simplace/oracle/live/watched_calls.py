@@ -19,7 +19,15 @@ import tensorflow as tf
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device
 from simplace.oracle.child.functions import list_called
-from simplace.oracle.child.tensors import find_host, input_device, make_empty_list, resource_device, task_of
+from simplace.oracle.child.tensors import (
+    describe_resources,
+    find_host,
+    input_device,
+    list_datasets,
+    make_empty_list,
+    resource_device,
+    task_of,
+)
 from simplace.oracle.child.tf_private import atomic_function, context
 from simplace.oracle.live.graph_collection import Window, close_window, is_in_use, open_window
 from simplace.oracle.live.own_instance import Refused, instantiate_copy
@@ -36,10 +44,10 @@ class WatchedCall:
     """Record of a call that TensorFlow placed anew, with all that its placement depends on.
 
     `library` holds the definitions of all functions that it reaches, its own first, `traced` the graphs that they were
-    made from by name, as far as they are known; `shapes` are those of its arguments, None for objects. `graphs` are
-    those that TensorFlow collected when it instantiated the function, `copied` those of a copy of it that never ran
-    (see `own_instance`), `refused` is the error where it refuses to. `home` is the device of the results of a function
-    that XLA compiles whole.
+    made from by name, as far as they are known; `shapes` are those of its arguments, None for objects, `resources` and
+    `datasets` say which objects. `graphs` are those that TensorFlow collected when it instantiated the function,
+    `copied` those of a copy of it that never ran (see `own_instance`), `refused` is the error where it refuses to.
+    `home` is the device of the results of a function that XLA compiles whole.
     """
 
     name: str
@@ -52,6 +60,8 @@ class WatchedCall:
     outputs: int
     inputs: list[tuple[weakref.ref[Any], Any]]
     shapes: tuple[Any, ...]
+    resources: list[list[Any]]
+    datasets: list[int]
     times: int = 1
     graphs: Any = None
     copied: Any = None
@@ -194,6 +204,8 @@ def _describe_call(name: str, scope: str, inputs: Any, attrs: Any, outputs: int)
         outputs,
         kept,
         tuple(None if tensor.dtype in _OBJECTS else tensor.shape for tensor in inputs),
+        describe_resources(inputs),
+        list_datasets(inputs),
     )
 
 

@@ -27,11 +27,13 @@ Input = tuple[int, str, bool]  # type, device, whether it is a small integer
 class WatchedOp:
     """Record of an eager op of a line: what its device depended on the first time, and that device ("": unknown).
 
-    `times` is how often it ran, as far as it was looked at, and an estimate from then on.
+    `library` is what made it for the line, "" where the line asks for it itself. `times` is how often it ran, as far as
+    it was looked at, and an estimate from then on.
     """
 
     op: str
     at: str
+    library: str
     scope: str
     soft_placement: bool
     attrs: tuple[Any, ...]  # names and values in turns
@@ -47,7 +49,7 @@ class WatchedOps:
     def __init__(self, lines: SourceLines) -> None:
         self.is_sampled = False
         self._lines = lines
-        self._ops: dict[tuple[str, str], WatchedOp | None] = {}
+        self._ops: dict[tuple[str, str, str], WatchedOp | None] = {}
         self._quiet = 0
         self._skips = 0
 
@@ -62,7 +64,7 @@ class WatchedOps:
             return False
         if is_inside():
             return False
-        key = (op, self._lines.of_frames())
+        key = (op, *self._lines.trace_op())
         if key not in self._ops:
             self._ops[key] = None
             self._quiet = 0
@@ -76,12 +78,12 @@ class WatchedOps:
         """Note an op that is new, and came by the slow path."""
         if self._skips:  # an op that has no fast path
             return None
-        key = (op, self._lines.of_frames())
+        key = (op, *self._lines.trace_op())
         if self._ops.get(key) is not None:
             return None
         described = tuple([_describe(tensor) for tensor in inputs])
         soft = eager_device.soft_placement()
-        made = self._ops[key] = WatchedOp(op, key[1], scope, soft, tuple(attrs or ()), described)
+        made = self._ops[key] = WatchedOp(op, key[1], key[2], scope, soft, tuple(attrs or ()), described)
         return made
 
     def end(self, op: WatchedOp, results: Any, error: BaseException | None) -> None:

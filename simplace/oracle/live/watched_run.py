@@ -32,7 +32,7 @@ from simplace.program.observation import (
     ObservedProgram,
     ObservedRefusal,
 )
-from simplace.program.program import NodeNotes, Program
+from simplace.program.program import NodeNotes, Program, Resource
 from simplace.program.watched import RanOps, Watched, choose_named
 
 _SAMPLED = "Eager ops were soon looked at in samples: how often each ran is an estimate, and rare ones may lack."
@@ -151,6 +151,8 @@ class WatchedRun:
             call.scope,
             call.soft_placement,
             {each.signature.name: self._notes(call, each) for each in call.library},
+            resources={number: Resource(*found) for number, *found in call.resources},
+            datasets=frozenset(call.datasets),
         )
         refused = ObservedRefusal(call.refused.code, call.refused.message) if call.refused else None
         is_asked = bool(log) or refused is not None
@@ -160,8 +162,8 @@ class WatchedRun:
         graph = call.traced.get(definition.signature.name)
         found = {} if graph is None else note_function(definition, graph, self._lines)
         return {
-            name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
-            for name, (at, device_at, shapes, *variable) in found.items()
+            name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+            for name, (at, device_at, shapes, *more) in found.items()
         }
 
 
