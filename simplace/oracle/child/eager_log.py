@@ -55,12 +55,12 @@ class EagerKind:
     """
 
     at: str
+    library: str
     op: str
     scope: str
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
-    library: str
     number: int = -1
     device: str = ""
     is_for_host: bool = False
@@ -128,7 +128,7 @@ class EagerLog:
         """Return the kind that an op about to run is of."""
         (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()
         chosen = choose_attrs(op, attrs)
-        key = (at, op, scope, soft, chosen, inputs, library)
+        key = (at, library, op, scope, soft, chosen, inputs)
         kind = self._kinds.get(key)
         if kind is None:
             with self._turn:
@@ -165,11 +165,11 @@ class EagerLog:
                 "eager",
                 op=kind.op,
                 at=kind.at,
+                library=kind.library,
                 scope=kind.scope,
                 soft_placement=kind.soft_placement,
                 attrs=kind.attrs,
                 inputs=kind.inputs,
-                library=kind.library,
                 log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
                 device=attempt.device,
                 refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),

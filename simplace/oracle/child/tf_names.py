@@ -89,6 +89,9 @@ LINES = Use("source lines of device scopes and of functions converted by AutoGra
     python.framework.ops          Operation._device_code_locations
     python.framework.traceable_stack  TraceableStack._stack
 """))  # fmt: skip
+LOWERING = Use("what XLA refuses to compile", _list_names("""
+    python.eager.context          Context.get_compiler_ir
+"""))  # fmt: skip
 FACTS = Use("some findings of simplace doctor", _list_names("""
     python.client.session         BaseSession.__init__
     python.data.ops.structured_function  StructuredFunctionWrapper.__init__ StructuredFunctionWrapper._function
@@ -115,7 +118,7 @@ WATCH = Use("watching the user's own process", _list_names("""
     python.framework.ops          Graph._add_device_to_stack
     python.ops.summary_ops_v2     _current_trace_context
 """))  # fmt: skip
-OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
+OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them
 WATCHING = (PLACEMENTS, EAGER_OPS, LINES, WATCH)  # all that `simplace.watch` needs
 
 
