@@ -9,10 +9,11 @@ from simplace._version import __version__
 
 if TYPE_CHECKING:
     from simplace.api import Diff, PlaceKeywords, Placements, Simulated
+    from simplace.api.watching import Watch
     from simplace.executor.step_options import StepKeywords
     from simplace.placement.placement import Placement
 
-__all__ = ["__version__", "check", "diff", "place", "schedule"]
+__all__ = ["__version__", "check", "diff", "place", "schedule", "watch"]
 
 # The functions import what they need when they are called, so that `simplace --help` is instant.
 
@@ -77,3 +78,15 @@ def schedule(placement: Placement, **options: Unpack[StepKeywords]) -> Simulated
     from simplace.executor.step_options import StepOptions
 
     return api.schedule(placement, StepOptions(**options))
+
+
+def watch(*, quiet: bool = False) -> Watch:
+    """Return what watches TensorFlow in this process, on its real devices: `with simplace.watch() as watched:`.
+
+    It is a Keras callback as well: `model.fit(..., callbacks=[simplace.watch()])`. At the end it writes one line to
+    standard error, unless `quiet`; `watched.result` is then a result as that of `simplace.check`. What runs is not
+    changed, and an error of simplace's own does not reach it.
+    """
+    from simplace.api.watching import Watch
+
+    return Watch(quiet=quiet)

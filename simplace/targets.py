@@ -188,6 +188,14 @@ def _place_from_file(
 
 
 def _make_result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:
+    result = place_observation(target, observed, settings, kind, _NEVER_STARTED)
+    if parse_target(target).function:
+        return result
+    return replace(result, coverage=_measure_coverage(result.programs, observed))
+
+
+def place_observation(target: str, observed: Observation, settings: Settings, kind: type[R], unchecked: str = "") -> R:
+    """Place what was observed, and compare with what TensorFlow did; `unchecked` is why it did not tell that."""
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
@@ -205,12 +213,11 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         placed,
         observed.remarks,
         settings.devices_note,
+        unchecked="" if observed.programs or observed.eager else unchecked,
         failure=failure,
         python=observed.python,
         unreached=observed.unreached,
         ending=observed.ending,
-        unchecked="" if observed.programs or observed.eager else _NEVER_STARTED,
-        coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
         eager=eager,
         eager_agreement=eager_agreement,
     )
@@ -289,12 +296,13 @@ def _place_with_callees(
 
 
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
-    from simplace.compare.compare_placements import compare_placement
+    from simplace.compare.compare_placements import compare_placement, compare_what_is_left
     from simplace.compare.compare_transfers import compare_partitions
 
     own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
-    agreement = compare_placement(placement, observed.log, observed.refused) if observed.is_asked else None
+    compare = compare_what_is_left if observed.is_rewritten else compare_placement
+    agreement = compare(placement, observed.log, observed.refused) if observed.is_asked else None
     return Placed(placement, agreement, compare_partitions(placement, observed.partitionings))
 
 

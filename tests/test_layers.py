@@ -22,7 +22,7 @@ LAYERS = (
     ("doors", "targets api testing __init__ commands cli __main__"),
 )
 ORDER = [name for _, row in LAYERS for name in row.split()]
-TENSORFLOW = ("simplace/oracle/child/", "simplace/measure/child/")
+TENSORFLOW = ("simplace/oracle/child/", "simplace/oracle/live/", "simplace/measure/child/")
 
 
 @cache

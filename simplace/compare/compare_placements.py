@@ -65,6 +65,17 @@ def compare_placement(
     return Agreement(total - len(differences), total, tuple(differences), codes)
 
 
+def compare_what_is_left(
+    placement: Placement, log: Iterable[LoggedNode], refused: ObservedRefusal | None = None
+) -> Agreement:
+    """Compare with a graph that passes after placement have changed: only the nodes that both have."""
+    names = {node.name for node in placement.nodes}
+    kept = [entry for entry in log if entry.name in names]
+    found = compare_placement(placement, kept, refused)
+    same = [difference for difference in found.differences if difference.theirs]
+    return Agreement(len(kept) - len(same), len(kept), tuple(same), found.refusals)
+
+
 def own_lines(placement: Placement, log: Sequence[LoggedNode]) -> list[LoggedNode]:
     """Pick the lines of one graph out of the log of a whole program, where eager ops and other graphs are logged too.
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import name_by_layers
-from simplace.graph.node_def import Shape, ShapeAttr
+from simplace.graph.node_def import Shape
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
+from simplace.oracle.eager_attrs import read_attrs
 from simplace.oracle.launch import Child, Start, start_as_chosen
 from simplace.oracle.log_blocks import cut_log
 from simplace.oracle.native_output import NativeOutput
@@ -55,15 +56,6 @@ _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
-# Attributes of eager ops by kind: what comes back of what JSON makes of them. Others are as they are.
-_ATTRS: Mapping[str, Callable[[Any], Any]] = {
-    "type": graph_def.data_type,
-    "list(type)": lambda numbers: tuple(map(graph_def.data_type, numbers)),
-    "string": str.encode,
-    "int": int,
-    "bool": bool,
-    "shape": lambda dims: ShapeAttr(None if dims is None else tuple(dims)),
-}
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
 
@@ -331,9 +323,16 @@ def _eager_op(
     event: Mapping[str, Any], times: int, copied: Sequence[int], sizes: Sequence[int], made_by: Sequence[Sequence[int]]
 ) -> ObservedEagerOp:
     inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
-    attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
     return ObservedEagerOp(
-        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs, event["library"]),
+        EagerOp(
+            event["op"],
+            event["at"],
+            event["scope"],
+            event["soft_placement"],
+            read_attrs(event["attrs"]),
+            inputs,
+            event["library"],
+        ),
         tuple(LoggedNode(*line) for line in event["log"]),
         event["device"],
         ObservedRefusal(**event["refused"]) if event["refused"] else None,

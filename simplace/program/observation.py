@@ -79,7 +79,8 @@ class ObservedProgram:
 
     `devices` are those of this program alone, () where they are those of the observation: a session has its own.
     `cuts` are in the order they were made, () where they were not asked for. `is_asked` is False where
-    TensorFlow was not asked to place it.
+    TensorFlow was not asked to place it. `is_rewritten` tells that later passes may have added and removed nodes, so
+    that `log` has those that are left.
     """
 
     program: Program
@@ -88,6 +89,7 @@ class ObservedProgram:
     devices: tuple[ObservedDevice, ...] = ()
     partitionings: tuple[Partitioning, ...] = ()
     is_asked: bool = True
+    is_rewritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from simplace.oracle.child.tf_names import Use, describe_missing, find_missing
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "simplace").rglob("*.py"))
-CHILD = [path for path in MODULES if path.parent.name == "child"]
+CHILD = [path for path in MODULES if path.parent.name in ("child", "live")]
 ONE_PLACE = ROOT / "simplace/oracle/child/tf_private.py"
-USES = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS)
+USES = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS, tf_names.WATCH)
+REPLACING = ("patches.py", "entry_points.py")  # the second puts back what it replaces when nobody watches
 LISTED = {each for use in USES for name in use.names for each in name.partition(":")[2].split("|")}
 OF_PYTHON = {"os", "threading", "atexit"}
 
@@ -116,7 +117,7 @@ def test_what_is_listed_is_used() -> None:
     assert {name for name in LISTED if name.split(".")[-1] not in words | computed} == set()
 
 
-@pytest.mark.parametrize("path", [path for path in CHILD if path.name != "patches.py"], ids=label)
+@pytest.mark.parametrize("path", [path for path in CHILD if path.name not in REPLACING], ids=label)
 def test_methods_are_replaced_by_patch_method_alone(path: Path) -> None:
     patched = patched_literals() - {"log_device_placement"}  # which is also a field of a session's configuration
     modules = {**aliases(tree_of(path)), "tf": "tf"}

@@ -20,7 +20,7 @@ import tensorflow as tf
 from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.devices import describe_context
-from simplace.oracle.child.function_calls import code_name, find_code, is_rejection
+from simplace.oracle.child.failures import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import MADE_AT, find_host, resource_device
@@ -122,15 +122,12 @@ class EagerLog:
     def describe_constant(self, tensor: Any) -> Inputs:
         """Return the same of a constant, which begins as a tensor on the CPU."""
         dtype = tensor._datatype_enum()
-        return ((dtype, find_host(), _is_small(tensor, dtype)),)
+        return ((dtype, find_host(), is_small(tensor, dtype)),)
 
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
         (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()
-        given = dict(zip(attrs[::2], attrs[1::2], strict=True))
-        chosen = tuple(
-            (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
-        )
+        chosen = choose_attrs(op, attrs)
         key = (at, library, op, scope, soft, chosen, inputs)
         kind = self._kinds.get(key)
         if kind is None:
@@ -191,10 +188,16 @@ class EagerLog:
                 where = self._handles[tensor._id] = resource_device(tensor)
             return dtype, where, False
         where = tensor.backing_device
-        return dtype, find_host() if where == _NO_DEVICE else where, _is_small(tensor, dtype)
+        return dtype, find_host() if where == _NO_DEVICE else where, is_small(tensor, dtype)
 
 
-def _is_small(tensor: Any, dtype: int) -> bool:
+def choose_attrs(op: str, attrs: Sequence[Any]) -> tuple[Attr, ...]:
+    """Return those attributes of an op that decide where it goes."""
+    given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+    return tuple((name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given)
+
+
+def is_small(tensor: Any, dtype: int) -> bool:
     """Return whether an integer is small enough to pin its op there, where that is turned on."""
     if dtype not in _INTEGERS or not _pins_small_ops():
         return False

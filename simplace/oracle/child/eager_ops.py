@@ -13,7 +13,8 @@ from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
-from simplace.oracle.child.function_calls import FAILURES, FunctionCalls
+from simplace.oracle.child.failures import FAILURES
+from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
 from simplace.oracle.child.patches import find_original, patch_method

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -17,38 +16,29 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
+from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
     find_host,
+    input_device,
     is_gpu_variable,
     is_initialized,
     is_object,
     list_datasets,
     make_full_optional,
     make_placeholder,
-    resource_device,
     task_of,
     to_device,
     zeros_on,
 )
-from simplace.oracle.child.tf_private import cancellation, core
+from simplace.oracle.child.tf_private import cancellation
 from simplace.oracle.child.xla_lowering import XlaLowering
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 
 Call = Callable[..., Any]
-FAILURES = (
-    getattr(core, "_NotOkStatusException", tf.errors.OpError),
-    tf.errors.OpError,
-)  # older versions raise the first
-_CODES = {value: name for name, value in vars(tf.errors).items() if name.isupper() and type(value) is int}
-# What ValidateInputTypeAndPlacement of eager/execute.cc says after a function is placed and before it begins.
-_REJECTION = re.compile(
-    r"(Tensors on conflicting devices: )?cannot compute .* as input #|expected \d+ inputs, got"
-    r"|Failed copying input tensor"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +112,7 @@ class FunctionCalls:
             return self._run(name, inputs, scope, call)
 
     def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
-        arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
+        arg_devices = tuple(input_device(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
         title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
@@ -376,15 +366,6 @@ def _attempt_call(call: Call) -> tuple[Any, Any]:
         return None, error
 
 
-def code_name(code: int) -> str:
-    """Return the name of a status code.
-
-    >>> code_name(3)
-    'INVALID_ARGUMENT'
-    """
-    return str(_CODES.get(code, code))
-
-
 def _cancel_call(call: Call) -> Call:
     """Return a call that is cancelled before it begins: the function is placed, and nothing of it runs."""
     manager = cancellation.CancellationManager()
@@ -404,22 +385,6 @@ def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:
     return (line for line in found if line.thread in threads[:1])
 
 
-def _device_of(tensor: Any, target: str) -> str:
-    """Return the device of an input as the task of the call's device `target` sees it.
-
-    What the program's own task sends to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
-    """
-    is_resource = getattr(tensor, "dtype", None) == tf.resource
-    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
-    home = task_of(target)
-    if task_of(where) != home and task_of(where) != task_of(find_host()):
-        return where
-    is_copied = task_of(where) != home and not is_resource
-    if is_copied or getattr(tensor, "dtype", None) in (tf.int32, tf.string):
-        return f"{home}/device:CPU:0"
-    return where
-
-
 def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[PlacementLine], bool]:
     """Return the placement lines before the function's own "Executing" line, and whether that line came."""
     placed: list[PlacementLine] = []
@@ -429,13 +394,3 @@ def _until_executed(name: str, lines: Iterator[LogLine]) -> tuple[list[Placement
         if isinstance(line, PlacementLine) and not line.verbose:
             placed.append(line)
     return placed, False
-
-
-def is_rejection(error: Any) -> bool:
-    """Return whether an error is about an argument, which TensorFlow looks at when it has placed a function or op."""
-    return bool(_REJECTION.match(str(error.message)))
-
-
-def find_code(error: Any) -> int:
-    """Return the status code of an error of any version."""
-    return int(error.error_code if isinstance(error, tf.errors.OpError) else error.code)

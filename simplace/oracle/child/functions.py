@@ -138,7 +138,7 @@ class Functions:
             self._remember_outputs(name)
             graph = self._graphs.pop(name, None)
             if graph is not None and self._recorder.wants_notes(name):
-                notes = {**note_graph(graph, self._lines), **self._ends(name, graph)}
+                notes = note_function(self.definition(name), graph, self._lines)
                 self._recorder.notes(name, notes, list_layer_scopes(graph))
                 shapes = {node: note[2] for node, note in notes.items()}
                 if is_open(shapes):
@@ -180,17 +180,18 @@ class Functions:
             for out in graph.outputs
         )
 
-    def _ends(self, name: str, graph: Any) -> dict[str, Any]:
-        """Return the notes of arguments and results, under the names that TensorFlow gives them in the function."""
-        signature = self.definition(name).signature
-        notes = {}
-        variables = _captured_variables(graph)
-        for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
-            noted = _note_op(tensor.op, self._lines)
-            notes[arg.name] = [*noted[:3], variables.get(tensor.name, ""), *noted[4:]]
-        for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
-            notes[f"{arg.name}_RetVal"] = _note_op(tensor.op, self._lines)
-        return notes
+
+def note_function(definition: Any, graph: Any, lines: SourceLines) -> dict[str, Any]:
+    """Return the notes of a function's nodes, and of its arguments and results by TensorFlow's names for them."""
+    signature = definition.signature
+    notes = note_graph(graph, lines)
+    variables = _captured_variables(graph)
+    for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
+        noted = _note_op(tensor.op, lines)
+        notes[arg.name] = [*noted[:3], variables.get(tensor.name, ""), *noted[4:]]
+    for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
+        notes[f"{arg.name}_RetVal"] = _note_op(tensor.op, lines)
+    return notes
 
 
 def note_graph(graph: Any, lines: SourceLines) -> dict[str, Any]:

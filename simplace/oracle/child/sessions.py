@@ -17,7 +17,7 @@ from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
-from simplace.oracle.child.function_calls import code_name
+from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import make_zeros, note_graph
 from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method

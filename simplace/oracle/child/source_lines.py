@@ -19,8 +19,14 @@ from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 _GENERATED = "__autograph_generated_file"
 # Parts of TensorFlow that make ops of their own for a user's line; the others only make the op that the line names.
 _PARTS_OF_THEIR_OWN = ("checkpoint", "data", "distribute", "keras", "saved_model", "tpu", "trackable", "training")
-_BY_LIBRARY = 1  # in the place of a scope's line number, which the user's line holds already
 OWN = str(Path(__file__).parents[2]) + os.sep
+
+
+class _ScopeFile(str):
+    """The file that TensorFlow remembers of a device scope, with the user's line, which each op gets with it."""
+
+    at: str
+    is_by_library: bool
 
 
 class SourceLines:
@@ -38,9 +44,11 @@ class SourceLines:
         self._libraries = (OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
         self._generated: dict[tuple[str, int], tuple[str, int]] = {}
+        self._has_maps = False
 
     def watch(self, directory: Path) -> None:
         """Observe AutoGraph and device scopes from now on; files that AutoGraph generates go into `directory`."""
+        self._has_maps = True
         inside = SimpleNamespace(NamedTemporaryFile=partial(NamedTemporaryFile, dir=directory))
         patch_method(loader, "tempfile", lambda _: inside)
         patch_method(origin_info, "create_source_map", self._keep_map)
@@ -58,13 +66,11 @@ class SourceLines:
         return create_kept
 
     def _note_line(self, enter: Any) -> Any:
-        """Make each `tf.device` remember the user's line instead of TensorFlow's."""
+        """Make each `tf.device` remember the user's line."""
 
         def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
             result = enter(graph, device, offset)
-            scope = graph._device_function_stack._stack[-1]
-            at, library = self.trace_op()
-            scope.filename, scope.lineno = at, _BY_LIBRARY if library else 0
+            self.mark_scope(graph)
             return result
 
         return enter_with_line
@@ -80,7 +86,8 @@ class SourceLines:
     def trace_op(self) -> tuple[str, str]:
         """Return the user's line that is being executed, and the library that makes an op for it.
 
-        That is "" for an op that the line itself asks for; the line is "" if there is none. The stack is not copied.
+        That is "" for an op that the line itself asks for; the line is "" if there is none, or where AutoGraph has
+        converted it and its maps were not kept. The stack is not copied.
         """
         frame, library = inspect.currentframe(), ""
         while frame is not None:
@@ -90,6 +97,8 @@ class SourceLines:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
                     return f"{own}:{at[1]}", library
+                if not self._has_maps:
+                    return "", library
             elif shown:
                 return f"{shown}:{frame.f_lineno}", library
             library = library or self._maker_of(code)
@@ -132,13 +141,21 @@ class SourceLines:
         """Return the line of the innermost `tf.device` around `op` that requests something."""
         for scope in getattr(op, "_device_code_locations", None) or ():
             if scope.obj and scope.obj != "/":
-                return str(scope.filename)
+                return str(getattr(scope.filename, "at", ""))
         return ""
+
+    def mark_scope(self, graph: Any) -> None:
+        """Make the innermost device scope of a graph remember the user's line that enters it beside TensorFlow's."""
+        scope = graph._device_function_stack._stack[-1]
+        library = self.trace_op()[1]
+        scope.filename = _ScopeFile(scope.filename or "")
+        scope.filename.at, scope.filename.is_by_library = self.here(), bool(library)
 
     def is_of_library(self, op: Any) -> bool:
         """Return whether a library, such as a strategy, made the innermost device scope around `op`."""
         scopes = getattr(op, "_device_code_locations", None) or ()
-        return next((scope.lineno == _BY_LIBRARY for scope in scopes if scope.obj and scope.obj != "/"), False)
+        inner = next((scope for scope in scopes if scope.obj and scope.obj != "/"), None)
+        return bool(inner is not None and getattr(inner.filename, "is_by_library", False))
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
         """Return those frames of a Python traceback that are the user's."""

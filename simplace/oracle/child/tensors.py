@@ -44,6 +44,22 @@ def resource_device(handle: Any) -> str:
     return found[1] if found else str(handle.device)
 
 
+def input_device(tensor: Any, target: str) -> str:
+    """Return the device of an input as the task of the call's device `target` sees it.
+
+    What the program's own task sends to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
+    """
+    is_resource = getattr(tensor, "dtype", None) == tf.resource
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
+    home = task_of(target)
+    if task_of(where) != home and task_of(where) != task_of(find_host()):
+        return where
+    is_copied = task_of(where) != home and not is_resource
+    if is_copied or getattr(tensor, "dtype", None) in (tf.int32, tf.string):
+        return f"{home}/device:CPU:0"
+    return where
+
+
 def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
     """List the resources among the inputs of a call: number, name, device, the line that made it, what it is."""
     return [

@@ -109,7 +109,17 @@ STEPS = Use("measurements", _list_names("""
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
+WATCH = Use("watching the user's own process", _list_names("""
+    python.client.session         BaseSession._call_tf_sessionrun
+    python.eager.context          Context.disable_graph_collection Context.enable_graph_collection
+    python.eager.context          Context.export_run_metadata Context.is_async
+    python.eager.polymorphic_function.atomic_function       AtomicFunction AtomicFunction._cached_graph
+    python.eager.polymorphic_function.atomic_function       AtomicFunction.children
+    python.framework.ops          Graph._add_device_to_stack
+    python.ops.summary_ops_v2     _current_trace_context
+"""))  # fmt: skip
 OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them
+WATCHING = (PLACEMENTS, EAGER_OPS, LINES, WATCH)  # all that `simplace.watch` needs
 
 
 def find_missing(use: Use, package: str = "tensorflow") -> list[str]:

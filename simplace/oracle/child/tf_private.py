@@ -51,6 +51,7 @@ load_library = load_module("python.framework.load_library")
 op_def_registry = load_module("python.framework.op_def_registry")
 ops = load_module("python.framework.ops")
 script_ops = load_module("python.ops.script_ops")
+summary_ops = load_module("python.ops.summary_ops_v2")
 
 loader = load_module("python.autograph.pyct.loader")
 origin_info = load_module("python.autograph.pyct.origin_info")
@@ -69,6 +70,6 @@ def is_complete(use: tf_names.Use) -> bool:
 
 
 if __name__ == "__main__":
-    every = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS)
+    every = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS, tf_names.WATCH)
     if missing := tf_names.describe_missing(every, tf.version.VERSION):
         print(missing)

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, find_code
+from simplace.oracle.child.failures import find_code
+from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind
 from simplace.oracle.child.loaded_graphs import list_node_defs
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})

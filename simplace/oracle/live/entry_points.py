@@ -1,0 +1,175 @@
+"""The entry points from Python into TensorFlow, each with a look at what passes while somebody watches.
+
+What TensorFlow is asked, returns and raises is handed on as it is. An error of simplace's own ends the watching and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from simplace.oracle.child.tf_private import core, ops, pywrap_tfe, session
+
+_Call = Callable[..., Any]
+
+
+class Watcher(Protocol):
+    """Something that looks at what passes; see `simplace.oracle.live.watched_run.WatchedRun`."""
+
+    def wants_slow_path(self, op: str) -> bool:
+        """Return whether an op is to take TensorFlow's slow path, where its inputs and attributes are known."""
+
+    def begin_call(self, op: str, device: str, inputs: Any, attrs: Any, outputs: int) -> Any:
+        """Look at an op or a function before it runs; what it returns, if not None, is handed to `end_call`."""
+
+    def end_call(self, token: Any, results: Any, error: BaseException | None) -> None:
+        """Look at what an op or a function has returned or raised."""
+
+    def note_session(self) -> None:
+        """Count a run of a session."""
+
+    def note_scope(self, graph: Any) -> None:
+        """Look at a graph whose innermost device scope has just been entered."""
+
+    def fail(self, error: Exception) -> None:
+        """Take note of an error of simplace's own, after which nothing is shown any more."""
+
+
+_TURN = threading.RLock()
+_slow = threading.local()  # of each thread, whether the op that it runs on the slow path was given no name
+_UNNAMED = " name: "
+_watchers: tuple[Watcher, ...] = ()
+_originals: dict[tuple[Any, str], _Call] = {}
+
+
+def add_watcher(watcher: Watcher) -> None:
+    """Begin to show a watcher what passes; the first one makes the entry points ours."""
+    global _watchers
+    with _TURN:
+        if not _watchers:
+            for (owner, name), ours in _OURS.items():
+                _originals[owner, name] = getattr(owner, name)
+                setattr(owner, name, ours)
+        _watchers = (*_watchers, watcher)
+
+
+def remove_watcher(watcher: Watcher) -> None:
+    """Show a watcher nothing more; with the last one the entry points are TensorFlow's own again."""
+    global _watchers
+    with _TURN:
+        is_last = _watchers == (watcher,)
+        _watchers = tuple(each for each in _watchers if each is not watcher)
+        if not is_last:
+            return
+        for (owner, name), ours in _OURS.items():
+            if vars(owner)[name] is ours:  # nobody else has replaced it meanwhile
+                setattr(owner, name, _originals[owner, name])
+
+
+def execute(handle: Any, device: str, op: str, inputs: Any, attrs: Any, outputs: int, cancellation: Any = None) -> Any:
+    """Run an op or a function without showing it to anybody."""
+    if cancellation is None:
+        return _original(pywrap_tfe, "TFE_Py_Execute")(handle, device, op, inputs, attrs, outputs)
+    call = _original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
+    return call(handle, device, op, inputs, attrs, cancellation, outputs)
+
+
+def _original(owner: Any, name: str) -> _Call:
+    found: _Call = getattr(owner, name)
+    return _originals[owner, name] if found is _OURS[owner, name] else found
+
+
+def _run_fast(ctx: Any, op: str, name: Any, *args: Any) -> Any:
+    for watcher in _watchers:
+        if _show(watcher, watcher.wants_slow_path, op):
+            _slow.is_unnamed = name is None
+            raise core._FallbackException("simplace looks at this op on the slow path")
+    return _originals[pywrap_tfe, "TFE_Py_FastPathExecute"](ctx, op, name, *args)
+
+
+def _run(handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> Any:
+    call = _originals[pywrap_tfe, "TFE_Py_Execute"]
+    tokens = _begin(device, op, inputs, attrs, outputs)
+    if not tokens:
+        return call(handle, device, op, inputs, attrs, outputs)
+    return _run_shown(tokens, call, handle, device, op, inputs, attrs, outputs)
+
+
+def _run_cancelable(
+    handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any
+) -> Any:
+    call = _originals[pywrap_tfe, "TFE_Py_ExecuteCancelable"]
+    tokens = _begin(device, op, inputs, attrs, outputs)
+    if not tokens:
+        return call(handle, device, op, inputs, attrs, cancellation, outputs)
+    return _run_shown(tokens, call, handle, device, op, inputs, attrs, cancellation, outputs)
+
+
+def _begin(device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> list[tuple[Watcher, Any]]:
+    """Show a call to those who watch; return who wants to see what becomes of it, and their tokens."""
+    name = op.decode() if isinstance(op, bytes) else op
+    shown = (
+        (watcher, _show(watcher, watcher.begin_call, name, device or "", inputs, attrs, outputs))
+        for watcher in _watchers
+    )
+    return [(watcher, token) for watcher, token in shown if token is not None]
+
+
+def _run_shown(tokens: list[tuple[Watcher, Any]], call: _Call, *args: Any) -> Any:
+    try:
+        results = call(*args)
+    except BaseException as error:
+        if getattr(_slow, "is_unnamed", False):
+            _word_as_fast_path(error)
+        for watcher, token in reversed(tokens):
+            _show(watcher, watcher.end_call, token, None, error)
+        raise
+    finally:
+        _slow.is_unnamed = False
+    for watcher, token in reversed(tokens):
+        _show(watcher, watcher.end_call, token, results, None)
+    return results
+
+
+def _word_as_fast_path(error: BaseException) -> None:
+    """Add to the error of an op without a name what TensorFlow adds on the fast path, and not on the slow one."""
+    if isinstance(error, tf.errors.OpError):
+        error._message += _UNNAMED
+    elif isinstance(error, core._NotOkStatusException):  # what older versions raise
+        error.message += _UNNAMED
+
+
+def _run_session(*args: Any, **kwargs: Any) -> Any:
+    for watcher in _watchers:
+        _show(watcher, watcher.note_session)
+    return _originals[session.BaseSession, "_call_tf_sessionrun"](*args, **kwargs)
+
+
+def _enter_scope(graph: Any, *args: Any, **kwargs: Any) -> Any:
+    entered = _originals[ops.Graph, "_add_device_to_stack"](graph, *args, **kwargs)
+    for watcher in _watchers:
+        _show(watcher, watcher.note_scope, graph)
+    return entered
+
+
+def _show(watcher: Watcher, look: _Call, *args: Any) -> Any:
+    """Let somebody look; what goes wrong with that is no matter of the program's."""
+    try:
+        return look(*args)
+    except Exception as error:
+        remove_watcher(watcher)
+        watcher.fail(error)
+        return None
+
+
+_OURS: dict[tuple[Any, str], _Call] = {
+    (pywrap_tfe, "TFE_Py_FastPathExecute"): _run_fast,
+    (pywrap_tfe, "TFE_Py_Execute"): _run,
+    (pywrap_tfe, "TFE_Py_ExecuteCancelable"): _run_cancelable,
+    (session.BaseSession, "_call_tf_sessionrun"): _run_session,
+    (ops.Graph, "_add_device_to_stack"): _enter_scope,
+}

@@ -1,0 +1,96 @@
+"""A copy of a function that TensorFlow instantiates, and never runs: where it places each node before it optimizes.
+
+The call is cancelled before it begins (RunSync of common_runtime/process_function_library_runtime.cc), so that
+no kernel starts. The copy goes afterwards, with all that TensorFlow made for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
+from simplace.oracle.child.own_work import INSIDE
+from simplace.oracle.child.tf_private import cancellation, context, function_pb2
+from simplace.oracle.live.entry_points import execute
+from simplace.oracle.live.graph_collection import collecting_graphs
+
+_PREFIX = "simplace_copy_"
+_TRIES = 3
+_TURN = threading.Lock()
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Record of TensorFlow's refusal to place a function."""
+
+    code: str
+    message: str
+
+
+def instantiate_copy(
+    definition: Any, *, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int
+) -> tuple[Any, Refused | None]:
+    """Return the graphs of a copy of a function for these inputs, or TensorFlow's refusal; neither if it is silent.
+
+    Where another thread's function is instantiated at the same time, TensorFlow mixes the graphs of both: it is asked
+    again.
+    """
+    for _ in range(_TRIES):
+        with _TURN:
+            found = _instantiate(definition, scope, inputs, attrs, outputs)
+        if any(found):
+            return found
+    return None, None
+
+
+def _instantiate(
+    definition: Any, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int
+) -> tuple[Any, Refused | None]:
+    ctx = context.context()
+    name = f"{_PREFIX}{next(_numbers)}_{definition.signature.name}"
+    copy = function_pb2.FunctionDef()
+    copy.CopyFrom(definition)
+    copy.signature.name = name
+    manager = cancellation.CancellationManager()
+    manager.start_cancel()
+    refused = None
+    with INSIDE:
+        ctx.add_function_def(copy)
+        try:
+            with collecting_graphs(copy) as window:
+                refused = _call(name, scope, inputs, _without_grappler(attrs), outputs, manager._impl)
+        finally:
+            ctx.remove_function(name)
+    return window.graphs, refused
+
+
+def _call(name: str, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int, cancelled: Any) -> Any:
+    try:
+        execute(context.context()._handle, scope, name, list(inputs), tuple(attrs), outputs, cancelled)
+    except FAILURES as error:
+        if find_code(error) == tf.errors.CANCELLED:
+            return None
+        if is_rejection(error):  # of an argument, after the function was placed
+            return None
+        said = str(error.message).partition(" [Op:")[0].replace(name, name.split("_", 3)[-1])
+        return Refused(code_name(find_code(error)), said)
+    raise AssertionError(f"a call that was cancelled before it began did run: {name}")
+
+
+def _without_grappler(attrs: Sequence[Any]) -> Sequence[Any]:
+    """Return the attributes of a call with Grappler turned off, which would change the graph that was placed."""
+    changed = list(attrs)
+    for i in range(0, len(changed), 2):
+        if changed[i] == "config_proto":
+            config = tf.compat.v1.ConfigProto()
+            config.ParseFromString(changed[i + 1])
+            config.graph_options.rewrite_options.disable_meta_optimizer = True
+            changed[i + 1] = config.SerializeToString()
+    return changed

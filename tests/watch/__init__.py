@@ -1,0 +1,1 @@
+"""What `simplace.watch` tells of a process, and that it changes nothing there."""
