@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
-from simplace.partition.copies import copy_columns
+from simplace.partition.collectives import Collective
+from simplace.partition.communication import Traffic
+from simplace.partition.copies import Communication, find_communication
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
@@ -71,7 +73,22 @@ class Placed:
     @cached_property
     def copy_columns(self) -> CopyColumns:
         """Return the copies between devices in columns, which are quicker to sum up than records."""
-        return copy_columns(self.placement.placed)
+        return self.communication.copies
+
+    @cached_property
+    def communication(self) -> Communication:
+        """Return what a step sends: copies, control signals, collectives."""
+        return find_communication(self.placement.placed)
+
+    @property
+    def collectives(self) -> tuple[Collective, ...]:
+        """List the collectives: what several devices exchange at once."""
+        return self.communication.collectives
+
+    @property
+    def traffic(self) -> Traffic:
+        """Return how much a step sends, in the counts that all outputs show."""
+        return self.communication.traffic
 
 
 @dataclass(frozen=True)

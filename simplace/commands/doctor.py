@@ -37,10 +37,12 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
+    from simplace.api.verdict import judge_step
     from simplace.doctor.examinations import diagnose_result
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
+    from simplace.views.text.lines import wrap_line
 
     judging.check_writable(options)
     with show_progress() as stage:
@@ -50,6 +52,9 @@ def _examine_target(options: argparse.Namespace) -> int:
     output.print_text(
         doctor_report(findings, f"{result.target} on {result.devices}", output.find_terminal_width(sys.stdout))
     )
+    verdict = judge_step(result)
+    if verdict:
+        output.print_text(f"\n{wrap_line(verdict, output.find_terminal_width(sys.stdout))}")
     found = list_verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:

@@ -13,6 +13,7 @@ from simplace.report.colours import Sign
 from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
 from simplace.views.text import summary, tables
+from simplace.views.text.communication import describe_traffic
 from viz import Table
 from viz.names import elide, visible
 
@@ -68,6 +69,8 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
     placement = placed.placement
     badges = {sign.label: write_badge(sign) for sign in signs}
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
+    sent = describe_traffic(placed.traffic)
+    parts += [f"<p>{escape_text(sent)}</p>"] if sent else []
     parts.append(_write_refusal(placement))
     parts.append(_write_findings(placement))
     return "".join(parts)

@@ -9,6 +9,7 @@ from simplace.explain.findings import find_in_placement, format_finding
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
+from simplace.views.text.communication import collective_table, describe_traffic
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count
 from simplace.views.text.reach import tell_ending, tell_unreached
@@ -60,6 +61,11 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(to_text(tables.device_table(placed), width))
     if placed.clusters:
         parts.append(to_text(tables.cluster_table(placed), width))
+    sent = describe_traffic(placed.traffic)
+    if sent:
+        parts.append(wrap_line(sent, width))
+    if placed.collectives:
+        parts.append(to_text(collective_table(placed, copies), width))
     crossing = tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
