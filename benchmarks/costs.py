@@ -1,4 +1,4 @@
-"""Hold the cost model of GPU kernels and collectives against a folder of public measurements.
+"""Record of the cost model of GPU kernels and collectives against a folder of public measurements.
 
 Run: python benchmarks/costs.py FOLDER [--write]. Prints, by class of operators and GPU, the mean absolute error of the
 plain roofline and of the model fitted to the other GPUs; with --write, fits to all of them, rewrites the constants'

@@ -41,7 +41,7 @@ _GPU_MEMORY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Hold the best times for one graph on one device set, in seconds of the processor.
+    """Record of the best times for one graph on one device set, in seconds of the processor.
 
     TensorFlow's are (import, both) if it got done.
     """
@@ -152,7 +152,7 @@ def _memory(data: bytes) -> dict[str, int]:
 
 
 def _timings(name: str, kind: str, data: bytes, repeats: int) -> Iterator[Timing]:
-    """Let the two take turns; yield the best times so far after each turn of either."""
+    """Run the two in turns; yield the best times so far after each turn of either."""
     table, devices = KernelTable.shipped(), _devices(GPUS[name])
     in_tensorflow = _tensorflow(GPUS[name])
     nodes = len(graph_def.parse_graph_def(data).nodes)

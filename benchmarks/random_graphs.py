@@ -96,7 +96,7 @@ def _fan_in(writer: _Writer) -> Callable[[], None]:
 
 
 def _fan_out(writer: _Writer) -> Callable[[], None]:
-    """Let nearly all nodes read the same eight tensors."""
+    """Make nearly all nodes read the same eight tensors."""
 
     def step() -> None:
         hub = writer.random.choice(writer.floats[:8])

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 import struct
-import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -109,6 +108,8 @@ def parse_json(data: bytes) -> Any:
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return the tables that a TOML file holds, at most `DEEPEST` levels deep."""
+    import tomllib  # few commands read any
+
     text = read_text(path, LARGEST_TOML)
     if max((line.count(".") for line in text.splitlines()), default=0) > _MOST_DOTS:
         raise UnreadableError(f"there are more than {_MOST_DOTS} dots in a line")

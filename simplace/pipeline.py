@@ -17,12 +17,8 @@ from simplace.lowering.prepare_graph import prepare_graph
 from simplace.lowering.rewrite_utils import rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
-from simplace.placement.eager.eager_placement import EagerPlacement
-from simplace.placement.eager.execute import choose_device, input_copies, input_devices, keeps_ints_on_device
-from simplace.placement.eager.wrapped_op import calls_function, wrap_op
 from simplace.placement.placement import Placement
 from simplace.placement.placer import place_graph, refused_placement
-from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 from simplace.program.status import Refused
 
@@ -30,11 +26,14 @@ if TYPE_CHECKING:
     from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
     from simplace.executor.options import StepOptions
+    from simplace.graph.input_columns import InputColumns
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph
+    from simplace.placement.eager.eager_placement import EagerPlacement
+    from simplace.program.eager_op import EagerOp
     from simplace.program.placed_graph import PlacedGraph
 
-# Placing alone must not wait for imports of readers and simulators: those stages import what they need.
+# Placing a graph must not wait for imports of readers, simulators and eager ops: these import what they need.
 
 AfterStage = Callable[[str, object], None]  # called with the name of a stage that ended, and the record that it made
 
@@ -50,11 +49,17 @@ def import_programs(target: Target, tensorflow: str | None) -> list[Program]:
 
 
 def place_program(
-    program: Program, devices: DeviceSet, table: KernelTable, *, soft_placement: bool | None = None
+    program: Program,
+    devices: DeviceSet,
+    table: KernelTable,
+    *,
+    soft_placement: bool | None = None,
+    inputs: InputColumns | None = None,
 ) -> Placement:
     """Place a program on a set of devices with the kernels of a table: lower its graph, then place it.
 
-    `soft_placement` overrides what the program set. A placement that TensorFlow would refuse comes back as such.
+    `soft_placement` overrides what the program set. `inputs` is what the inputs of the graph's nodes name, where that
+    has been looked up. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
     soft, default, instantiated = program.soft_placement, None, program
@@ -63,7 +68,7 @@ def place_program(
     with paused_collector():
         try:
             default = _default_device(program, devices)
-            graph = prepare_graph(instantiated, table, devices, default.name if default else None)
+            graph = prepare_graph(instantiated, table, devices, default.name if default else None, inputs)
             _ended("lower", graph)
         except Refused as refused:
             empty = freeze_graph(GraphBuilder(Signatures(table, {})))
@@ -84,6 +89,10 @@ class EagerPlacer:
 
     def place(self, op: EagerOp) -> EagerPlacement:
         """Choose the device of an op, then place the function that TensorFlow makes of it."""
+        from simplace.placement.eager.eager_placement import EagerPlacement
+        from simplace.placement.eager.execute import choose_device, input_copies, input_devices
+        from simplace.placement.eager.wrapped_op import calls_function
+
         devices, table = self._devices, self._table
         try:
             choice = choose_device(op, devices, table)
@@ -97,6 +106,9 @@ class EagerPlacer:
         return EagerPlacement(op, choice, copies, body, body.refusal)
 
     def _body(self, op: EagerOp, device: str, wanted: tuple[str, ...]) -> Placement:
+        from simplace.placement.eager.execute import keeps_ints_on_device
+        from simplace.placement.eager.wrapped_op import wrap_op
+
         key = (op.op, tuple(op.attrs.items()), device, wanted)
         if key not in self._bodies:
             definition = self._table.op(op.op)

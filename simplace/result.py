@@ -13,9 +13,9 @@ from simplace.partition.collectives import Collective
 from simplace.partition.communication import Traffic
 from simplace.partition.copies import Communication, find_communication
 from simplace.partition.transfers import Copy, CopyColumns
-from simplace.placement.eager.eager_placement import EAGER_OPS
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
+from simplace.program.program import EAGER_OPS
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement

@@ -20,7 +20,6 @@ from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
-from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager, PlacedOp
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.progress import Stage, show_nothing
@@ -29,11 +28,13 @@ from simplace.result import Placed, Result
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
+    from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
     from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
+_NEVER_STARTED = "the program ended before it placed anything"
 _INTERNAL = "simplace itself failed, not the program"
 _REPORT = "please report this, with the lines above"
 
@@ -129,11 +130,18 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)
-    if not observed.programs and (parsed.function or not observed.eager):
+    if not observed.programs and (parsed.function or not (observed.eager or _is_explained(observed))):
         raise failure_of(target, observed) or ProgramError(_nothing_placed(target, parsed, observed))
     if parsed.function:  # then nothing else was asked for
         observed = replace(observed, eager=())
     return _make_result(target, observed, settings, kind)
+
+
+def _is_explained(observed: Observation) -> bool:
+    """Return whether the program ended with a failure that there is more to say of than its exception."""
+    from simplace.doctor.failures import failures_of_run
+
+    return any(True for _ in failures_of_run(observed.python))
 
 
 def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) -> R:
@@ -164,11 +172,13 @@ def _place_from_file(
     """Place a program; an error in its graph is raised with the file's name."""
     try:
         program = program if settings.jit else drop_jit(program)
+        inputs = None
         if program.kind == "graph":
-            refuse_import(program.graph, table)
+            inputs = refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
             refuse_function(program.graph, program.function, table)
-        return Placed(place_program(program, devices, table, soft_placement=settings.soft_placement))
+        soft = settings.soft_placement
+        return Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
 
@@ -177,6 +187,8 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
     devices = seen_from_the_first(each.name for each in observed.devices)
+    if not devices.devices:
+        devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
     placed = tuple(_place_with_callees(observed, devices, table, settings))
     eager, eager_agreement = _placed_eager(observed, devices, table)
@@ -193,6 +205,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         python=observed.python,
         unreached=observed.unreached,
         ending=observed.ending,
+        unchecked="" if observed.programs or observed.eager else _NEVER_STARTED,
         coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
         eager=eager,
         eager_agreement=eager_agreement,
@@ -204,6 +217,7 @@ def _placed_eager(
 ) -> tuple[PlacedEager | None, Agreement | None]:
     """Place the eager ops of a run, and compare; those that the table does not know, custom ones, are left out."""
     from simplace.compare.compare_eager import compare_eager
+    from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 
     known = [i for i, each in enumerate(observed.eager) if table.op(each.op.op) is not None]
     if not known:
@@ -226,6 +240,8 @@ def _placed_eager(
 
 
 def _copies(placement: EagerPlacement, observed: ObservedEagerOp) -> Iterator[EagerCopies]:
+    from simplace.placement.eager.eager_placement import EagerCopies
+
     for copy in placement.copies:
         if not observed.copied:
             yield EagerCopies(copy.input, copy.source, copy.target, None, None)

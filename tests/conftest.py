@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +16,8 @@ from simplace.kernels.installed import installed_version
 from simplace.oracle.launch import Forks, starting_by
 from simplace.pipeline import watched_by
 from tests.stages import verify_stage
+from tests.warm_processes import WarmProcesses, draw_by
+from viz import engine
 
 SHOWN = "2.21.0"
 
@@ -22,6 +27,10 @@ settings.load_profile("patient")  # no test depends on a time
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests, and all modules: no collection has to walk them
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -42,7 +51,7 @@ def shown_version() -> str:
 
 @pytest.fixture
 def kept(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """Give `kept(file, text)`: `text` must equal the file, byte by byte."""
+    """Return `kept(file, text)`: `text` must equal the file, byte by byte."""
     rewrite = request.config.getoption("--rewrite-golden")
 
     def check(file: Path, text: str) -> None:
@@ -60,7 +69,7 @@ def kept(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest, kept: Callable[[Path, str], None]) -> Callable[[str, str], None]:
-    """Give `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
+    """Return `golden(name, text)`: `text` must equal the file golden/<name> in the folder of the test."""
     folder = Path(request.path).parent / "golden"
     return lambda name, text: kept(folder / name, text)
 
@@ -69,6 +78,21 @@ def golden(request: pytest.FixtureRequest, kept: Callable[[Path, str], None]) ->
 def verified() -> Iterator[None]:
     """Verify what each stage of the pipeline hands on, in all tests."""
     with watched_by(verify_stage):
+        yield
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProcesses]:
+    with WarmProcesses() as processes:
+        yield processes
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_by_forks(warm: WarmProcesses) -> Iterator[None]:
+    """Draw in forks of one process, which is quicker, in all tests but those of `viz.engine` itself."""
+    with pytest.MonkeyPatch.context() as patched:
+        ways = SimpleNamespace(run=draw_by(warm, subprocess.run), TimeoutExpired=subprocess.TimeoutExpired)
+        patched.setattr(engine, "subprocess", ways)
         yield
 
 

@@ -1,6 +1,7 @@
 """The architecture, measured: imports only go down, TensorFlow is imported in named places."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -23,15 +24,21 @@ ORDER = [name for _, row in LAYERS for name in row.split()]
 TENSORFLOW = ("simplace/oracle/child/", "simplace/measure/child/")
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Name the modules that a module imports anywhere: at its top, in a function, or for its types only."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found: set[str] = set()
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {_module(node.module, alias.name) for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def _module(package: str, name: str) -> str:
@@ -40,6 +47,7 @@ def _module(package: str, name: str) -> str:
     return f"{package}.{name}" if is_module else package
 
 
+@cache
 def imports_of_simplace() -> nx.DiGraph:
     """Draw the imports between the modules of simplace, all of them."""
     graph = nx.DiGraph()
@@ -57,7 +65,7 @@ def layer(module: str) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_says_its_one_job(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    docstring = ast.get_docstring(tree_of(path))
     assert docstring, f"{path} begins with the one sentence that is its job"
     assert docstring.splitlines()[0].endswith((".", ":")), f"{path}: the first line is a whole sentence"
 

@@ -47,5 +47,5 @@ def place(
 
 
 def places(placement: Placement) -> dict[str, str]:
-    """Say where each node went, in short."""
+    """Return where each node went, in short."""
     return {n.name: placement.devices.by_name[n.device].short for n in placement.nodes}

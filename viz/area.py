@@ -46,7 +46,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class AreaChart:
-    """Hold panels over one time axis, which ends at `end` (seconds) at least; `unit` spells an amount.
+    """Record of panels over one time axis, which ends at `end` (seconds) at least; `unit` spells an amount.
 
     `key` says below the panels what their points, backs and lines are; without it the largest amount is marked.
     `least` is the smallest step from one line of the grid to the next: 1 for whole numbers.
@@ -206,7 +206,7 @@ class _Drawing:
         return (blend(found.line, 0.5, self.style.paper), found.line), (found.fill, found.line)
 
     def _key(self, y: float) -> None:
-        """Say what is filled, pale and a line, in the look of the first panel."""
+        """Write what is filled, pale and a line, in the look of the first panel."""
         if not self.chart.key or not self.chart.areas:
             return
         front, back = self._looks(self.chart.areas[0].group)

@@ -146,7 +146,7 @@ def _cluster_names(figure: Figure) -> dict[str, str]:
 
 
 def _tags(figure: Figure) -> dict[int, _Tag]:
-    """Give each labelled edge, by its place, a small node that carries the label.
+    """Add to each labelled edge, by its place, a small node that carries the label.
 
     Graphviz keeps nodes apart; labels of edges it lets collide with each other and with clusters. A tag stays beside
     the end whose device takes part in fewer transfers, so that tags do not crowd a device that feeds all others.

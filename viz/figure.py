@@ -69,7 +69,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold an annotated device graph.
+    """Record of an annotated device graph.
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
     "auto" picks whichever gives the better shape on a page. `description` is a sentence or two for readers who do not

@@ -66,7 +66,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Hold a chart; lanes are drawn in the order given, and the caption's lines one below the other.
+    """Record of a chart; lanes are drawn in the order given, and the caption's lines one below the other.
 
     `end` is where the time axis ends at least, in seconds.
 
@@ -118,7 +118,7 @@ def ticks(end: float, wanted: int = 8) -> list[float]:
 
 
 def spell(seconds: float, end: float) -> str:
-    """Spell a time in the unit that suits an axis which ends at `end`.
+    """Return a time in the unit that suits an axis which ends at `end`.
 
     >>> spell(0.0015, 0.002), spell(0.0, 3.0), spell(2e-5, 4e-5)
     ('1.5 ms', '0', '20 µs')

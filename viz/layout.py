@@ -76,7 +76,7 @@ def _check(file_format: str) -> None:
 
 
 def _dated(pdf: bytes) -> bytes:
-    """Give a PDF the same date every time: the bundled cairo writes the present one, whatever SOURCE_DATE_EPOCH says.
+    """Write a fixed date into a PDF: the bundled cairo writes the present one, whatever SOURCE_DATE_EPOCH says.
 
     The date keeps its length, so the file's table of offsets still holds.
     """

@@ -12,7 +12,7 @@ from viz.style import SCREEN, Style
 
 @dataclass(frozen=True, slots=True)
 class NodeMark:
-    """Give a node kind its Graphviz shape and outline in points; "box" takes the corners of its device."""
+    """Return the Graphviz shape of a node kind and its outline in points; "box" takes the corners of its device."""
 
     shape: str
     meaning: str
@@ -21,7 +21,7 @@ class NodeMark:
 
 @dataclass(frozen=True, slots=True)
 class EdgeMark:
-    """Give an edge kind its line: a Graphviz style, arrowhead, and the width in points of a single edge."""
+    """Return the line of an edge kind: a Graphviz style, arrowhead, and the width in points of a single edge."""
 
     style: str
     is_faint: bool
@@ -60,7 +60,7 @@ COUNT_MEANING = "thicker: more tensors"
 
 
 def line_width(edge: Edge) -> float:
-    """Give the width in points: wider by 0.3 for each doubling of the count, five doublings at most.
+    """Return the width in points: wider by 0.3 for each doubling of the count, five doublings at most.
 
     >>> line_width(Edge("a", "b")), line_width(Edge("a", "b", count=4))
     (0.9, 1.5)
@@ -69,7 +69,7 @@ def line_width(edge: Edge) -> float:
 
 
 def node_attributes(node: Node, look: DeviceLook, style: Style = SCREEN) -> dict[str, str]:
-    """Give the Graphviz attributes of a node, but its label, in the look of its device."""
+    """Return the Graphviz attributes of a node, but its label, in the look of its device."""
     shape = NODE_MARKS[node.kind].shape
     corner = look.corner if shape == "box" else ""
     attributes = {

@@ -24,7 +24,7 @@ _PLAIN = ""
 
 @dataclass(frozen=True, slots=True)
 class DeviceLook:
-    """Say how a device and its nodes look: three colours, and a pattern that does without them.
+    """Record of how a device and its nodes look: three colours, and a pattern that does without them.
 
     `corner` is a Graphviz style for boxes ("" is square), `border` the style of the cluster's line and
     `width` that line's width in points.
@@ -91,7 +91,7 @@ def blend(colour: str, share: float, paper: str = PAPER) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Give the WCAG 2 contrast ratio of two "#rrggbb" colours, from 1 to 21; text needs 4.5, good text 7.
+    """Return the WCAG 2 contrast ratio of two "#rrggbb" colours, from 1 to 21; text needs 4.5, good text 7.
 
     >>> round(contrast("#000000", "#ffffff"))
     21

@@ -18,7 +18,7 @@ _GROUP_MARGIN = 30.0
 
 
 def direction(figure: Figure, style: Style = SCREEN) -> Literal["down", "right"]:
-    """Give the figure's direction, or for "auto" the one whose estimated shape is nearest to that of the page.
+    """Return the figure's direction, or for "auto" the one whose estimated shape is nearest to that of the page.
 
     Ties go down, as do figures without nodes.
 
@@ -43,7 +43,7 @@ def size_down(figure: Figure) -> tuple[float, float]:
 
 
 def deepest(figure: Figure) -> Node:
-    """Give the node furthest from the sources: the last one in the figure's order; the figure must have nodes."""
+    """Return the node furthest from the sources: the last one in the figure's order; the figure must have nodes."""
     depth = depths(figure)
     return max(reversed(figure.nodes), key=lambda node: depth[node.id])
 

@@ -12,7 +12,7 @@ _TEXT = 11.0  # points: a node's label before the drawing is scaled
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Say how a drawing looks on its page.
+    """Record of how a drawing looks on its page.
 
     `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing

@@ -32,8 +32,7 @@ def tidy(svg: bytes) -> bytes:
         text.set("font-family", _FAMILY)
     _lift_titles(root)
     root.set("role", "img")
-    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+    return _write(root)
 
 
 def described(svg: bytes, title: str, description: str) -> bytes:
@@ -49,8 +48,7 @@ def described(svg: bytes, title: str, description: str) -> bytes:
             element = ElementTree.Element(f"{{{_SVG}}}{tag}")
             element.text = visible(text)
             root.insert(0, element)
-    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+    return _write(root)
 
 
 def prefix_ids(svg: str, prefix: str) -> str:
@@ -60,6 +58,12 @@ def prefix_ids(svg: str, prefix: str) -> str:
     '<g id="a-node1"/>'
     """
     return re.sub(r'(<[a-z]+ [^<>]*?\bid=")', rf"\g<1>{prefix}", svg)
+
+
+def _write(root: ElementTree.Element) -> bytes:
+    """Return the file; encoding it as a whole is quicker than letting `tostring` encode part by part."""
+    text: str = ElementTree.tostring(root, encoding="unicode")
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{text}\n".encode(errors="xmlcharrefreplace")
 
 
 def _unlink(group: ElementTree.Element) -> None:

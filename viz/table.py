@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table of text; `footer` is a line of plain words below it.
+    """Record of a table of text; `footer` is a line of plain words below it.
 
     Raises:
         FigureError: there is no column, a row has another number of cells, or an alignment is not one of those listed.

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
-from viz.names import ELLIPSIS, visible
+from viz.names import visible
+from viz.shortening import fit, fit_all
 from viz.table import Align, Column, Table
 
 if TYPE_CHECKING:
@@ -62,26 +63,6 @@ def to_text(table: Table, width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
-def fit(text: str, cells: int) -> str:
-    """Shorten `text` in its middle to `cells` terminal cells; wide characters count two.
-
-    >>> fit("sequential/dense/MatMul", 12), fit("行列積行列積", 7)
-    ('seque…MatMul', '行…列積')
-    """
-    if cell_len(text) <= cells:
-        return text
-    head = tail = ""
-    left, right = 0, len(text)
-    while left < right:
-        take_tail = cell_len(tail) <= cell_len(head)
-        character = text[right - 1] if take_tail else text[left]
-        if cell_len(head) + cell_len(tail) + cell_len(character) + 1 > cells:
-            break
-        head, tail = (head, character + tail) if take_tail else (head + character, tail)
-        left, right = (left, right - 1) if take_tail else (left + 1, right)
-    return set_cell_size(head + ELLIPSIS + tail, min(cells, cell_len(head + ELLIPSIS + tail)))
-
-
 def _whole_lines(table: Table) -> Iterator[str]:
     titles, rows = _cells(table)
     widths = _widths(table.columns, [titles, *rows], None)
@@ -118,8 +99,9 @@ def _print(console: Console, table: Table, width: int | None) -> None:
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False)
     for column, title, size in zip(table.columns, titles, widths, strict=True):
         drawn.add_column(Text(fit(title, size), "bold"), justify=column.align, width=size, no_wrap=True)
-    for row in rows:
-        drawn.add_row(*(Text(fit(cell, size)) for cell, size in zip(row, widths, strict=True)))
+    fitted = [fit_all(cells, size) for cells, size in zip(zip(*rows, strict=True), widths, strict=False)]
+    for row in zip(*fitted, strict=True):
+        drawn.add_row(*map(Text, row))
     if table.title:
         console.print(Text(visible(table.title), "bold"), overflow="fold")
     console.print(drawn, no_wrap=True, crop=True)
@@ -128,7 +110,7 @@ def _print(console: Console, table: Table, width: int | None) -> None:
 
 
 def _widths(columns: tuple[Column, ...], rows: list[list[str]], limit: int | None) -> list[int]:
-    """Give each column its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
+    """Set each column to its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
     natural = [max(max(cell_len(row[place]) for row in rows), 1) for place in range(len(columns))]
     if limit is None:
         return natural

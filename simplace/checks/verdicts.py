@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from simplace.checks.requirements import Requirement, Violation
 from simplace.compare.compare_placements import Difference
 from simplace.compare.compare_transfers import CopyDifference
-from simplace.explain.findings import Level
+from simplace.explain.finding import Level
 from simplace.result import Placed, Result
 
 AGREES = "agrees with TensorFlow"

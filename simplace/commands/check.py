@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from simplace.commands import judging, output
+from simplace.commands import judging, output, terminal
 from simplace.commands import options as words
 from simplace.commands.measure import add_steps
 from simplace.commands.trust import require_trust
@@ -47,14 +47,16 @@ def _run_check(options: argparse.Namespace) -> int:
         )
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
-            table = to_text(tables.difference_table(placed), output.find_terminal_width(sys.stdout))
+            table = to_text(tables.difference_table(placed), terminal.find_width(sys.stdout))
             output.print_text(f"{visible(placed.name)}\n{table}\n")
     if result.eager_agreement is not None and result.eager_agreement.differences:
         table = to_text(
             eager_tables.difference_table(result.eager_agreement, result.devices),
-            output.find_terminal_width(sys.stdout),
+            terminal.find_width(sys.stdout),
         )
         output.print_text(f"eager ops\n{table}\n")
+    if foretold := summary.failure_lines(result, terminal.find_width(sys.stdout)):
+        output.print_text(f"{foretold}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from simplace.commands import figures, output
+from simplace.commands import figures, output, terminal
 from simplace.commands import options as words
 from simplace.errors import DrawingError, SimplaceError
 from simplace.progress import show_progress
@@ -116,7 +116,7 @@ def _print_changes(changes: Diff, times: Sequence[StepTimes], options: argparse.
     from simplace.views.text.change_summary import change_summary
 
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.print_text(change_summary(changes, times, output.find_terminal_width(out), options.table), out)
+    output.print_text(change_summary(changes, times, terminal.find_width(out), options.table), out)
     if options.json:
         output.write_json(options.json, report_changes(changes, times), options.force)
 

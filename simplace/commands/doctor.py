@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from simplace.commands import judging, output
+from simplace.commands import judging, output, terminal
 from simplace.commands import options as words
 from simplace.errors import SimplaceError
 from simplace.progress import show_progress
@@ -31,7 +31,7 @@ def _check_computer(options: argparse.Namespace) -> int:
     if options.junit or options.sarif:
         raise SimplaceError("--junit and --sarif report on a program; name a TARGET")
     facts = examine_computer(os.environ)
-    output.print_text(computer_report(facts, output.find_terminal_width(sys.stdout)))
+    output.print_text(computer_report(facts, terminal.find_width(sys.stdout)))
     return int(any(fact.is_wrong for fact in facts))
 
 
@@ -42,19 +42,16 @@ def _examine_target(options: argparse.Namespace) -> int:
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
-    from simplace.views.text.lines import wrap_line
 
     judging.check_writable(options)
     with show_progress() as stage:
         result = place(options.target, words.read_settings(options, stage))
     is_saved = parse_target(options.target).kind != "script"
     findings = diagnose_result(result, is_saved=is_saved, environment=os.environ)
-    output.print_text(
-        doctor_report(findings, f"{result.target} on {result.devices}", output.find_terminal_width(sys.stdout))
-    )
+    output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
     verdict = judge_step(result)
     if verdict:
-        output.print_text(f"\n{wrap_line(verdict, output.find_terminal_width(sys.stdout))}")
+        output.print_text(f"\n{verdict}")
     found = list_verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:

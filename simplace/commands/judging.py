@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from simplace.commands import output
+from simplace.commands import output, terminal
 
 if TYPE_CHECKING:
     from simplace.checks.requirements import Requirement
@@ -60,7 +60,7 @@ def judge_result(result: Result, requirements: Sequence[Requirement], out: TextI
     unmet = find_violations(result, requirements)
     if unmet:
         output.print_text(
-            f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), output.find_terminal_width(out))}",
+            f"\nrequirements not met\n\n{to_text(requirement_table(unmet, _SHOWN), terminal.find_width(out))}",
             out,
         )
     else:

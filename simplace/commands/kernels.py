@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simplace.commands import options as words
-from simplace.commands import output
+from simplace.commands import output, terminal
 from simplace.errors import SimplaceError
 
 
@@ -41,7 +41,5 @@ def _run_kernels(options: argparse.Namespace) -> int:
     notes = () if dtype is None else lacking_notes(table, options.op, dtype)
     xla = xla_note(table, options.op)
     notes = (*notes, xla) if xla else notes
-    output.print_text(
-        to_text(kernel_table(options.op, rows, table.name, notes), output.find_terminal_width(sys.stdout))
-    )
+    output.print_text(to_text(kernel_table(options.op, rows, table.name, notes), terminal.find_width(sys.stdout)))
     return 0

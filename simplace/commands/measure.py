@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
-from simplace.commands import output
+from simplace.commands import output, terminal
 from simplace.commands.trust import add_trust, require_trust
 from simplace.errors import SimplaceError
 from simplace.progress import show_progress
@@ -70,7 +70,7 @@ def compare_steps(found: Measured) -> str:
     ran = len(set(found.settings[0].steps[0].order))
     rows = check_schedule(found, cores=len(os.sched_getaffinity(0)))
     notes = [f"note: {visible(line)}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
-    return "\n".join([to_text(agreement_table(rows), output.find_terminal_width(sys.stdout)), "", *notes])
+    return "\n".join([to_text(agreement_table(rows), terminal.find_width(sys.stdout)), "", *notes])
 
 
 def thread_counts(text: str) -> list[int]:

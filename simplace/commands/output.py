@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from simplace.commands import terminal
 from simplace.commands.streams import can_draw_tables
 from simplace.errors import DrawingError, SimplaceError, UnreadableError
 
@@ -25,8 +26,14 @@ def print_text(text: str, out: TextIO | None = None) -> None:
     """
     from viz.names import visible_lines
 
+    stream, shown = out or sys.stdout, visible_lines(text)
+    if width := terminal.find_width(stream):
+        shown = terminal.wrap_lines(shown, width)
     try:
-        print(visible_lines(text), file=out)
+        if terminal.takes_colour(stream):
+            terminal.print_coloured(shown, stream)
+        else:
+            print(shown, file=stream)
     except OSError:
         if out is not sys.stderr:  # an error on stderr cannot be reported anywhere
             raise
@@ -133,10 +140,3 @@ def write_output_file(name: str | Path, data: bytes, overwrite: bool) -> None:
     from simplace.views.marks import write_file
 
     write_file(name, data, overwrite)
-
-
-def find_terminal_width(stream: TextIO) -> int | None:
-    """Return the columns of the terminal that `stream` is; None for a file or a pipe."""
-    import shutil
-
-    return shutil.get_terminal_size().columns if stream.isatty() else None

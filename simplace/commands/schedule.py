@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from simplace.commands import figures, output
+from simplace.commands import figures, output, terminal
 from simplace.commands import options as words
 from simplace.commands.measure import thread_counts
 from simplace.commands.trust import add_trust, require_trust
@@ -104,10 +104,11 @@ def _run_schedule(options: argparse.Namespace) -> int:
         stage("simulating")
         schedule = api.schedule(placed.placement, chosen)
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.print_text(schedule_tables.write_summary(schedule), out)
+    width = terminal.find_width(out)
+    output.print_text(schedule_tables.write_summary(schedule, width), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
-        output.print_text(f"\n{to_text(table)}", out)
+        output.print_text(f"\n{to_text(table, width)}", out)
     _write_files(schedule, options)
     return output.report_error(result.failure) if result.failure else 0
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from simplace.commands import figures, judging, output
+from simplace.commands import figures, judging, output, terminal
 from simplace.commands import options as words
 from simplace.progress import show_progress
 
@@ -46,10 +46,9 @@ def _run_show(options: argparse.Namespace) -> int:
 def _print_report(result: Result, options: argparse.Namespace) -> None:
     from simplace.api.verdict import judge_step
     from simplace.views.text import summary
-    from simplace.views.text.lines import wrap_line
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
-    width = output.find_terminal_width(out)
+    width = terminal.find_width(out)
     output.print_text(summary.write_summary(result, width, None if options.table else summary.COPIES), out)
     if options.table:
         from simplace.views.text import tables
@@ -69,7 +68,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
         output.write_json(options.json, report_result(result), options.force)
     verdict = judge_step(result, only_cheap=True)
     if verdict:
-        output.print_text(f"\n{wrap_line(verdict, width)}", out)
+        output.print_text(f"\n{verdict}", out)
     covered = summary.coverage_line(result)
     output.print_text("\n" + "\n".join([*filter(None, [covered]), summary.agreement_line(result)]), out)
 

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simplace.doctor import findings as found
+from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime
-from simplace.explain.findings import Finding
+from simplace.explain.finding import Failure, Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead."""
+    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead.
+
+    `error` is what TensorFlow itself says when the program fails, "" where it does not.
+    """
 
     what: str
     why: str
     instead: str
+    error: str = ""
 
 
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
-    about.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
+    fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.NotCopied: "A tensor cannot be copied to a GPU",
+    fails.RefusedSetting: "TensorFlow refuses a setting, which ends the program",
+    fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
+    found.LateSetting: "TensorFlow refused a setting, and the program went on",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph asks for a device that is not there",
@@ -43,15 +53,89 @@ TITLES: dict[type[Finding], str] = {
 
 def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
-    return _SENTENCES[type(finding)](finding)
+    said = _SENTENCES[type(finding)](finding)
+    return replace(said, error=finding.error) if isinstance(finding, Failure) else said
 
 
-def _not_compilable(finding: about.NotCompilable) -> Advice:
+def _xla_other_device(finding: fails.XlaOtherDevice) -> Advice:
+    made = f", made at {finding.made_at}," if finding.made_at else ""
+    what = f"XLA compiles {finding.call} for {finding.home}; {fails.count_resources(finding)} that it uses"
+    why = "A call that XLA compiles takes all variables and tables from its own device; nothing is copied to it."
+    if finding.are_variables:
+        instead = (
+            f"Call it under tf.device({finding.device!r}), make the variable on {finding.home}, or hand its value "
+            "over as an argument; or turn jit_compile off (in Keras: model.compile(..., jit_compile=False))."
+        )
+    else:
+        instead = (
+            "Look up before the call, such as in Dataset.map, and hand the result over; or turn jit_compile off (in "
+            "Keras: model.compile(..., jit_compile=False))."
+        )
+    verb = "is" if len(finding.nodes) == 1 else "are"
+    return Advice(f"{what}{made} {verb} on {finding.device}: the call fails.", why, instead)
+
+
+def _not_compilable(finding: fails.NotCompilable) -> Advice:
     return Advice(
         f"XLA has no kernel for {finding.op}, which {finding.call} needs: TensorFlow refuses to run that call.",
         "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
         "where it sees a GPU.",
         "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
+
+
+def _not_copied(finding: fails.NotCopied) -> Advice:
+    content = finding.content[0].upper() + finding.content[1:]
+    return Advice(
+        f"{content} is to be copied to {finding.device}, which TensorFlow cannot.",
+        "Strings, datasets and lists of strings are objects in host memory. An op that only hands a tensor on (a loop, "
+        "a branch, an identity) runs on the GPU as others do, and its input is copied there first.",
+        "Call the function under tf.device('CPU:0'), or make the dataset or list where it is used, inside of the "
+        "branch or loop.",
+    )
+
+
+_LATE = "cannot be modified after"  # as context.py has it
+
+
+def _refused_setting(finding: fails.RefusedSetting) -> Advice:
+    return Advice(
+        f"TensorFlow refuses to set {finding.setting}, and the program ends there.",
+        *_explain_refusal(finding.error, finding.started),
+    )
+
+
+def _late_setting(finding: found.LateSetting) -> Advice:
+    return Advice(
+        f"TensorFlow refused to set {finding.setting}: {finding.error}. The program handles the error and goes on "
+        "without the setting.",
+        *_explain_refusal(finding.error, finding.started),
+    )
+
+
+def _explain_refusal(error: str, started: str) -> tuple[str, str]:
+    """Return why a setting is refused, and what to write instead."""
+    if _LATE in error:
+        at = f" (here at {started})" if started else ""
+        return (
+            "TensorFlow reads its configuration once, when it starts: with the first op or variable, the first list of "
+            f"logical devices, and a strategy{at}.",
+            "Move the setting above all that, right after `import tensorflow as tf`; tf.config.list_physical_devices "
+            "may come before it.",
+        )
+    return (
+        "This setting contradicts another one, or the kind of device.",
+        "Set memory growth for whole GPUs, and for split ones a memory_limit for each part instead; CPUs have neither.",
+    )
+
+
+def _unequal_growth(finding: fails.UnequalGrowth) -> Advice:
+    at = f" at {finding.set_at}" if finding.set_at else ""
+    return Advice(
+        f"Memory growth is set{at} for some of the visible GPUs and not for all: TensorFlow does not start.",
+        "One allocator option counts for all GPUs of a process; it is read with the first op.",
+        "Set it for each: `for gpu in tf.config.list_physical_devices('GPU'): "
+        "tf.config.experimental.set_memory_growth(gpu, True)`; or hide the others with tf.config.set_visible_devices.",
     )
 
 
@@ -219,7 +303,12 @@ def _verb_ending(nodes: tuple[str, ...]) -> str:
 
 _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
-    about.NotCompilable: _not_compilable,
+    fails.XlaOtherDevice: _xla_other_device,
+    fails.NotCompilable: _not_compilable,
+    fails.NotCopied: _not_copied,
+    fails.RefusedSetting: _refused_setting,
+    fails.UnequalGrowth: _unequal_growth,
+    found.LateSetting: _late_setting,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,
     found.BakedDevice: _baked_device,

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.doctor import findings as found
+from simplace.doctor.failures import foretell_failures, is_caught
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
+from simplace.explain.finding import Finding
 from simplace.explain.findings import (
-    Finding,
     IdleGpu,
     NoKernel,
     NoSuchDevice,
     detours_over_cpu,
     host_memory,
     idle_gpus,
-    uncompilable_ops,
     ungranted_requests,
 )
 from simplace.explain.sentences import short_request, state_conflict
@@ -73,9 +73,16 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _find_uncompilable(patient: Patient) -> Iterator[Finding]:
-    for placed in patient.result:
-        yield from uncompilable_ops(placed.placement)
+def _find_failures(patient: Patient) -> Iterator[Finding]:
+    yield from foretell_failures(patient.result)
+
+
+def _find_late_settings(patient: Patient) -> Iterator[Finding]:
+    for fact in patient.facts("setting refused"):
+        if is_caught(fact, patient.result.python):
+            yield found.LateSetting(
+                fact.at, "", (), fact.values["setting"], fact.values["error"], fact.values["started"]
+            )
 
 
 def _find_late_log_flag(patient: Patient) -> Iterator[Finding]:
@@ -215,7 +222,8 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _find_refused_programs, _find_uncompilable, _find_late_log_flag, _find_hidden_log, _find_baked_devices,
-    _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation, _find_lost_scopes,
-    _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory, _find_idle_gpus,
+    _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag, _find_hidden_log,
+    _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation,
+    _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory,
+    _find_idle_gpus,
 )  # fmt: skip

@@ -10,17 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.eager_findings import EagerCopiesEachTime
-from simplace.explain.findings import (
-    DetourOverCpu,
-    Finding,
-    HostMemory,
-    IdleGpu,
-    Level,
-    NoKernel,
-    NoSuchDevice,
-    NotCompilable,
-    RequestOverruled,
-)
+from simplace.explain.failures import NotCompilable, NotCopied, RefusedSetting, UnequalGrowth, XlaOtherDevice
+from simplace.explain.finding import Finding, Level
+from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKernel, NoSuchDevice, RequestOverruled
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +29,16 @@ class HiddenLog(Finding):
     rule: ClassVar[str] = "hidden-log"
     log_level: str
     inherited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LateSetting(Finding):
+    """TensorFlow refused a setting, and the program went on without it; `started` as in `RefusedSetting`."""
+
+    rule: ClassVar[str] = "late-setting"
+    setting: str
+    error: str
+    started: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, NotCompilable, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
-    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory,
-    IdleGpu,
+    ProgramRefused, XlaOtherDevice, NotCompilable, NotCopied, RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag,
+    HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope,
+    DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory, IdleGpu,
 )  # fmt: skip

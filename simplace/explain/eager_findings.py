@@ -8,14 +8,16 @@ from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain.eager import tell_choice
-from simplace.explain.findings import Finding, IdleGpu, NoKernel, NoSuchDevice, format_finding
+from simplace.explain.finding import Finding
+from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, format_finding
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
 from simplace.kernels.registry import types_of
-from simplace.placement.eager.eager_placement import EAGER_OPS, PlacedEager, PlacedOp
+from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule
 from simplace.placement.exemptions import is_dataset_op
+from simplace.program.program import EAGER_OPS
 
 _CONSTANT = "_EagerConst"
 
@@ -51,7 +53,10 @@ def line_of_eager(finding: Finding) -> str:
 
 
 def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
-    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over."""
+    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over.
+
+    What a library copies for itself, such as a strategy the sums of its replicas, is no finding.
+    """
     found = [
         EagerCopiesEachTime(
             each.op.at, EAGER_OPS, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
@@ -60,23 +65,26 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
         for each in eager.ops
         if each.op.op != _CONSTANT
         for copy in each.copies
-        if copy.tensors is not None and copy.tensors > 1
+        if copy.tensors is not None and copy.tensors > 1 and _is_of_program(each, copy.input, eager)
     ]  # fmt: skip
     yield from sorted(found, key=lambda finding: -finding.bytes)
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
     """Yield the scopes that eager ops did not get, those of one line and op together; datasets belong on the CPU."""
-    found: dict[tuple[str, str, str, str], list[PlacedOp]] = {}
+    found: dict[tuple[str, str, str, str, bool], list[PlacedOp]] = {}
     for each in eager.ops:
         choice = each.placement.choice
         if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
-            found.setdefault((each.op.at, each.op.op, each.op.scope, choice.device), []).append(each)
-    for (at, op, scope, device), ops in found.items():
+            key = (each.op.at, each.op.op, each.op.scope, choice.device, bool(each.op.library))
+            found.setdefault(key, []).append(each)
+    for (at, op, scope, device, is_by_library), ops in found.items():
         spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
         names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
         if spec is None or not eager.devices.matching(spec):
             yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
+            continue
+        if is_by_library:  # it works with what it gets
             continue
         nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
         instead = f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""
@@ -86,6 +94,12 @@ def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
 def used_devices(eager: PlacedEager | None) -> set[str]:
     """Return the devices on which eager ops ran, by full names."""
     return set() if eager is None else {each.placement.device for each in eager.ops}
+
+
+def _is_of_program(each: PlacedOp, number: int, eager: PlacedEager) -> bool:
+    """Return whether the program itself asks for an op, or makes its input of that number by an op of its own."""
+    makers = (eager.ops[one.maker] for one in each.made_by if one.input == number)
+    return not each.op.library or any(not maker.op.library for maker in makers)
 
 
 def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:

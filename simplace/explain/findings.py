@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from simplace.devices.device_name import DeviceName
-from simplace.devices.device_set import DeviceSet
+from simplace.devices.device_set import Device, DeviceSet
+from simplace.explain.failures import find_failures, format_failure
+from simplace.explain.finding import Failure, Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import (
@@ -29,30 +31,13 @@ from simplace.graph.op_kinds import (
 )
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
-from simplace.placement.xla_compiler import find_clusters
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
 
-Level = Literal["error", "warning", "note"]
 _DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
     ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Record of where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
-
-    `rule` is stable, `title` a phrase for it.
-    """
-
-    rule: ClassVar[str] = ""
-    level: ClassVar[Level] = "warning"
-    title: ClassVar[str] = ""
-    source: str
-    program: str
-    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +83,6 @@ class RequestOverruled(RequestNotGranted):
 
 
 @dataclass(frozen=True, slots=True)
-class NotCompilable(Finding):
-    """XLA has no kernel for ops of a call that it is to compile: TensorFlow refuses to run the call."""
-
-    rule: ClassVar[str] = "not-compilable"
-    level: ClassVar[Level] = "error"
-    title: ClassVar[str] = "XLA cannot compile"
-    op: str
-    call: str
-
-
-@dataclass(frozen=True, slots=True)
 class DetourOverCpu(Finding):
     """Ops between GPU ops run on the CPU; `because` is the reason in a sentence."""
 
@@ -140,15 +114,30 @@ class IdleGpu(Finding):
     requests: int
 
 
+_NOT_SPREAD = "no op requests {}, and TensorFlow does not distribute ops by itself"
+
+
 def find_in_placement(placement: Placement) -> list[Finding]:
     """Return the findings of one placement, by kind, then by first node."""
     return [
-        *uncompilable_ops(placement),
+        *find_failures(placement),
         *ungranted_requests(placement),
         *detours_over_cpu(placement),
         *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
         *host_memory(placement),
     ]
+
+
+def format_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return findings as lines of text, in order; the GPUs that nothing requests share one."""
+    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    lines = [format_finding(one) for one in findings if one not in idle[1:]]
+    if len(idle) < 2:
+        return lines
+    names = [one.device for one in idle]
+    place = next(i for i, one in enumerate(findings) if one is idle[0])
+    lines[place] = f"{', '.join(names[:-1])} and {names[-1]} are idle: {_NOT_SPREAD.format('them')}"
+    return lines
 
 
 def format_finding(finding: Finding) -> str:
@@ -157,16 +146,16 @@ def format_finding(finding: Finding) -> str:
     match finding:
         case RequestNotGranted():
             return f"{finding.ops}{at}: {finding.because}"
-        case NotCompilable():
-            ops = f"{len(finding.nodes)} × {finding.op}" if len(finding.nodes) > 1 else finding.op
-            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {finding.call}, which it is to compile"
+        case Failure():
+            return format_failure(finding)
         case DetourOverCpu():
             return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case IdleGpu():
-            device = finding.device
-            return f"{device} is idle: no op requests it, and TensorFlow does not distribute ops by itself"
+            if finding.requests:
+                return f"{finding.device} is idle, though {finding.requests} ops requested it"
+            return f"{finding.device} is idle: {_NOT_SPREAD.format('it')}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
@@ -180,18 +169,11 @@ def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
     return f"{len(nodes)} ops ({kinds}{', …' if len(ops) > 3 else ''})"
 
 
-def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
-    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together."""
-    found: dict[tuple[int, str, str], list[str]] = {}
-    for cluster in find_clusters(placement):
-        for op in cluster.unsupported:
-            found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
-    graph, program = placement.graph, placement.program.name
-    return [NotCompilable(at, program, tuple(names), op, graph.names[node]) for (node, op, at), names in found.items()]
-
-
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
-    """Return the requests that were not granted, those of one line and reason together."""
+    """Return the requests that were not granted, those of one line and reason together.
+
+    A strategy requests its replicas' devices: only one that does not exist is the program's matter.
+    """
     graph = placement.graph
     missed = {
         node for node in _list_ungranted(placement) if not graph.assigned[node] and not graph.origins[node].made_by
@@ -203,7 +185,12 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
         reason = _find_node_reason(placement, node)
         key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
         found.setdefault(key, []).append(node)
-    return [_record_ungranted(placement, nodes) for nodes in found.values()]
+    recorded = ((_record_ungranted(placement, nodes), nodes[0]) for nodes in found.values())
+    return [
+        finding
+        for finding, first in recorded
+        if isinstance(finding, NoSuchDevice) or not placement.notes(first).is_by_library
+    ]
 
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
@@ -253,9 +240,20 @@ def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collect
     used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
     for device in devices:
         if device.type == "GPU" and device.name not in used:
-            requests = (DeviceName.parse(request) for one in accepted for request in one.graph.requested if request)
-            asked = sum(1 for spec in requests if spec and spec.type == "GPU" and spec.id == device.spec.id)
+            asked = sum(_count_requests(one, device) for one in accepted)
             yield IdleGpu("", "", (), device.short, asked)
+
+
+def _count_requests(placement: Placement, device: Device) -> int:
+    """Count the ops that request a device by its number; without a task they mean the one that the function runs on."""
+    home = (placement.default or device).spec
+    counts = Counter(request for request in placement.graph.requested if request)
+    parsed = ((DeviceName.parse(request), count) for request, count in counts.items())
+    return sum(
+        count
+        for spec, count in parsed
+        if spec is not None and spec.id is not None and spec.filled_from(home).matches(device.spec)
+    )
 
 
 def _list_ungranted(placement: Placement) -> list[int]:

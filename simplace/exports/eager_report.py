@@ -6,7 +6,8 @@ from typing import Any
 
 from simplace.explain.eager import RULES, tell_choice
 from simplace.graph import dtypes
-from simplace.placement.eager.eager_placement import EAGER_OPS, EagerCopies, PlacedEager, PlacedOp
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
+from simplace.program.program import EAGER_OPS
 from simplace.program.status import Refusal
 
 

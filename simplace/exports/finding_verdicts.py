@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from simplace.checks.verdicts import Problem, ProblemKind, Verdict
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.findings import ALL_FINDINGS
-from simplace.explain.findings import Finding
+from simplace.explain.finding import Finding
 
 
 def describe_rule(kind: type[Finding]) -> ProblemKind:

@@ -14,6 +14,7 @@ from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.exports.communication_report import report_collective, report_traffic
 from simplace.exports.eager_report import eager_report
+from simplace.exports.failure_report import report_failures
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.eager.eager_placement import PlacedEager
@@ -43,6 +44,7 @@ def report_result(result: Result) -> dict[str, Any]:
             *map(_report_program, result.programs),
             *([] if result.eager is None else [_eager(result.eager, result)]),
         ],
+        "failures": report_failures(result),
         "remarks": list(result.remarks),
         "ending": result.ending or None,
         "unreached": [{"name": each.name, "source": each.source, "why": each.why} for each in result.unreached],

@@ -13,11 +13,17 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Turn the collector off for a while, unless it is off already."""
+    """Turn the collector off for a while, unless it is off already.
+
+    What was made meanwhile counts as old then: nearly all of it stays, and a pass over it would be one more in vain.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # nobody else keeps objects away from the collector
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

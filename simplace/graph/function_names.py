@@ -8,7 +8,7 @@ _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
 
 
 def shown_name(name: str) -> str:
-    """Give a function the name its author knows.
+    """Return the name of a function that its author knows.
 
     >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
     ['step', 'f_2 (forward)', 'f (backward)']

@@ -31,6 +31,7 @@ _ATTR = "NodeDef.AttrEntry"
 _LONGEST_SHARED = 1024  # bytes; graph_def.py opens equal attributes up to this length once
 _LENGTH_DELIMITED = 2  # the wire type of messages, strings and packed numbers
 _FIXED = {1: 8, 5: 4}  # bytes of the other wire types but varints; those that begin and end a group have none
+_CONTINUED = 128  # what a byte of a varint is at least where another follows
 _LONGEST_VARINT = 10
 _DEEPEST = 100
 
@@ -50,7 +51,7 @@ def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOS
         return
     counter = _Counter(data, most, set() if sealed else None)
     try:
-        counter.count(0, len(data), _describe_message(name).fields, 0)
+        counter.count(0, len(data), _describe_message(name), 0)
     except (_DamagedError, IndexError):
         return
     except _TooManyError:
@@ -81,10 +82,14 @@ class _TooManyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Describe what each value of a field counts for, with the `fields` of a message; packed numbers count by bytes."""
+    """Describe what each value of a field counts for, with the `fields` of a message; packed numbers count by bytes.
+
+    `strings` are the fields that are lists of strings and have a tag of one byte.
+    """
 
     weight: int
     fields: dict[int, _Part] = field(default_factory=dict)  # by tag
+    strings: set[int] = field(default_factory=set)
     is_packed: bool = False
     is_attr: bool = False
 
@@ -100,6 +105,8 @@ def _describe_part(descriptor: Any, known: dict[str, _Part]) -> _Part:
         made = known[name] = _Part(WEIGHTS.get(name, _OTHER), is_attr=name == _ATTR)
         for each in descriptor.fields:
             made.fields.update(_describe_field(each, known))
+        short = {tag: part for tag, part in made.fields.items() if tag < _CONTINUED}
+        made.strings.update(tag for tag, part in short.items() if part.weight == _STRING and not part.fields)
     return known[name]
 
 
@@ -127,40 +134,57 @@ class _Counter:
         self._left = left
         self._shared = shared  # attributes met before
 
-    def count(self, at: int, end: int, fields: Mapping[int, _Part], depth: int) -> None:
+    def count(self, at: int, end: int, message: _Part, depth: int) -> None:
         """Count the parts between two places, which are fields of one message."""
         if depth > _DEEPEST:
             raise _DamagedError
-        data = self._data
+        data, fields, strings = self._data, message.fields, message.strings
         while at < end:
             tag = data[at]
             at += 1
-            if tag > 127:
+            if tag in strings and data[at] < _CONTINUED:  # most parts of a large graph are the inputs of its nodes
+                at += data[at] + 1
+                self._left -= _STRING
+                if at > end:
+                    raise _DamagedError
+                if self._left < 0:
+                    raise _TooManyError
+                continue
+            if tag >= _CONTINUED:
                 tag, at = _read_varint(data, at - 1)
+            part = fields.get(tag)
             if tag & 7 != _LENGTH_DELIMITED:
                 at = _read_varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)
-                self._take(_OTHER if tag in fields else 0)
+                self._take(_OTHER if part is not None else 0)
                 continue
             size = data[at]
             at += 1
-            if size > 127:
+            if size >= _CONTINUED:
                 size, at = _read_varint(data, at - 1)
-            if at + size > end:
-                raise _DamagedError
-            if tag in fields:
-                self._count_part(at, at + size, fields[tag], depth)
+            start = at
             at += size
-
-    def _count_part(self, at: int, end: int, part: _Part, depth: int) -> None:
-        if part.is_attr and self._shared is not None and end - at <= _LONGEST_SHARED:
-            attr = self._data[at:end]
-            if attr in self._shared:
+            if at > end:
+                raise _DamagedError
+            if part is None:
+                continue
+            if part.is_attr and self._was_met(data, start, at):
                 self._take(_OTHER)
-                return
-            self._shared.add(attr)
-        self._take(end - at if part.is_packed else part.weight)
-        if part.fields:
-            self.count(at, end, part.fields, depth + 1)
+                continue
+            self._left -= size if part.is_packed else part.weight
+            if self._left < 0:
+                raise _TooManyError
+            if part.fields:
+                self.count(start, at, part, depth + 1)
+
+    def _was_met(self, data: bytes, start: int, end: int) -> bool:
+        """Return whether an equal attribute was counted, so that it will be opened once for both."""
+        if self._shared is None or end - start > _LONGEST_SHARED:
+            return False
+        attr = data[start:end]
+        if attr in self._shared:
+            return True
+        self._shared.add(attr)
+        return False
 
     def _take(self, parts: int) -> None:
         self._left -= parts
@@ -173,7 +197,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     for place in range(at, at + _LONGEST_VARINT):
         byte = data[place]
         value |= (byte & 127) << shift
-        if byte < 128:
+        if byte < _CONTINUED:
             return value, place + 1
         shift += 7
     raise _DamagedError

@@ -37,6 +37,9 @@ CASES = frozenset({"Case", "StatelessCase"})
 WHILES = frozenset({"While", "StatelessWhile"})
 ARGS = frozenset({"_Arg", "_DeviceArg"})
 RETVALS = frozenset({"_Retval", "_DeviceRetval"})
+ACCUMULATE_N = "AccumulateNV2"
+PARALLEL_CONCAT = "ParallelConcat"
+REPLACED = frozenset({ACCUMULATE_N, PARALLEL_CONCAT})  # by other ops, before a graph is placed
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/graph/subgraph.cc
 
 is_switch = SWITCHES.__contains__

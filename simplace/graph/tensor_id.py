@@ -37,15 +37,12 @@ class TensorSlots(dict[str, Slot]):
     """
 
     def __init__(self, first_outputs: Mapping[str, Slot]) -> None:
-        super().__init__()
+        super().__init__(first_outputs)  # as most inputs name the first output of a node
         self._first_outputs = first_outputs
 
     def __missing__(self, text: str) -> Slot:
-        found = self._first_outputs.get(text)
-        if found is None:
-            name, slot = parse_tensor_name(text)
-            if name not in self._first_outputs:
-                raise KeyError(text)
-            found = self._first_outputs[name][0], slot
-        self[text] = found
+        name, slot = parse_tensor_name(text)
+        if name not in self._first_outputs:
+            raise KeyError(text)
+        found = self[text] = self._first_outputs[name][0], slot
         return found

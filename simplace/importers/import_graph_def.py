@@ -6,19 +6,23 @@ the library, then node by node in topological order. What shape inference would 
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from operator import getitem, itemgetter
 from typing import Any
 
 from simplace.errors import ImportRefusedError, TargetError
 from simplace.graph import dtypes
+from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, TypeNumber
 from simplace.graph.function_library import different_function
+from simplace.graph.input_columns import InputColumns, UnknownInputError, number_nodes, resolve_inputs
 from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
-from simplace.graph.tensor_id import Slot, TensorSlots
+from simplace.graph.op_kinds import PARTITIONED_CALLS, is_merge, is_next_iteration
+from simplace.graph.tensor_id import Slot
 from simplace.importers.device_spec import find_device_fault
 from simplace.importers.function_body import find_body_fault, op_of
 from simplace.importers.versions import find_version_fault, with_version_warning
@@ -26,30 +30,34 @@ from simplace.kernels.attr_value_util import find_type_fault
 from simplace.kernels.node_def_util import find_node_fault
 from simplace.kernels.op_def_util import find_deprecation_fault
 from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_types, with_defaults
-from simplace.kernels.summary import hint_at_op
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9.][A-Za-z0-9_./-]*)*\Z")
-_MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
-_NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 _HAVE_INTERMEDIATES = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
 _COLOCATED = b"loc:@"
+_NO_TYPE = -1
 _MESSAGES = {FuncRef: "NameAttrList", ShapeAttr: "TensorShapeProto", TensorInfo: "TensorProto"}
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
-def refuse_import(graph: GraphDef, table: KernelTable) -> None:
-    """Raise `ImportRefusedError` for a graph that the TensorFlow of a kernel table would not import."""
-    fault = ""
+def refuse_import(graph: GraphDef, table: KernelTable) -> InputColumns:
+    """Raise `ImportRefusedError` for a graph that the TensorFlow of a kernel table would not import.
+
+    What the inputs of its nodes name is returned: whoever builds the graph needs it again.
+    """
+    fault, inputs = "", None
     if table.graph_def_version:
         fault = find_version_fault(graph, table.graph_def_version, table.version)
     if not fault:
-        fault = _find_fault(graph, table)
+        places = number_nodes(graph.nodes)
+        fault, inputs = _find_input_fault(graph.nodes, places)
+        if inputs is not None:
+            fault = _find_fault(graph, table, places, inputs)
         if table.graph_def_version:
             fault = with_version_warning(fault, graph.producer, table.graph_def_version)
-    if fault:
+    if fault or inputs is None:
         raise ImportRefusedError(f"TensorFlow would not import this graph: {fault}")
+    return inputs
 
 
 def refuse_function(graph: GraphDef, name: str, table: KernelTable) -> None:
@@ -76,21 +84,20 @@ def _function_references(node: NodeDef) -> Iterator[FuncRef]:
         yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, FuncRef))
 
 
-def _find_fault(graph: GraphDef, table: KernelTable) -> str:
-    places = {node.name: (i, 0) for i, node in enumerate(graph.nodes)}
-    fault = _find_name_fault(graph.nodes, places)
-    if fault:
-        return fault
-    inputs: list[Sequence[Slot]] = []
-    first_output, find_slot = places.__getitem__, TensorSlots(places).__getitem__
-    for node in graph.nodes:
-        try:
-            inputs.append(tuple(map(first_output, node.inputs)))
-        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
-            try:
-                inputs.append(tuple(map(find_slot, node.inputs)))
-            except KeyError as missing:
-                return f"Node '{node.name}': Unknown input node '{missing.args[0]}'"
+def _find_input_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> tuple[str, InputColumns | None]:
+    """Look up what inputs name; find what is wrong with the names of nodes, and then with the inputs."""
+    is_well_named = len(places) == len(nodes) and all(map(_NAME.match, places))
+    if not (is_well_named and all(map(itemgetter(1), nodes))):
+        return _find_name_fault(nodes), None
+    try:
+        inputs = resolve_inputs(nodes, places)
+    except UnknownInputError as unknown:
+        fault = f"Node '{nodes[unknown.node].name}': Unknown input node '{unknown.text}'"
+        return _find_name_fault(nodes) or fault, None
+    return (_find_name_fault(nodes), None) if inputs.is_mixed else ("", inputs)
+
+
+def _find_fault(graph: GraphDef, table: KernelTable, places: Mapping[str, Slot], inputs: InputColumns) -> str:
     return (
         _find_library_fault(graph, table)
         or _Importer(graph, table, places, inputs).find_fault()
@@ -165,11 +172,8 @@ def _find_device_fault(node: NodeDef) -> str:
     return "" if not node.device or is_colocated else find_device_fault(node.device)
 
 
-def _find_name_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> str:
+def _find_name_fault(nodes: Sequence[NodeDef]) -> str:
     """Find what `GraphConstructor::BuildNodeIndex` refuses."""
-    is_well_named = len(places) == len(nodes) and all(map(_NAME.match, places))
-    if is_well_named and all(node.op and not _is_mixed(node.inputs) for node in nodes):
-        return ""
     seen: set[str] = set()
     for node in nodes:
         if not _NAME.match(node.name):
@@ -186,10 +190,8 @@ def _find_name_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> st
 
 def _is_mixed(inputs: Sequence[str]) -> bool:
     """Return whether a data input comes after a control input."""
-    if not inputs or inputs[-1][:1] == "^":
-        is_control = [text.startswith("^") for text in inputs]
-        return is_control != sorted(is_control)
-    return any(text[:1] == "^" for text in inputs)
+    is_control = [text.startswith("^") for text in inputs]
+    return is_control != sorted(is_control)
 
 
 def _find_library_fault(graph: GraphDef, table: KernelTable) -> str:
@@ -207,53 +209,62 @@ class _Importer:
     graph: GraphDef
     table: KernelTable
     places: Mapping[str, Slot]
-    inputs: Sequence[Sequence[Slot]]
+    inputs: InputColumns
     seen: set[str] = field(default_factory=set)
 
     def find_fault(self) -> str:
         """Return the first reason in TensorFlow's order, "" if there is none."""
         nodes, known = self.graph.nodes, _Types(self.graph.library, self.table, self.graph.producer)
-        types = [known.of(node, _count_data(inputs)) for node, inputs in zip(nodes, self.inputs, strict=True)]
-        suspects = [i for i in range(len(nodes)) if self._is_suspect(i, types)]
+        types = list(map(known.of, nodes, self.inputs.data_counts))
+        suspects = self._find_suspects(types)
         order = _in_order(nodes, self.inputs)
         steps: dict[int, int] = {}
         if suspects:
             steps = {node: step for step, node in enumerate(order)}
-            for i in sorted((i for i in suspects if i in steps), key=steps.__getitem__):
+            for i in sorted(suspects & steps.keys(), key=steps.__getitem__):
                 fault = self._find_node_fault(i, types, steps, known)
                 if fault:
                     return fault
         if len(order) < len(nodes):
             return f"{len(nodes) - len(order)} nodes in a cycle"
-        merges = (i for i in suspects if nodes[i].op in _MERGES)
+        merges = (i for i in sorted(suspects) if is_merge(nodes[i].op))
         faults = (self._find_edge_fault(i, types, steps, back_edges=True) for i in merges)
         return next(filter(None, faults), "")
 
-    def _is_suspect(self, i: int, types: Sequence[Types | None]) -> bool:
-        """Return whether a node may have a fault; finding which one takes longer."""
-        own, node = types[i], self.graph.nodes[i]
-        attrs = node.attrs
-        is_call = node.op in _CALLS or node.op in self.graph.library
-        if own is None or is_call or "_output_shapes" in attrs:
-            return True
-        if "_class" in attrs and self._find_colocation_fault(node):
-            return True
-        k = 0
-        for src, slot in self.inputs[i]:
-            outputs = types[src]
-            if outputs is None or src >= i or slot >= len(outputs[1]):
-                return True
-            if slot != CONTROL:
-                if outputs[1][slot] != own[0][k]:
-                    return True
-                k += 1
-        return False
+    def _find_suspects(self, types: Sequence[Types | None]) -> set[int]:
+        """Return the nodes that may have a fault; finding which one takes longer."""
+        library = self.graph.library
+        found = {
+            i
+            for i, (node, own) in enumerate(zip(self.graph.nodes, types, strict=True))
+            if own is None or node.op in PARTITIONED_CALLS or node.op in library or "_output_shapes" in node.attrs
+            or ("_class" in node.attrs and self._find_colocation_fault(node))
+        }  # fmt: skip
+        return found | self._find_odd_edges(types)
+
+    def _find_odd_edges(self, types: Sequence[Types | None]) -> set[int]:
+        """Return the nodes with an input from a later node, from an output of another type, or from none at all."""
+        inputs, odd = self.inputs, set()
+        if not inputs.is_forward:
+            odd = {dst for src, dst in zip(inputs.src, inputs.dst, strict=True) if src >= dst}
+        src, slot, dst = inputs.data_edges()
+        outputs = [() if own is None else own[1] for own in types]
+        rows = zip(types, inputs.data_counts, strict=True)
+        wanted = list(chain.from_iterable((_NO_TYPE,) * count if own is None else own[0] for own, count in rows))
+        try:
+            found = list(map(getitem, map(outputs.__getitem__, src), slot))
+        except IndexError:
+            edges = zip(src, slot, strict=True)
+            found = [outputs[node][one] if one < len(outputs[node]) else _NO_TYPE for node, one in edges]
+        if found != wanted:
+            odd |= {node for node, had, want in zip(dst, found, wanted, strict=True) if had != want}
+        return odd
 
     def callee(self, node: NodeDef) -> FuncRef | None:
         """Return the function that a node calls, where an import looks into it."""
         if node.op in self.graph.library:
             return FuncRef(node.op, node.attrs)
-        called = node.attrs.get("f") if node.op in _CALLS else None
+        called = node.attrs.get("f") if node.op in PARTITIONED_CALLS else None
         return called if isinstance(called, FuncRef) else None
 
     def _find_node_fault(self, i: int, types: Sequence[Types | None], steps: Mapping[int, int], known: _Types) -> str:
@@ -262,7 +273,7 @@ class _Importer:
         return (
             self._find_colocation_fault(node)
             or self._find_output_fault(i, types, steps)
-            or ("" if types[i] is not None else known.find_fault(node, _count_data(self.inputs[i])))
+            or ("" if types[i] is not None else known.find_fault(node, self.inputs.data_counts[i]))
             or self._find_edge_fault(i, types, steps)
             or self._find_call_fault(node, types[i])
             or _find_shapes_fault(node, types[i])
@@ -280,7 +291,7 @@ class _Importer:
 
     def _find_output_fault(self, i: int, types: Sequence[Types | None], steps: Mapping[int, int]) -> str:
         node, closes_a_loop = self.graph.nodes[i], False
-        for src, slot in self.inputs[i]:
+        for src, slot in self.inputs.of(i):
             source, outputs = self.graph.nodes[src], types[src]
             if steps.get(src, len(steps)) >= steps[i]:
                 closes_a_loop = True
@@ -290,7 +301,7 @@ class _Importer:
                     f"Node '{node.name}': Connecting to invalid output {slot} of source node {source.name} which has "
                     f"{len(outputs[1])} outputs.{hint if source.op in _HAVE_INTERMEDIATES else ''}"
                 )
-        if closes_a_loop and node.op not in _MERGES:
+        if closes_a_loop and not is_merge(node.op):
             return f"Node '{node.name}' had a back edge, but only Merge nodes can have back edges."
         return ""
 
@@ -301,9 +312,9 @@ class _Importer:
         own, name = types[i], self.graph.nodes[i].name
         if own is None:
             return ""
-        for k, (wanted, (src, slot)) in enumerate(zip(own[0], self.inputs[i], strict=False)):
+        for k, (wanted, (src, slot)) in enumerate(zip(own[0], self.inputs.of(i), strict=False)):
             outputs, source = types[src], self.graph.nodes[src].name
-            is_back_edge = steps[src] >= steps[i]
+            is_back_edge = steps.get(src, len(steps)) >= steps[i]
             if outputs is None or slot == CONTROL or is_back_edge != back_edges:
                 continue
             if slot >= len(outputs[1]):
@@ -318,7 +329,7 @@ class _Importer:
 
     def _find_call_fault(self, node: NodeDef, types: Types | None) -> str:
         """Find what `ShapeRefiner::InferShapesForFunction` refuses, in functions that a function calls, too."""
-        if node.op in _CALLS and isinstance(node.attrs.get("f"), str):
+        if node.op in PARTITIONED_CALLS and isinstance(node.attrs.get("f"), str):
             return find_type_fault(node.attrs["f"], "func")
         waiting = [(node, types)]
         while waiting:
@@ -381,6 +392,8 @@ class _Types:
             return _find_call_fault(node, function, inputs, self._producer)
         op_def = self._table.op(node.op)
         if op_def is None:
+            from simplace.kernels.summary import hint_at_op
+
             return f"Op type not registered '{node.op}'; {hint_at_op(self._table, node.op)}"
         attrs = with_defaults(op_def, node.attrs)
         try:
@@ -430,35 +443,16 @@ def _find_shapes_fault(node: NodeDef, types: Types | None) -> str:
     )
 
 
-def _count_data(inputs: Sequence[Slot]) -> int:
-    if not inputs or inputs[-1][1] != CONTROL:  # control inputs are the last ones
-        return len(inputs)
-    return sum(1 for _, slot in inputs if slot != CONTROL)
-
-
-def _in_order(nodes: Sequence[NodeDef], inputs: Sequence[Sequence[Slot]]) -> list[int]:
+def _in_order(nodes: Sequence[NodeDef], inputs: InputColumns) -> Sequence[int]:
     """Order nodes as TensorFlow makes them; those in a cycle, and those behind one, are left out."""
-    if all(src < i for i, slots in enumerate(inputs) for src, _ in slots):
-        return list(range(len(nodes)))
+    if inputs.is_forward:
+        return range(len(nodes))
+    pending = [stop - start for start, stop in pairwise(inputs.starts)]
+    for i in [i for i, node in enumerate(nodes) if is_merge(node.op)]:
+        if any(slot != CONTROL and is_next_iteration(nodes[src].op) for src, slot in inputs.of(i)):
+            pending[i] += 1 - inputs.data_counts[i]
     takers: list[list[int]] = [[] for _ in nodes]
-    pending = []
-    for i, slots in enumerate(inputs):
-        loops = nodes[i].op in _MERGES and any(
-            slot != CONTROL and nodes[src].op in _NEXT_ITERATIONS for src, slot in slots
-        )
-        pending.append(len(slots) - _count_data(slots) + 1 if loops else len(slots))
-        for src, _ in slots:
-            takers[src].append(i)
-    ready = [i for i, count in enumerate(pending) if count == 0]
-    order = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        closes_loops = nodes[i].op in _NEXT_ITERATIONS
-        for taker in takers[i]:
-            if closes_loops and nodes[taker].op in _MERGES:
-                continue
-            pending[taker] -= 1
-            if pending[taker] == 0:
-                heapq.heappush(ready, taker)
-    return order
+    for src, dst in zip(inputs.src, inputs.dst, strict=True):
+        if not (is_next_iteration(nodes[src].op) and is_merge(nodes[dst].op)):
+            takers[src].append(dst)
+    return order_by_inputs(pending, takers.__getitem__)

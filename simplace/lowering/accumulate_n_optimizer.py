@@ -12,15 +12,15 @@ from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_
 from simplace.graph.control_flow_info import ROOT, build_control_flow_info
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ShapeAttr, TensorInfo
+from simplace.graph.op_kinds import ACCUMULATE_N
 from simplace.lowering.inline_function_utils import COLOCATION
 
-OP = "AccumulateNV2"
 _INT32 = DataType.DT_INT32
 
 
 def remove_accumulate_n(graph: GraphBuilder) -> None:
     """Replace every AccumulateNV2 that is in the graph now."""
-    found = [node for node in graph.op_nodes() if node.op == OP]
+    found = [node for node in graph.op_nodes() if node.op == ACCUMULATE_N]
     if not found:
         return
     frames = loop_frames(graph)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import lt, sub
 from typing import Any
 
 from simplace.errors import TargetError
@@ -15,13 +17,16 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SINK, SOURCE, GraphBuilder, Origin
 from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.graph import Graph, OwnOrigins
+from simplace.graph.input_columns import InputColumns, UnknownInputError, number_nodes, resolve_inputs
 from simplace.graph.node_def import NodeDef
-from simplace.graph.op_kinds import is_merge, is_next_iteration
+from simplace.graph.op_kinds import MERGES, is_merge, is_next_iteration
 from simplace.graph.tensor_id import TensorSlots, parse_tensor_name
 from simplace.lowering.op_signatures import Signatures, Types
 from simplace.program.status import invalid_argument
 
 _SOURCE_ID, _SINK_ID, _FIRST_ID = 0, 1, 2
+
+Edges = tuple[list[int], list[int], list[int], list[int]]  # source, its output slot, destination, its input slot
 
 
 @dataclass(slots=True)
@@ -63,24 +68,77 @@ def construct_graph(nodes: Sequence[NodeDef], signatures: Signatures) -> GraphBu
     return assemble_graph(drafts_of(nodes, signatures), signatures, "")
 
 
-def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures) -> Graph:
-    """Do the same for a graph that nothing will be done to: what `freeze` would make of it, without the builder."""
+def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns | None = None) -> Graph:
+    """Do the same for a graph that nothing will be done to: what `freeze` would make of it, without the builder.
+
+    `inputs` is what the inputs of these nodes name, where that has been looked up before.
+    """
+    made = _construct_in_list_order(nodes, signatures, inputs)
+    return _construct_by_drafts(nodes, signatures) if made is None else made
+
+
+def _construct_in_list_order(
+    nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns | None
+) -> Graph | None:
+    """Return the graph of nodes that come in TensorFlow's order without a loop, None where anything is otherwise."""
+    if inputs is None:
+        places = number_nodes(nodes)
+        try:
+            inputs = resolve_inputs(nodes, places) if len(places) == len(nodes) else None
+        except UnknownInputError:
+            inputs = None
+    if inputs is None or not inputs.is_forward or inputs.is_mixed:
+        return None
+    ops = [node.op for node in nodes]
+    if not MERGES.isdisjoint(ops):
+        return None
+    types, all_attrs = [], []
+    for (name, op, _, _, attrs), count in zip(nodes, inputs.data_counts, strict=True):
+        complete, own = signatures.complete(op, attrs, name)
+        if len(own[0]) != count:
+            return None
+        types.append(own)
+        all_attrs.append(complete)
+    outputs = [len(outputs) for _, outputs in types]
+    if not all(map(lt, inputs.slot, map(outputs.__getitem__, inputs.src))):
+        return None
+    names = [SOURCE, SINK, *[node.name for node in nodes]]
+    devices = [node.device for node in nodes]
+    return _make_graph(names, ops, devices, all_attrs, types, _connect_columns(inputs, names))
+
+
+def _construct_by_drafts(nodes: Sequence[NodeDef], signatures: Signatures) -> Graph:
     wiring = connect_drafts(drafts_of(nodes, signatures))
     drafts = wiring.drafts
-    names = [SOURCE, SINK, *[draft.name for draft in drafts]]
+    return _make_graph(
+        [SOURCE, SINK, *[draft.name for draft in drafts]],
+        [draft.op for draft in drafts],
+        [draft.device for draft in drafts],
+        [draft.attrs for draft in drafts],
+        [draft.types for draft in drafts],
+        (wiring.edge_src, wiring.edge_src_slot, wiring.edge_dst, wiring.edge_dst_slot),
+    )
+
+
+def _make_graph(
+    names: list[str],
+    ops: Sequence[str],
+    devices: Sequence[str],
+    attrs: Sequence[Mapping[str, Any]],
+    types: Sequence[Types],
+    edges: Edges,
+) -> Graph:
+    """Return the graph of columns without source and sink, but for the names, and of edges between node ids."""
     return Graph(
         names,
-        ["NoOp", "NoOp", *[draft.op for draft in drafts]],
-        ["", "", *[draft.device for draft in drafts]],
-        [""] * (len(drafts) + 2),
-        [{}, {}, *[draft.attrs for draft in drafts]],
-        [(), (), *[draft.types[0] for draft in drafts]],
-        [(), (), *[draft.types[1] for draft in drafts]],
+        ["NoOp", "NoOp", *ops],
+        ["", "", *devices],
+        [""] * len(names),
+        [{}, {}, *attrs],
+        [(), (), *[inputs for inputs, _ in types]],
+        [(), (), *[outputs for _, outputs in types]],
         OwnOrigins(names),
-        wiring.edge_src,
-        wiring.edge_src_slot,
-        wiring.edge_dst,
-        wiring.edge_dst_slot,
+        *edges,
     )
 
 
@@ -145,7 +203,7 @@ def _connect_in_list_order(drafts: Sequence[NodeDraft], *, is_ordered: bool = Fa
     """
     names = [draft.name for draft in drafts]
     outputs = [len(draft.types[1]) for draft in drafts]
-    edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+    edges: Edges = ([], [], [], [])
     add_src, add_src_slot, add_dst, add_dst_slot = [column.append for column in edges]
     back_edges: list[tuple[int, int, int, int]] = []
     for i, draft in enumerate(drafts):
@@ -174,9 +232,35 @@ def _connect_in_list_order(drafts: Sequence[NodeDraft], *, is_ordered: bool = Fa
             add_dst_slot(CONTROL)
     for src, src_slot, i, slot in back_edges:
         _refuse_other_type(drafts[src], src_slot, drafts[i], slot)
-        _append_edge(edges, src + _FIRST_ID, src_slot, i + _FIRST_ID, slot)
+        _extend_edges(edges, [src + _FIRST_ID], [src_slot], [i + _FIRST_ID], [slot])
     _connect_ends(edges, len(drafts) + _FIRST_ID)
     return Wiring(drafts, *edges)
+
+
+def _connect_columns(inputs: InputColumns, names: Sequence[str]) -> Edges:
+    """Connect nodes as `connect_drafts` does, where they come in order; `names` are by node id."""
+    ids = list(range(_FIRST_ID, len(names)))  # one number each, however many edges a node has
+    src, dst = list(map(ids.__getitem__, inputs.src)), list(map(ids.__getitem__, inputs.dst))
+    dst_slot = list(chain.from_iterable(map(range, map(sub, inputs.starts[1:], inputs.starts))))
+    edges: Edges = ([], [], [], [])
+    start = 0
+    for node in inputs.waiting:
+        control = inputs.starts[node] + inputs.data_counts[node]
+        _extend_edges(
+            edges, src[start:control], inputs.slot[start:control], dst[start:control], dst_slot[start:control]
+        )
+        start = inputs.starts[node + 1]
+        before = sorted(set(src[control:start]), key=names.__getitem__)
+        order_only = [CONTROL] * len(before)
+        _extend_edges(edges, before, order_only, [node + _FIRST_ID] * len(before), order_only)
+    _extend_edges(edges, src[start:], inputs.slot[start:], dst[start:], dst_slot[start:])
+    _connect_ends(edges, len(names))
+    return edges
+
+
+def _extend_edges(edges: Edges, *columns: Sequence[int]) -> None:
+    for column, values in zip(edges, columns, strict=True):
+        column.extend(values)
 
 
 def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slot: int) -> None:
@@ -197,28 +281,23 @@ def _type_name(dtype: int) -> str:
     return DataType(base_type(dtype)).name.removeprefix("DT_").lower() + ("_ref" if is_ref(dtype) else "")
 
 
-def _append_edge(edges: tuple[list[int], ...], src: int, src_slot: int, dst: int, dst_slot: int) -> None:
-    for column, value in zip(edges, (src, src_slot, dst, dst_slot), strict=True):
-        column.append(value)
-
-
-def _connect_ends(edges: tuple[list[int], ...], count: int) -> None:
+def _connect_ends(edges: Edges, count: int) -> None:
     """Connect, by id, each node without in-edges to the source and each without out-edges to the sink."""
     feeds, fed = bytearray(count), bytearray(count)
-    for src in edges[0]:
-        feeds[src] = 1
-    for dst in edges[2]:
-        fed[dst] = 1
-    added = [(_SOURCE_ID, _SINK_ID)]
+    for node in edges[0]:
+        feeds[node] = 1
+    for node in edges[2]:
+        fed[node] = 1
+    src, dst = [_SOURCE_ID], [_SINK_ID]
     for node in range(_FIRST_ID, count):
         if not fed[node]:
-            added.append((_SOURCE_ID, node))
+            src.append(_SOURCE_ID)
+            dst.append(node)
         if not feeds[node]:
-            added.append((node, _SINK_ID))
-    for column, values in zip(
-        edges, zip(*((src, CONTROL, dst, CONTROL) for src, dst in added), strict=True), strict=True
-    ):
-        column.extend(values)
+            src.append(node)
+            dst.append(_SINK_ID)
+    order_only = [CONTROL] * len(src)
+    _extend_edges(edges, src, order_only, dst, order_only)
 
 
 def _find_inputs(

@@ -31,11 +31,6 @@ _LOWERINGS = {
 }  # fmt: skip
 
 
-def is_functional(op: str, signatures: Signatures) -> bool:
-    """Return whether `lower_functional_ops` looks at nodes of this op."""
-    return op in _LOWERINGS or signatures.is_call(op)
-
-
 def lower_functional_ops(graph: GraphBuilder, signatures: Signatures, *, inline_calls: bool) -> None:
     """Walk the nodes by id, those added meanwhile included, and replace calls and functional control flow.
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Node
 from simplace.graph.node_def import ShapeAttr
+from simplace.graph.op_kinds import PARALLEL_CONCAT
 from simplace.lowering.accumulate_n_optimizer import make_node_adder, replace_node
 from simplace.lowering.inline_function_utils import require_attr
-
-OP = "ParallelConcat"
 
 
 def remove_parallel_concat(graph: GraphBuilder) -> None:
     """Replace every ParallelConcat that is in the graph now."""
-    for node in [node for node in graph.op_nodes() if node.op == OP]:
+    for node in [node for node in graph.op_nodes() if node.op == PARALLEL_CONCAT]:
         _replace_parallel_concat(graph, node)
 
 

@@ -7,79 +7,37 @@ Mirrors `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_funct
 from __future__ import annotations
 
 from simplace.devices.device_set import DeviceSet
-from simplace.errors import TargetError
-from simplace.graph.builder import GraphBuilder
-from simplace.graph.graph import Graph, freeze_graph
+from simplace.graph.graph import Graph
+from simplace.graph.input_columns import InputColumns
+from simplace.graph.op_kinds import CASES, IFS, REPLACED, WHILES
 from simplace.kernels.registry import KernelTable
-from simplace.lowering import accumulate_n_optimizer, parallel_concat_optimizer
-from simplace.lowering.accumulate_n_optimizer import remove_accumulate_n
-from simplace.lowering.function_body import instantiate_function
-from simplace.lowering.graph_constructor import construct_finished, construct_graph
-from simplace.lowering.isolate_placer_inspection_required_ops_pass import isolate_calls
-from simplace.lowering.lower_functional_ops import is_functional, lower_functional_ops
+from simplace.lowering.graph_constructor import construct_finished
 from simplace.lowering.op_signatures import Signatures
-from simplace.lowering.parallel_concat_optimizer import remove_parallel_concat
-from simplace.lowering.pin_args_and_rets import pin_all_results, pin_arguments, pin_results, refuse_unseen
-from simplace.lowering.pins import pin_nodes
-from simplace.lowering.subgraph import rewrite_for_execution
 from simplace.program.program import Program
 
+_REWRITTEN = IFS | CASES | WHILES | REPLACED
 
-def prepare_graph(program: Program, table: KernelTable, devices: DeviceSet, target: str | None) -> Graph:
+
+def prepare_graph(
+    program: Program, table: KernelTable, devices: DeviceSet, target: str | None, inputs: InputColumns | None = None
+) -> Graph:
     """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
 
-    `target` is the full name of the device that a function is called on, None for a session. Raises `UnknownOpError`
+    `target` is the full name of the device that a function is called on, None for a session. `inputs` is what the
+    inputs of the graph's nodes name, where that has been looked up. Raises `UnknownOpError`
     for an op that neither the table nor the library knows, `TargetError` for a graph that is not valid and
     `Refused` for a result whose device TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
     is_plain = program.function is None and not (program.kept_devices or program.pruned_to or program.pins)
     if is_plain and not _is_rewritten(program, signatures):
-        return construct_finished(program.graph.nodes, signatures)
-    if program.function is None:
-        graph = _session_graph(program, signatures, devices)
-        pin_nodes(graph.op_nodes(), program.pins, devices)
-    else:
-        graph = _function_graph(program, program.function, signatures, devices, target)
-    remove_accumulate_n(graph)
-    lower_functional_ops(graph, signatures, inline_calls=program.inlines_calls)
-    remove_parallel_concat(graph)
-    isolate_calls(graph, signatures)
-    pin_nodes(graph.op_nodes(), program.pins, devices)
-    return freeze_graph(graph)
+        return construct_finished(program.graph.nodes, signatures, inputs)
+    from simplace.lowering.lower_program import lower_program  # a plain graph must not wait for the import of passes
+
+    return lower_program(program, signatures, devices, target)
 
 
 def _is_rewritten(program: Program, signatures: Signatures) -> bool:
     """Return whether the graph has an op that any of the passes is for."""
     ops = {node.op for node in program.graph.nodes}
-    passes = (accumulate_n_optimizer.OP, parallel_concat_optimizer.OP)
-    return any(op in passes or is_functional(op, signatures) for op in ops)
-
-
-def _session_graph(program: Program, signatures: Signatures, devices: DeviceSet) -> GraphBuilder:
-    graph = construct_graph(program.graph.nodes, signatures)
-    if program.pruned_to is not None:
-        rewrite_for_execution(graph, program.pruned_to, devices.devices[0].name)  # the first device is the client's
-    if program.kept_devices:
-        for node in graph.op_nodes():
-            if node.name in program.kept_devices and signatures.is_stateful(node.op):
-                node.assigned = program.kept_devices[node.name]
-    return graph
-
-
-def _function_graph(
-    program: Program, name: str, signatures: Signatures, devices: DeviceSet, target: str | None
-) -> GraphBuilder:
-    function = program.graph.library.get(name)
-    if function is None:
-        raise TargetError(f"the library of {program.name!r} has no function {name!r}")
-    body = instantiate_function(function, {}, signatures)
-    refuse_unseen(program.arg_devices, devices)
-    pin_arguments(body, program.arg_devices)
-    pin_nodes(body.graph.op_nodes(), program.pins, devices)
-    if program.caller is not None:
-        pin_all_results(body, program.scope, with_resources=program.kind == "dataset")
-        return body.graph
-    fallback = devices.find(target) if target and program.soft_placement else None
-    pin_results(body, devices, fallback, signatures)
-    return body.graph
+    return not _REWRITTEN.isdisjoint(ops) or any(map(signatures.is_call, ops))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -22,6 +23,7 @@ def main(number: int, parent: int) -> None:
     """
     end_with_parent(parent)
     _import_tensorflow()
+    gc.freeze()  # no collection in a child walks what was imported, and copies its pages
     request_file = _serve_requests(socket.socket(fileno=number))
     if request_file is None:
         os._exit(0)  # TensorFlow's shutdown takes long, and nothing waits to be written

@@ -45,7 +45,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, NodeNotes, Program, SessionRun
+from simplace.program.program import Caller, NodeNotes, Program, Resource, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -287,6 +287,8 @@ def _read_program(
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
+        resources={number: Resource(*found) for number, *found in event.get("resources", ())},
+        datasets=frozenset(event.get("datasets", ())),
         scope=event["scope"],
         soft_placement=event["soft_placement"],
         notes={**of_graph, **of_functions},
@@ -315,7 +317,7 @@ def _eager_op(
     inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in event["inputs"])
     attrs = {name: _ATTRS[kind](value) for name, kind, value in event["attrs"]}
     return ObservedEagerOp(
-        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs),
+        EagerOp(event["op"], event["at"], event["scope"], event["soft_placement"], attrs, inputs, event["library"]),
         tuple(LoggedNode(*line) for line in event["log"]),
         event["device"],
         ObservedRefusal(**event["refused"]) if event["refused"] else None,
@@ -345,8 +347,8 @@ def _make_hashable(value: Any) -> Any:
 
 def _read_notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
     return {
-        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *variable)
-        for name, (at, device_at, shapes, *variable) in nodes.items()
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+        for name, (at, device_at, shapes, *more) in nodes.items()
     }
 
 

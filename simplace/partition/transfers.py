@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress, count, islice
+from operator import le, ne
 from typing import Any, overload
 
 from simplace.graph import dtypes
@@ -22,10 +24,14 @@ from simplace.partition.shapes import TensorSizes
 from simplace.partition.worker_graphs import Location
 from simplace.program.placed_graph import PlacedGraph
 
-_SHARED = -1
+_TO_HOST = 1  # the last bit of a place
+_SHARED = 3  # the length of the key of a transfer that several edges share
 _LAST_SLOT = (1 << 32) - 1  # what a control edge counts as where edges are sorted by slot
 
 _Sides = tuple[tuple[bool, ...], tuple[bool, ...]]
+# Which transfer an edge needs: the producer, its output, the place that it goes to (with the last bit, to host memory
+# there), and the edge itself where no other shares the transfer.
+Key = tuple[int, int, int] | tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +142,64 @@ def between_devices(copies: Iterable[Copy]) -> list[Copy]:
     return [copy for copy in copies if copy.source != copy.target and not copy.is_control]
 
 
+class _Places:
+    """Know where nodes are, and from that which transfer an edge needs.
+
+    `of` has a number for the location of each node's device, whose last bit says whether the device is a CPU.
+    """
+
+    def __init__(self, placed: PlacedGraph, location: Location) -> None:
+        self._graph = placed.graph
+        self._devices = placed.device_of
+        self.memory = MemoryTypes(placed)
+        locations: dict[str, int] = {}
+        number_of = {}
+        for device in dict.fromkeys(self._devices):
+            number = locations.setdefault(location(device), 2 * len(locations))
+            number_of[device] = number + (_TO_HOST if device in self.memory.cpus else 0)
+        self.of = [number_of[device] for device in self._devices]
+        self.is_one_to_one = len(locations) == len(number_of)
+
+    def find_key(self, edge: int) -> Key | None:
+        """Return the transfer that an edge between nodes with a device needs, None where it needs none."""
+        graph, devices, sides = self._graph, self._devices, self.memory.sides
+        source, node, slot = graph.edge_src[edge], graph.edge_dst[edge], graph.edge_src_slot[edge]
+        here, is_on_cpu = self.of[node], self.of[node] & _TO_HOST
+        to_host = is_on_cpu or (slot != CONTROL and sides[node][0][graph.edge_dst_slot[edge]])
+        if devices[source] == devices[node]:
+            if slot == CONTROL or is_on_cpu or sides[source][1][slot] == to_host:
+                return None
+        elif here | _TO_HOST == self.of[source] | _TO_HOST:
+            return None
+        if slot != CONTROL and graph.out_types[source][slot] > REF_OFFSET:
+            return source, slot, here | to_host, edge
+        return source, slot, here | to_host
+
+    def list_edges_apart(self) -> list[int]:
+        """List the edges between nodes on different devices, and those at nodes with tensors in host memory."""
+        devices, src, dst = self._devices, self._graph.edge_src, self._graph.edge_dst
+        number_of = {device: i for i, device in enumerate(dict.fromkeys(devices))}
+        rows = zip(devices, self.memory.special, strict=True)
+        kinds = [~node if is_special else number_of[device] for node, (device, is_special) in enumerate(rows)]
+        apart = compress(count(), map(ne, map(kinds.__getitem__, src), map(kinds.__getitem__, dst)))
+        return [edge for edge in apart if devices[src[edge]] and devices[dst[edge]]]
+
+    @cached_property
+    def is_odd(self) -> list[bool]:
+        """Tell of each node whether an edge there needs a closer look: tensors in host memory, or references."""
+        has_refs = {types: max(types, default=0) > REF_OFFSET for types in set(self._graph.out_types)}
+        rows = zip(self.memory.special, self._graph.out_types, strict=True)
+        return [is_special or has_refs[types] for is_special, types in rows]
+
+
 @dataclass(frozen=True)
 class Transfers:
-    """Record of the transfers of a graph: (producer, output slot, whether to host memory) and the edges of each."""
+    """Record of the transfers of a graph: `edges` in the order of their consumers, and the transfer that each needs."""
 
     placed: PlacedGraph
-    memory: MemoryTypes
-    sent: Sequence[tuple[int, int, bool]]
-    edges: Sequence[Sequence[int]]
+    places: _Places
+    edges: Sequence[int]
+    keys: Sequence[Key]
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
@@ -153,36 +209,50 @@ class Transfers:
     @cached_property
     def of_edge(self) -> Mapping[int, int]:
         """Map the edges that need a transfer to its number."""
-        return {edge: i for i, edges in enumerate(self.edges) for edge in edges}
+        numbers = {key: i for i, key in enumerate(dict.fromkeys(self.keys))}
+        return {edge: numbers[key] for edge, key in zip(self.edges, self.keys, strict=True)}
 
     @cached_property
     def columns(self) -> CopyColumns:
         """Return the transfers in columns."""
-        devices, edge_dst, size = self.placed.device_of, self.placed.graph.edge_dst, self._sizes.size
+        devices, edge_dst = self.placed.device_of, self.placed.graph.edge_dst
+        outputs = [self.keys[i][:2] for i in self._first]
+        sizes = {
+            (node, slot): 0 if slot == CONTROL else self._sizes.size(node, slot)
+            for node, slot in dict.fromkeys(outputs)
+        }
         return CopyColumns(
-            [slot for _, slot, _ in self.sent],
-            [devices[producer] for producer, _, _ in self.sent],
-            [devices[edge_dst[edges[0]]] for edges in self.edges],
-            [0 if slot == CONTROL else size(producer, slot) for producer, slot, _ in self.sent],
+            [slot for _, slot in outputs],
+            [devices[node] for node, _ in outputs],
+            [devices[edge_dst[self.edges[i]]] for i in self._first],
+            list(map(sizes.__getitem__, outputs)),
             self._tensor,
             self._record,
         )
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """List for each transfer where the first edge that needs it stands in `edges`."""
+        seen: set[Key] = set()
+        add = seen.add
+        return [i for i, key in enumerate(self.keys) if key not in seen and not add(key)]
 
     @cached_property
     def _sizes(self) -> TensorSizes:
         return TensorSizes(self.placed)
 
     def _tensor(self, i: int) -> str:
-        producer, slot, _ = self.sent[i]
+        producer, slot = self.keys[self._first[i]][:2]
         name = self.placed.graph.names[producer]
         return f"^{name}" if slot == CONTROL else f"{name}:{slot}"
 
     def _record(self, i: int) -> Copy:
-        graph, devices = self.placed.graph, self.placed.device_of
-        producer, slot, to_host = self.sent[i]
-        consumers = [graph.edge_dst[edge] for edge in self.edges[i]]
-        source, target = devices[producer], devices[consumers[0]]
-        ends = tuple(dict.fromkeys(node for node in consumers if devices[node] == target))
+        graph, devices, memory = self.placed.graph, self.placed.device_of, self.places.memory
+        key, first = self.keys[self._first[i]], self.edges[self._first[i]]
+        producer, slot = key[:2]
+        source, target = devices[producer], devices[graph.edge_dst[first]]
+        consumers = {graph.edge_dst[edge] for edge in self._edges_like(first, key)}
+        ends = tuple(sorted(node for node in consumers if devices[node] == target))
         if slot == CONTROL:
             return Copy(producer, slot, self._tensor(i), source, target, "float32", (0,), 0, ends)
         return Copy(
@@ -195,9 +265,17 @@ class Transfers:
             self._sizes.shape(producer, slot),
             self.columns.sizes[i],
             ends,
-            "host" if source in self.memory.cpus or self.memory.of(producer)[1][slot] else "device",
-            "host" if to_host else "device",
+            "host" if source in memory.cpus or memory.of(producer)[1][slot] else "device",
+            "host" if key[2] & _TO_HOST else "device",
         )
+
+    def _edges_like(self, first: int, key: Key) -> list[int]:
+        """List the edges of a transfer: those out of its producer that need the same one."""
+        if len(key) > _SHARED:
+            return [first]
+        graph, devices = self.placed.graph, self.placed.device_of
+        outgoing = (edge for edge in graph.out_edges[key[0]] if graph.edge_src_slot[edge] == key[1])
+        return [edge for edge in outgoing if devices[graph.edge_dst[edge]] and self.places.find_key(edge) == key]
 
 
 def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
@@ -205,41 +283,35 @@ def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
 
     `location` maps a device to the subgraph of its nodes: nodes of one subgraph on different devices send nothing.
     """
-    graph, devices = placed.graph, placed.device_of
-    memory = MemoryTypes(placed)
-    special = memory.special
-    place_of = {device: location(device) for device in set(devices)}
-    on_cpu = {device: device in memory.cpus for device in place_of}
-    src, src_slot, dst, dst_slot = graph.edge_src, graph.edge_src_slot, graph.edge_dst, graph.edge_dst_slot
-    out_types, sides = graph.out_types, memory.sides
-    found: dict[tuple[int, int, str, bool, int], list[int]] = {}
-    for edge in _by_consumer(graph):
-        source, node, slot = src[edge], dst[edge], src_slot[edge]
-        there, here = devices[source], devices[node]
-        if here == there:
-            if slot == CONTROL or not (special[source] or special[node]):
-                continue
-            to_host = sides[node][0][dst_slot[edge]]
-            if not here or on_cpu[here] or sides[source][1][slot] == to_host:
-                continue
-        elif not here or not there or place_of[here] == place_of[there]:
-            continue
-        else:
-            to_host = on_cpu[here] or (slot != CONTROL and sides[node][0][dst_slot[edge]])
-        own = edge if slot != CONTROL and out_types[source][slot] > REF_OFFSET else _SHARED
-        key = (source, slot, place_of[here], to_host, own)
-        edges = found.get(key)
-        if edges is None:
-            found[key] = [edge]
-        else:
-            edges.append(edge)
-    return Transfers(placed, memory, [(key[0], key[1], key[3]) for key in found], list(found.values()))
+    graph, places = placed.graph, _Places(placed, location)
+    edges = _by_consumer(graph, places.list_edges_apart())
+    if not places.is_one_to_one:
+        return _without_none(placed, places, edges, list(map(places.find_key, edges)))
+    sources = list(map(graph.edge_src.__getitem__, edges))
+    nodes = list(map(graph.edge_dst.__getitem__, edges))
+    slots = map(graph.edge_src_slot.__getitem__, edges)
+    keys: list[Key | None] = list(zip(sources, slots, map(places.of.__getitem__, nodes), strict=True))
+    is_odd = places.is_odd
+    for i in [i for i, (source, node) in enumerate(zip(sources, nodes, strict=True)) if is_odd[source] or is_odd[node]]:
+        keys[i] = places.find_key(edges[i])
+    return _without_none(placed, places, edges, keys)
 
 
-def _by_consumer(graph: Graph) -> Sequence[int]:
-    """List the edges by the node they lead to: data by slot, then control, the oldest first."""
-    keys = [(node << 32) + (slot & _LAST_SLOT) for node, slot in zip(graph.edge_dst, graph.edge_dst_slot, strict=True)]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+def _without_none(placed: PlacedGraph, places: _Places, edges: Sequence[int], keys: Sequence[Key | None]) -> Transfers:
+    """Leave out the edges that need no transfer."""
+    found = [key for key in keys if key is not None]
+    if len(found) < len(keys):
+        edges = [edge for edge, key in zip(edges, keys, strict=True) if key is not None]
+    return Transfers(placed, places, edges, found)
+
+
+def _by_consumer(graph: Graph, edges: Sequence[int]) -> Sequence[int]:
+    """Sort edges by the node they lead to: data by slot, then control, the oldest first."""
+    dst, dst_slot = graph.edge_dst, graph.edge_dst_slot
+    keys = [(dst[edge] << 32) + (dst_slot[edge] & _LAST_SLOT) for edge in edges]
+    if all(map(le, keys, islice(keys, 1, None))):
+        return edges
+    return [edge for _, edge in sorted(zip(keys, edges, strict=True))]
 
 
 def _by_dtype(types: tuple[int, ...]) -> tuple[bool, ...]:

@@ -187,6 +187,8 @@ class ColocationGroups:
         """
         graph = self.graph
         in_types = graph.in_types
+        if not any(dtype in _TYING or dtype > REF_OFFSET for types in set(in_types) for dtype in types):
+            return
         rows = zip(graph.edge_src, graph.edge_dst, graph.edge_dst_slot, strict=True)
         for src, dst, slot in rows:
             if slot == CONTROL:

@@ -14,7 +14,7 @@ from simplace.kernels.registry import KernelTable
 from simplace.placement.colocation_graph import ColocationGroups
 
 _PASS_THROUGH = RETVALS | IDENTITIES | CONTROL_FLOW | PARTITIONED_CALLS | {SYMBOLIC_GRADIENT}
-_LIST_OPS = frozenset(
+LIST_OPS = frozenset(
     """
     TensorListReserve TensorListFromTensor EmptyTensorList TensorListSplit TensorListScatter TensorListScatterV2
     TensorListScatterIntoExistingList TensorListPushBack TensorListPushBackBatch TensorListPopBack TensorListStack
@@ -77,7 +77,7 @@ def _list_of_host_elements(graph: Graph, start: int) -> bool:
         if node in seen:
             continue
         seen.add(node)
-        if graph.ops[node] in _LIST_OPS:
+        if graph.ops[node] in LIST_OPS:
             element = graph.attrs[node].get("element_dtype", DataType.DT_INVALID)
             if element not in (DataType.DT_INVALID, DataType.DT_VARIANT):
                 decided = base_type(element) in _ALWAYS_ON_HOST

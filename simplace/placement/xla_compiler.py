@@ -45,6 +45,11 @@ class Cluster:
     ops: tuple[ClusterOp, ...]
 
     @property
+    def device_type(self) -> str:
+        """Return the type of the device, such as "GPU"."""
+        return self.device.rpartition("/device:")[2].partition(":")[0]
+
+    @property
     def unsupported(self) -> tuple[ClusterOp, ...]:
         """Return the ops that XLA has no kernel for: with one of them, TensorFlow refuses the whole call."""
         return tuple(op for op in self.ops if not op.is_supported)
@@ -57,6 +62,15 @@ def find_clusters(placement: Placement) -> tuple[Cluster, ...]:
         _make_cluster(placement, node)
         for node in placement.decisions
         if graph.attrs[node].get(MUST_COMPILE) is True and _find_called(placement, node) is not None
+    )
+
+
+def describe_lack(cluster: Cluster, op: str) -> str:
+    """Return what TensorFlow says of an op that XLA has no kernel for, up to where it names the op's node."""
+    kind = f"XLA_{cluster.device_type}{SYMBOLIC}"
+    return (
+        f"Detected unsupported operations when trying to compile graph {cluster.function}[...] on {kind}: {op} "
+        f"(No registered '{op}' OpKernel for {kind} devices ...)"
     )
 
 

@@ -29,7 +29,8 @@ class EagerOp:
     """Describe an op that runs outside of a function: all that its device depends on, and the user's line.
 
     `scope` is the device scope around it as a device name, "" without one. `attrs` are those that decide which kernel
-    runs, and the types of its inputs and outputs.
+    runs, and the types of its inputs and outputs. `library` is what makes the op for the user's line, such as "keras",
+    "" where the line itself asks for it.
     """
 
     op: str
@@ -38,3 +39,4 @@ class EagerOp:
     soft_placement: bool
     attrs: Mapping[str, AttrValue]
     inputs: tuple[EagerInput, ...] = ()
+    library: str = ""

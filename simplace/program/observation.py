@@ -122,8 +122,9 @@ class ObservedEagerOp:
 class PythonFact:
     """Record of what only the running Python program shows; `at` is the user's line, `values` say what by name.
 
-    The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope";
-    `simplace.oracle.child.python_facts` says when each is noted.
+    The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope"
+    (`simplace.oracle.child.python_facts` says when each is noted), "setting refused" and "memory growth" (from
+    `refused_settings` there), and "raised", for the exception that ended the program.
     """
 
     kind: str

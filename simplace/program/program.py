@@ -9,6 +9,7 @@ from typing import Literal
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
 
+EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
 
 
@@ -18,13 +19,24 @@ class NodeNotes:
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
     device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
-    unknown is "" or ().
+    unknown is "" or (). `is_by_library` tells that a library, such as a strategy, requested the device for that line.
     """
 
     at: str = ""
     device_at: str = ""
     shapes: tuple[Shape, ...] = ()
     variable: str = ""
+    is_by_library: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Describe a resource that a function is given: its handle's name, its device, the user's line that made it."""
+
+    name: str
+    device: str
+    made_at: str
+    is_variable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,8 @@ class Program:
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining.
+    `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
+    numbers of the variants that hold a dataset.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -100,6 +114,8 @@ class Program:
     kept_devices: Mapping[str, str] = field(default_factory=dict)
     pruned_to: SessionRun | None = None
     inlining: bool = False
+    resources: Mapping[int, Resource] = field(default_factory=dict)
+    datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
 

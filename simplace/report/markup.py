@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from simplace.explain.findings import Finding, find_in_placement, format_finding
+from simplace.explain.finding import Finding
+from simplace.explain.findings import find_in_placement, format_finding
 from simplace.explain.sentence import Sentence
 from simplace.explain.sentences import state_conflict
 from simplace.placement.placement import Placement

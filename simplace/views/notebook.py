@@ -10,7 +10,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_times import StepTimes
 from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
-from simplace.explain.findings import find_in_placement, format_finding
+from simplace.explain.findings import find_in_placement, format_findings
 from simplace.result import Placed, Result
 from simplace.views.figures.change_figure import change_figure
 from simplace.views.figures.drawing import draw_picture
@@ -95,10 +95,10 @@ def _write_program(placed: Placed, is_large: bool) -> str:
 
 
 def _write_findings(placed: Placed) -> str:
-    found = find_in_placement(placed.placement)
+    found = format_findings(find_in_placement(placed.placement))
     if not found:
         return ""
-    lines = [format_finding(one) for one in found[:_FINDINGS]]
+    lines = found[:_FINDINGS]
     more = len(found) - _FINDINGS
     lines += [f"and {format_count(more, 'more finding')}"] if more > 0 else []
     return f"<ul>{''.join(f'<li>{escape(visible(line))}</li>' for line in lines)}</ul>"

@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +83,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Hold one batch of a campaign: the seeds of its programs, its machine, and the sources that differ by name."""
+    """Record of one batch of a campaign: its programs' seeds, its machine, and the sources that differ by name."""
 
     first_seed: int
     machine: Machine
@@ -108,8 +109,10 @@ def rounds(
         return list(_parts(first, sources, chosen))
 
     try:
-        for parts in pool.map(run, range(seed, seed + programs, size)):
-            for part in parts:
+        # Each with a copy of the context, which says how processes start: a thread has none of its own.
+        firsts = range(seed, seed + programs, size)
+        for begun in [pool.submit(copy_context().run, run, first) for first in firsts]:
+            for part in begun.result():
                 reached = [name for name in part.sources if name not in part.batch.unreached]
                 differing = count.add(reached, part.batch, part.chance)
                 sources = {name: part.sources.get(name, "") for name in differing}
@@ -135,7 +138,7 @@ def eager_rounds(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Hold the programs given to one process, what became of them, and which differ by chance only."""
+    """Record of the programs given to one process, what became of them, and which differ by chance only."""
 
     first_seed: int
     machine: Machine

@@ -95,7 +95,7 @@ def version_page(record: Record) -> str:
 
 
 def _known_columns(record: Record, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the largest set of columns of any script that holds these: a script half done stays with the others."""
+    """Return the largest set of columns of any script that holds these: a script half done stays with the others."""
     sets = (tuple(runs) for runs in record.runs.values() if set(names) <= set(runs))
     return max(sets, key=len)
 

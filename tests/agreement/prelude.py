@@ -134,7 +134,7 @@ def recorded(writer, write):
 
 
 def call(function, *arguments):
-    """Let TensorFlow place a function for these arguments."""
+    """Make TensorFlow place a function for these arguments."""
     manager = cancellation.CancellationManager()
     manager.start_cancel()
     with cancellation.CancellationManagerContext(manager), contextlib.suppress(tf.errors.OpError):
@@ -148,7 +148,7 @@ def compute(function, *arguments):
 
 
 def session(name, steps, soft=True, control_flow_v2=True, intermediates=False):
-    """Let TensorFlow place a graph after each step of its making."""
+    """Make TensorFlow place a graph after each step of its making."""
     v1.experimental.output_all_intermediates(intermediates)
     (v1.enable_control_flow_v2 if control_flow_v2 else v1.disable_control_flow_v2)()
     with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=soft)) as running:

@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Hold what one run of a script in one column came to.
+    """Record of what one run of a script in one column came to.
 
     `digest` is that of the script's text, `seconds` what the run took, `end` the last line of what ended it early, ""
     where it ran to its end. `cells` are by program, in the order of their first placement.
@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(slots=True)
 class Record:
-    """Hold the runs with one TensorFlow version, by script and by the name of the column."""
+    """Record of the runs with one TensorFlow version, by script and by the name of the column."""
 
     tensorflow: str
     runs: dict[str, dict[str, Run]] = field(default_factory=dict)

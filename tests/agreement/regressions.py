@@ -15,7 +15,7 @@ _PROGRAM = re.compile(r"^def program\(.*", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Hold the source of a function `program(name)`, as the generator writes it, and its machine."""
+    """Record of the source of a function `program(name)`, as the generator writes it, and its machine."""
 
     source: str
     machine: Machine

@@ -30,7 +30,7 @@ _OWNER = re.compile(r"p\d+(?=_)")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Hold what became of one placement: `differences` are lines for a reader, () where simplace agrees.
+    """Record of what became of one placement: `differences` are lines for a reader, () where simplace agrees.
 
     `same` of the `nodes` that either places are placed alike; so are `copies_same` of the `copies` that either makes,
     both 0 where TensorFlow was not asked for its subgraphs.
@@ -50,7 +50,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hold what became of the programs of one process.
+    """Record of what became of the programs of one process.
 
     `failed` are programs that Python refused to build, with its reason; `ended` says how the process ended before
     its last program, "" where it did not, and `unreached` names the programs after that point.

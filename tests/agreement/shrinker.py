@@ -93,7 +93,7 @@ def _edits(lines: Sequence[str]) -> list[Edit]:
 
 
 def _simpler(text: str) -> list[str]:
-    """Give simpler statements that define the same names.
+    """Return simpler statements that define the same names.
 
     >>> for simpler in _simpler("t3 = made(tf.int32, lambda: t1 + t2)"):
     ...     print(simpler)

@@ -63,7 +63,7 @@ COLUMNS = tuple(column for gpus in (0, 1, 2, 8) for column in both(f"{gpus} GPU"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Say what to compare: scripts and columns whose names hold one of the texts, and of these only the stale ones.
+    """Record of what to compare: scripts and columns whose names have one of the texts, of these only the stale.
 
     `jobs` are the runs at a time.
     """

@@ -1,4 +1,4 @@
-"""Arguments and files made to break a reader: one clear line each, in a process with 1 GB and 5 seconds."""
+"""Arguments and files made to break a reader: one clear line each, in a process with 1 GB and 30 seconds."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def said(capsys, *words: str) -> str:
 
 
 def limited(words: list[str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a command with 1 GB of memory, as a process may take it, and 5 seconds of processor."""
+    """Run a command with 1 GB of memory, as a process may take it, and 30 seconds of processor: it takes one."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (GIB, GIB))
-        resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+        resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
 
     command = [sys.executable, "-m", "simplace", *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        command, cwd=cwd, env=environment, preexec_fn=limit, capture_output=True, text=True, timeout=60
+        command, cwd=cwd, env=environment, preexec_fn=limit, capture_output=True, text=True, timeout=900
     )
 
 

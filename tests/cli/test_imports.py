@@ -46,6 +46,9 @@ def test_a_graph_is_shown_by_what_reads_and_places_it(tmp_path: Path) -> None:
     )
     assert modules.isdisjoint(LARGE)
     assert {module for module in modules if module.startswith("simplace.commands.")} == {
-        f"simplace.commands.{name}" for name in ("figures", "judging", "options", "output", "show", "streams")
+        f"simplace.commands.{name}"
+        for name in ("figures", "judging", "options", "output", "show", "streams", "terminal")
     }
-    assert {module for module in modules if module.startswith("simplace.explain.")} == {"simplace.explain.findings"}
+    assert {module for module in modules if module.startswith("simplace.explain.")} == {
+        f"simplace.explain.{name}" for name in ("copy_tensor", "failures", "finding", "findings")
+    }

@@ -26,6 +26,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_shapes_that_do_not_fit_are_refused_in_tensorflows_words(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "misfit.pbtxt").write_text(MISFIT)
@@ -36,6 +37,7 @@ def test_shapes_that_do_not_fit_are_refused_in_tensorflows_words(tmp_path, monke
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_a_saved_model_that_does_not_load_is_refused_in_tensorflows_words(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").mkdir()

@@ -113,13 +113,17 @@ def test_json_stays_json_in_any_encoding(graph):
     assert [each["name"] for each in json.loads(done.stdout)["programs"]] == ["größe"]
 
 
-def test_ending_it_is_quiet(tmp_path):
-    slow = tmp_path / "slow.pbtxt"
-    slow.write_text('node { name: "a" op: "NoOp" }\n' * 1_000_000)  # its parser takes a minute
+def test_ending_it_is_quiet(graph):
+    reads_for_ever = (
+        "import sys, time\n"
+        "from simplace.graph import graph_def\n"
+        "graph_def.read_graph_file = lambda path: time.sleep(1000)\n"
+        "from simplace.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
     for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-        command = [sys.executable, "-m", "simplace", "show", str(slow)]
         child = subprocess.Popen(
-            command,
+            [sys.executable, "-c", reads_for_ever, "show", graph],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored
@@ -132,7 +136,7 @@ def test_ending_it_is_quiet(tmp_path):
 
 
 def catches(process, number):
-    """Say whether a process has a handler for a signal."""
+    """Return whether a process has a handler for a signal."""
     (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), flags=re.MULTILINE)
     return int(mask, 16) >> (number - 1) & 1
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from simplace.cli import main
 from simplace.commands import output
@@ -65,6 +66,76 @@ def test_no_command_lets_it_through(words, graph, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out + err
     assert STEERING.findall(out + err) == []
+
+
+LAYER = "encoder/a_layer_with_a_long_name_as_users_give_them/self_attention"
+
+
+@pytest.fixture
+def long_names(tmp_path):
+    """A graph with long names on several GPUs."""
+    file = tmp_path / "graph.pbtxt"
+    names = [
+        constant("a", (2, 3), device="/GPU:0"),
+        *(node(f"{LAYER}/query_{i}", "Neg", "a", device=f"/GPU:{i % 2}") for i in range(9)),
+        node(f"{LAYER}/as_string", "AsString", f"{LAYER}/query_1", device="/GPU:1"),
+    ]
+    file.write_text("\n".join(names), encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Return a function that runs a command as at a terminal of 80 columns and returns what it printed there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def run(*words):
+        capsys.readouterr()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.stdout, "isatty", lambda: True)
+            main(list(words))
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "{graph}"],
+        ["show", "{graph}", "--table"],
+        ["schedule", "{graph}", "--inter-op", "1,2"],
+        ["doctor", "{graph}"],
+        ["explain", "{graph}", "as_string"],
+        ["diff", "{graph}", "--pin", "*query_3=CPU"],
+        ["kernels", "Cast"],
+    ],
+)
+def test_nothing_is_wider_than_the_terminal(words, long_names, terminal):
+    on = () if words[0] == "kernels" else ("--devices", "cpu:1,gpu:8", "--soft")
+    out = re.sub("\x1b\\[[0-9;]*m", "", terminal(*(word.format(graph=long_names) for word in words), *on))
+    assert out.count("\n") > 5
+    assert [line for line in out.splitlines() if cell_len(line) > 80] == []
+
+
+def test_devices_and_findings_have_colour_at_a_terminal(long_names, terminal, monkeypatch):
+    coloured = terminal("show", long_names, "--devices", "cpu:1,gpu:8", "--soft")
+    assert {"\x1b[36mCPU:0", "\x1b[32mGPU:0", "\x1b[35mGPU:1", "\x1b[1;33m  ! "} <= set(
+        re.findall(r"\x1b\[[\d;]+m(?:[CG]PU:[01]|  ! )", coloured)
+    )
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == terminal("show", long_names, "--devices", "cpu:1,gpu:8", "--soft")
+
+
+def test_idle_gpus_share_a_line(long_names, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert (
+        "  ! GPU:2, GPU:3, GPU:4, GPU:5, GPU:6 and GPU:7 are idle: no op requests them,\n"
+        "    and TensorFlow does not distribute ops by itself\n"
+    ) in (out := terminal("show", long_names, "--devices", "cpu:1,gpu:8", "--soft"))
+    assert "GPU:2 to GPU:7    0           0 B  -\n" in out
 
 
 def test_lines_stay_lines_and_an_error_is_one(capsys):

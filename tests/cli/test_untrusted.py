@@ -81,23 +81,52 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def unconfined(tmp_path_factory):
+    """Return folders to import from, the first of which has each process believe that nothing confines it."""
+    folder = tmp_path_factory.mktemp("unconfined")
+    (folder / "sitecustomize.py").write_text(
+        "import simplace.oracle.child.confine as confine\nconfine.confine_writing = lambda folders: False\n"
+    )
+    return os.pathsep.join([str(folder), str(ROOT)])
+
+
 @pytest.mark.tf
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("devices", ["cpu:1", "cpu:1,gpu:1"])
-@pytest.mark.parametrize("confined", [True, False])
-def test_placing_runs_nothing(file, devices, confined, folder, tmp_path):
-    """Not even where the system does not confine the process."""
-    code = "from simplace.cli import main; import sys; sys.exit(main())"
-    if not confined:
-        (tmp_path / "sitecustomize.py").write_text(
-            "import simplace.oracle.child.confine as confine\nconfine.confine_writing = lambda folders: False\n"
-        )
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    words = ["check", str(folder / file), "--devices", devices]
-    done = subprocess.run([sys.executable, "-c", code, *words], env=own, capture_output=True, text=True)
+def test_placing_in_a_new_process_runs_nothing(folder):
+    words = ["check", str(folder / "new"), "--devices", "cpu:1,gpu:1"]
+    command = [sys.executable, "-m", "simplace", *words]
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=own, capture_output=True, text=True)
     assert (done.returncode, done.stdout.startswith("agrees with TensorFlow")) == (0, True), done.stderr
     assert "ran " not in done.stdout + done.stderr
     assert list((folder / "written").iterdir()) == []
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:1,gpu:1"])
+@pytest.mark.parametrize("confined", [True, False])
+def test_placing_runs_nothing(file, devices, confined, folder, unconfined, capfd, monkeypatch):
+    """Not even where the system does not confine the process."""
+    if not confined:
+        monkeypatch.setenv("PYTHONPATH", unconfined)
+    status = main(["check", str(folder / file), "--devices", devices])
+    out, err = capfd.readouterr()
+    assert (status, out.startswith("agrees with TensorFlow")) == (0, True), err
+    assert "ran " not in out + err
+    assert list((folder / "written").iterdir()) == []
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_it_is_placing_that_runs_nothing_where_the_process_is_not_confined(unconfined, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONPATH", unconfined)
+    (tmp_path / "model.py").write_text(
+        "from simplace.oracle.child import process\nprint('confined', process.confine_writing([]))\n"
+    )
+    main(["check", str(tmp_path / "model.py"), "--devices", "cpu:1"])
+    assert "confined False\n" in capfd.readouterr().out
 
 
 @pytest.mark.tf
@@ -165,7 +194,8 @@ def test_at_a_terminal_it_asks(answer, is_yes, graph, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdin, "readline", lambda: answer)
     with contextlib.nullcontext() if is_yes else pytest.raises(TargetError, match="if you trust it: --run-untrusted"):
         require_trust(argparse.Namespace(target=graph, run_untrusted=False))
-    assert capsys.readouterr().err.endswith("can read and write any of your files. Run it? [y/N]\n")
+    said = " ".join(capsys.readouterr().err.split())  # in lines of the terminal's width
+    assert said.endswith("can read and write any of your files. Run it? [y/N]")
 
 
 @pytest.mark.parametrize("target", ["model.py", "model.py:step", "none.pb"])

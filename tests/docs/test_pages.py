@@ -20,7 +20,7 @@ CUT = "[...]"  # alone on a line: lines are left out here
 
 
 def shown():
-    """Give for each command the blocks that show what it prints, as (page, output)."""
+    """Return for each command the blocks that show what it prints, as (page, output)."""
     blocks = {}
     for page in PAGES:
         for command, output in BLOCK.findall(page.read_text(encoding="utf-8")):
@@ -30,7 +30,7 @@ def shown():
 
 @pytest.fixture
 def run(shown_version, forked, tmp_path, monkeypatch, capfd):
-    """Give a function that returns what a command prints; files land in `tmp_path` under a name of their own."""
+    """Return a function that returns what a command prints; files land in `tmp_path` under a name of their own."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "120")
 
@@ -56,7 +56,7 @@ def words(command, folder):
 
 
 def matches(expected, printed):
-    """Say whether the output is as shown; a line `[...]` stands for lines that the page leaves out."""
+    """Return whether the output is as shown; a line `[...]` stands for lines that the page leaves out."""
     parts = [re.escape(part.strip("\n")) for part in f"\n{expected}\n".split(f"\n{CUT}\n")]
     pattern = r"(?:\n|\n.*\n|)".join(parts)
     return re.fullmatch(rf"\n*{pattern}\n*", f"\n{printed}\n", flags=re.DOTALL) is not None

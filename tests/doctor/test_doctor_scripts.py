@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from simplace.cli import main
+
 pytestmark = pytest.mark.tf
-ROOT = Path(__file__).resolve().parents[2]
 
 # Each comment names what the doctor must find at its line.
 SICK = """
@@ -113,32 +112,78 @@ with tf.Graph().as_default(), v1.Session() as session:
 """
 
 
-def found(tmp_path, script, *words):
-    """Return (rule, line) of each warning, the exit status, and what was printed."""
-    (tmp_path / "model.py").write_text(script)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
-    command = [sys.executable, "-m", "simplace", "doctor", "model.py", "--sarif", "log.sarif", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    (run,) = json.loads((tmp_path / "log.sarif").read_text())["runs"]
-    warnings = {
-        (r["ruleId"], r["locations"][0]["physicalLocation"].get("region", {}).get("startLine"))
-        for r in run["results"]
-        if r["level"] != "note"
-    }
-    notes = {r["ruleId"] for r in run["results"] if r["level"] == "note"}
-    return warnings, notes, done
+@pytest.fixture
+def found(forked, tmp_path, monkeypatch, capfd):
+    """Return a function that returns (rule, line) of each warning, the notes, and how the command ended."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+
+    def run(script, *words):
+        Path("model.py").write_text(script)
+        status = main(["doctor", "model.py", "--sarif", "log.sarif", *words])
+        (log,) = json.loads(Path("log.sarif").read_text())["runs"]
+        warnings = {
+            (r["ruleId"], r["locations"][0]["physicalLocation"].get("region", {}).get("startLine"))
+            for r in log["results"]
+            if r["level"] != "note"
+        }
+        notes = {r["ruleId"] for r in log["results"] if r["level"] == "note"}
+        return warnings, notes, SimpleNamespace(returncode=status, **capfd.readouterr()._asdict())
+
+    return run
 
 
-def test_each_silent_failure_is_found_at_its_line(tmp_path):
-    warnings, notes, done = found(tmp_path, SICK, "--devices", "cpu:1,gpu:2")
+def test_each_silent_failure_is_found_at_its_line(found):
+    warnings, notes, done = found(SICK, "--devices", "cpu:1,gpu:2")
     lines = enumerate(SICK.splitlines(), start=1)
     assert warnings == {(what[1], number) for number, line in lines if (what := re.search(r"  # ([\w-]+)$", line))}
     assert notes == {"host-memory"}
     assert done.returncode == 1
-    assert "why: The first op, and tf.config.list_logical_devices too" in done.stdout
+    assert "why: The first op, and tf.config.list_logical_devices too" in done.out
 
 
-def test_nothing_is_found_in_the_same_program_done_rightly(tmp_path):
-    warnings, notes, done = found(tmp_path, WELL, "--devices", "cpu:1,gpu:2")
-    assert (warnings, notes, done.returncode) == (set(), set(), 0), done.stdout + done.stderr
+def test_nothing_is_found_in_the_same_program_done_rightly(found):
+    warnings, notes, done = found(WELL, "--devices", "cpu:1,gpu:2")
+    assert (warnings, notes, done.returncode) == (set(), set(), 0), done.out + done.err
+
+
+# TensorFlow's documentation of MirroredStrategy: Keras, and a loop of one's own.
+MIRRORED = """
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_regularizer="l2")])
+    model.compile(loss="mse", optimizer="sgd")
+    optimizer = tf.keras.optimizers.SGD()
+    loss_object = tf.keras.losses.BinaryCrossentropy(from_logits=True, reduction=None)
+dataset = tf.data.Dataset.from_tensors(([1.0], [1.0])).repeat(40).batch(4)
+model.fit(dataset, epochs=2, verbose=0)
+model.evaluate(dataset, verbose=0)
+model.fit(np.ones((8, 1)), np.ones((8, 1)), batch_size=4, verbose=0)
+
+
+def train_step(features, labels):
+    with tf.GradientTape() as tape:
+        loss = tf.nn.compute_average_loss(loss_object(labels, model(features, training=True)))
+        loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+@tf.function
+def distributed_train_step(features, labels):
+    losses = strategy.run(train_step, args=(features, labels))
+    return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+
+for batch in strategy.experimental_distribute_dataset(dataset):
+    distributed_train_step(*batch)
+"""
+
+
+def test_nothing_is_found_in_the_example_of_mirrored_strategy(found):
+    warnings, notes, done = found(MIRRORED, "--devices", "cpu:1,gpu:2")
+    assert (warnings, notes, done.returncode) == (set(), {"host-memory"}, 0), done.out + done.err

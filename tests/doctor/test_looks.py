@@ -7,6 +7,7 @@ import pytest
 from simplace.doctor import findings as found
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.examinations import diagnose_result
+from simplace.explain.failures import format_failure
 from simplace.explain.findings import NoKernel, NoSuchDevice
 from simplace.exports.finding_verdicts import describe_problem, list_verdicts
 from simplace.program.observation import PythonFact
@@ -57,6 +58,14 @@ def test_a_kernel_that_is_missing():
     (one,) = findings(*WELL, node("x", "MatrixSquareRoot", "a", device="/GPU:0"))
     assert one == NoKernel("", "world", ("x",), "/GPU:0", "CPU:0", "", "", "MatrixSquareRoot", "")
     assert "MatrixSquareRoot has no kernel there" in advise_on_finding(one).why
+
+
+def test_what_a_strategy_requests_is_no_request_of_the_program():
+    asked = node("x", "MatrixSquareRoot", "a", device="/GPU:0")
+    assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9")}) == ["no-kernel"]
+    assert rules(*WELL, asked, notes={"x": NodeNotes("model.py:7", "model.py:9", is_by_library=True)}) == []
+    absent = node("x", "MatMul", "a", "a", device="/GPU:7")
+    assert rules(*WELL, absent, notes={"x": NodeNotes("model.py:7", is_by_library=True)}) == ["no-such-device"]
 
 
 def test_a_data_type_that_has_a_kernel():
@@ -127,6 +136,30 @@ def test_a_refused_placement_says_which_wishes_clash():
 )  # fmt: skip
 def test_what_the_running_program_showed(facts, environment, expected):
     assert rules(*WELL, facts=facts, environment=environment) == expected
+
+
+LATE = "Virtual devices cannot be modified after being initialized"
+GROWTH = "Memory growth cannot differ between GPU devices"
+REFUSED = fact("setting refused", setting="logical devices", error=LATE, started="model.py:2")
+
+
+def test_a_setting_that_ends_the_program():
+    (one,) = findings(*WELL, facts=(REFUSED, fact("raised", error=LATE)))
+    assert (one.rule, one.level, one.source, one.error) == ("refused-setting", "error", "model.py:3", LATE)
+    assert "(here at model.py:2)" in advise_on_finding(one).why
+
+
+def test_a_refused_setting_that_the_program_handles():
+    (one,) = findings(*WELL, facts=(REFUSED, fact("raised", error="something else")))
+    assert (one.rule, one.level, one.source) == ("late-setting", "warning", "model.py:3")
+    assert "The program handles the error" in advise_on_finding(one).what
+
+
+def test_memory_growth_for_one_gpu_of_two():
+    facts = (fact("memory growth", at="model.py:2"), fact("raised", at="model.py:9", error=GROWTH))
+    (one,) = findings(*WELL, facts=facts)
+    assert (one.rule, one.level, one.source, one.set_at) == ("memory-growth", "error", "model.py:9", "model.py:2")
+    assert format_failure(one) == f"memory growth is set for some of the GPUs, not for all (model.py:9): {GROWTH}"
 
 
 def test_what_several_programs_share_is_said_once():

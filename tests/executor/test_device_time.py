@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.analysis.schedule import Schedule
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import Overheads
+from simplace.devices.device_set import local_devices
+from simplace.pipeline import place_program
 from simplace.views.text.verdict import device_time_table, round_shares, write_verdict
 from tests.executor.test_collective_runs import CONDITIONAL, REDUCE, SLOW_B
 from tests.executor.worlds import MS, Costs, run
+from tests.lowering.worlds import TABLE, session_program
 
 CHAIN = """
     x = Placeholder() @g0 {dtype=float}
@@ -73,11 +76,16 @@ def test_a_gpu_waits_for_the_input_pipeline() -> None:
 
 
 def test_a_cpu_alone_is_not_said_to_wait_for_launches() -> None:
-    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c"
-    done = run(text, Costs(default=1.0, overheads=Overheads(op_s=2e-3)), inter_op=1)
-    assert write_verdict(done).startswith("GPU:0, GPU:1 idle: nothing asks for it")
-    alone = run(text.replace("@c", ""), Costs(overheads=Overheads(op_s=2e-3)), inter_op=1)
-    assert write_verdict(alone).startswith("GPU:0 busy")
+    program = session_program("x = Placeholder() {dtype=float}\n A = Neg(x)")
+    placement = place_program(program, local_devices([("CPU", 1)]), TABLE)
+    slow, quick = (
+        schedule_placement(placement, costs=Costs({"A": time}, overheads=Overheads(hand_off_s=3e-3)), inter_op=1)
+        for time in (1.0, 7.0)
+    )
+    assert write_verdict(quick) == "CPU:0 busy 70%, waits 30% for the executor"
+    assert write_verdict(slow) == (
+        "CPU:0 busy 25%, bound by the executor: its bookkeeping and hand-offs between threads take 75% of the step"
+    )
 
 
 def test_a_member_waits_for_the_other_gpu_then_for_the_collective() -> None:

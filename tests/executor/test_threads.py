@@ -14,7 +14,7 @@ def activation(node: int) -> Activation:
 
 
 class World:
-    """Hold a pool whose workers note when they look for work, and take what they find."""
+    """Record of a pool whose workers note when they look for work, and take what they find."""
 
     def __init__(self, size: int, times: PoolTimes = TIMES) -> None:
         self.events = Events()

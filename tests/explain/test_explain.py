@@ -15,7 +15,7 @@ from tests.placement.real import CPU0, GPU1, TABLE, WORLD
 
 @dataclass(frozen=True)
 class Case:
-    """Hold a graph in which node `n` is asked about."""
+    """Record of a graph in which node `n` is asked about."""
 
     name: str
     graph: str

@@ -23,9 +23,9 @@ DEVICES = local_devices([("CPU", 1), ("GPU", 2)])
 ABSENT = CPU.replace("CPU:0", "GPU:7")
 
 
-def ran(line, op, *inputs, times=1, tensors=None, scope="", soft=True, made_by=(), **attrs):
+def ran(line, op, *inputs, times=1, tensors=None, scope="", soft=True, made_by=(), library="", **attrs):
     """Return an op that ran; `tensors` counts what was copied, by input, in 100 bytes each."""
-    given = EagerOp(op, f"model.py:{line}", scope, soft, attrs, tuple(EagerInput(*each) for each in inputs))
+    given = EagerOp(op, f"model.py:{line}", scope, soft, attrs, tuple(EagerInput(*each) for each in inputs), library)
     placement = EagerPlacer(DEVICES, shipped()).place(given)
     copies = tuple(
         EagerCopies(copy.input, copy.source, copy.target, tensors[copy.input], 100 * tensors[copy.input])
@@ -160,6 +160,22 @@ def test_what_is_copied_once_is_no_finding():
     once = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=300, tensors={0: 1}, T=FLOAT)
     constants = ran(5, "_EagerConst", (FLOAT, CPU), times=9, tensors={0: 9}, T=FLOAT)
     assert [type(each) for each in find_in_eager(program(once, constants))] == [IdleGpu]
+
+
+def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
+    own = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=9, tensors={0: 9}, library="keras", T=FLOAT)
+    asked = ran(5, "AsString", (FLOAT, CPU), scope=GPU1, library="tf.distribute", T=FLOAT)
+    absent = ran(6, "Relu", (FLOAT, CPU), scope=ABSENT, library="tf.distribute", T=FLOAT)
+    assert [type(each) for each in find_in_eager(program(own, asked, absent))] == [NoSuchDevice, IdleGpu]
+
+
+def test_what_the_program_hands_to_a_library_from_another_device_is_a_finding():
+    maker = ran(3, "Relu", (FLOAT, CPU), scope=CPU, T=FLOAT)
+    given = ran(
+        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=9, tensors={0: 9}, made_by=(MadeBy(0, 0, 9),), library="keras",
+        T=FLOAT,
+    )  # fmt: skip
+    assert [type(each) for each in find_in_eager(program(maker, given))] == [EagerCopiesEachTime, IdleGpu]
 
 
 def test_the_summary_by_device_and_line():

@@ -49,7 +49,7 @@ def data(name, placement=None):
 
 
 def renamed(placement, names):
-    """Give the nodes of a placement other names, which no GraphDef reader would let through."""
+    """Rename the nodes of a placement to names which no GraphDef reader would let through."""
     graph = placement.graph
     fields = {field: getattr(graph, field) for field in Graph.__dataclass_fields__}
     groups = copy(placement.groups)

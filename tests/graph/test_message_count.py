@@ -84,23 +84,30 @@ def test_each_message_with_a_weight_is_there() -> None:
 
 
 REFUSED = f"its nodes, attributes and other parts count for more than {MOST_PARTS:,}, the most that is read"
+# Each is some megabytes, and made by the test that needs it.
 TOO_MANY = {
-    "nodes": b"\n\0" * (MOST_PARTS // 20 + 1),
-    "attributes": node(b"".join(attr(f"{i:x}", b"") for i in range(1 + MOST_PARTS // 12))),
-    "inputs": node(b"\x1a\0" * (1 + MOST_PARTS // 5)),
-    "functions": node() + field(2, b"\n\0" * (1 + MOST_PARTS // 80)),
-    "shapes": node(attr("s", field(1, b"\x3a\0" * (1 + MOST_PARTS // 4)))),
+    "nodes": lambda: b"\n\0" * (MOST_PARTS // 20 + 1),
+    "attributes": lambda: node(distinct_attrs(1 + MOST_PARTS // 12)),
+    "inputs": lambda: node(b"\x1a\0" * (1 + MOST_PARTS // 5)),
+    "functions": lambda: node() + field(2, b"\n\0" * (1 + MOST_PARTS // 80)),
+    "shapes": lambda: node(attr("s", field(1, b"\x3a\0" * (1 + MOST_PARTS // 4)))),
 }
+
+
+def distinct_attrs(count: int) -> bytes:
+    """Return attributes with different keys of eight characters."""
+    before, after = attr("########", b"").split(b"########")
+    return b"".join(before + b"%08x" % i + after for i in range(count))
 
 
 @pytest.mark.parametrize("kind", TOO_MANY)
 def test_too_many_parts_are_refused_in_a_line(kind: str, tmp_path) -> None:
-    file = tmp_path / "g.pb"
-    file.write_bytes(TOO_MANY[kind])
+    file, data = tmp_path / "g.pb", TOO_MANY[kind]()
+    file.write_bytes(data)
     with pytest.raises(TargetError) as refused:
         graph_def.read_graph_file(file)
     assert str(refused.value) == f"{file}: cannot be read: {REFUSED}"
-    (tmp_path / "saved_model.pb").write_bytes(field(2, field(2, TOO_MANY[kind])))
+    (tmp_path / "saved_model.pb").write_bytes(field(2, field(2, data)))
     with pytest.raises(TargetError) as refused:
         saved_model.read_saved_model(tmp_path)
     assert str(refused.value) == f"the SavedModel in {tmp_path} cannot be read: {REFUSED}"

@@ -1,7 +1,8 @@
 """Try many inputs by hand: `python -m tests.hostile 20000 --seed 1 --tf --write docs/reliability.md`.
 
 Prints what ended badly, with the numbers to make it again, and a table by kind of input. With `--tf`, TensorFlow is
-asked about each graph. `--write` puts the table into a page, under the heading "Hostile input".
+asked about each graph. `--write` puts the table into a page, under the heading "Hostile input". `--jobs N` works in so
+many processes, each of which tries one input at a time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,21 +33,22 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after so long, with what was tried until then")
     parser.add_argument("--tf", action="store_true", help="ask TensorFlow, too")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many processes at once (default: 1)")
     parser.add_argument("--write", metavar="PAGE", type=Path)
     options = parser.parse_args(words)
     endings: list[Ending] = []
     answers: list[Answer] = []
-    end = time.monotonic() + 60 * options.minutes
-    for first in range(options.first, options.first + options.count, _PIECE):
-        if time.monotonic() > end:
-            break
-        numbers = range(first, min(first + _PIECE, options.first + options.count))
-        found = judge(options.seed, numbers)
-        asked = ask(graphs_of(options.seed, numbers)) if options.tf else []
-        for finding in [*filter(_is_finding, found), *filter(_is_wrong, asked)]:
-            print(finding, flush=True)
-        endings += found
-        answers += asked
+    deadline = time.time() + 60 * options.minutes
+    last = options.first + options.count
+    pieces = [range(first, min(first + _PIECE, last)) for first in range(options.first, last, _PIECE)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        asked = [pool.submit(_try_inputs, options.seed, piece, options.tf, deadline) for piece in pieces]
+        for future in as_completed(asked):
+            found, answered = future.result()
+            for finding in [*filter(_is_finding, found), *filter(_is_wrong, answered)]:
+                print(finding, flush=True)
+            endings += found
+            answers += answered
     text = table(endings, answers, f"{len(endings):,} inputs of seed {options.seed}")
     print(text)
     if options.write:
@@ -53,6 +56,13 @@ def main(words: Sequence[str]) -> int:
         filled = re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{text}\n{_END}", page, flags=re.DOTALL)
         options.write.write_text(filled, encoding="utf-8")
     return int(any(map(_is_finding, endings)) or any(map(_is_wrong, answers)))
+
+
+def _try_inputs(seed: int, numbers: range, asks: bool, deadline: float) -> tuple[list[Ending], list[Answer]]:
+    """Try the inputs of some numbers, none after the deadline."""
+    if time.time() > deadline:
+        return [], []
+    return judge(seed, numbers), ask(graphs_of(seed, numbers)) if asks else []
 
 
 def _is_finding(ending: Ending) -> bool:

@@ -17,7 +17,7 @@ ON = ("--devices", "cpu:1,gpu:2", "--soft")
 
 @dataclass(frozen=True)
 class Case:
-    """Hold a command line and the files that it reads, by name; `graph` is the one that TensorFlow may import."""
+    """Record of a command line and the files that it reads, by name; `graph` is the one that TensorFlow may import."""
 
     kind: str
     words: tuple[str, ...]

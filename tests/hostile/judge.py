@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.hostile.cases import Case, case
 
 SECONDS = 5  # of processor, which a busy machine does not use up
-WAIT = 60  # seconds, for what waits without an end
+WAIT = 600  # seconds, for what waits without an end
 GIB = 1 << 30
 LINE = 4000  # characters that the one line may have
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ending:
-    """Say how a case ended: "done", "refused" or a finding ("traceback", "lines", "hang", "memory", "died")."""
+    """Record of how a case ended: "done", "refused" or a finding ("traceback", "lines", "hang", "memory", "died")."""
 
     seed: int
     number: int
@@ -42,7 +42,7 @@ class Ending:
 
     @property
     def is_finding(self) -> bool:
-        """Say whether the case shows a fault of simplace."""
+        """Return whether the case shows a fault of simplace."""
         return self.how not in ("done", "refused")
 
 

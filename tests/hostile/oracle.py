@@ -29,7 +29,7 @@ SHAPES = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold what simplace and TensorFlow said of one graph, "" where they take it."""
+    """Record of what simplace and TensorFlow said of one graph, "" where they take it."""
 
     name: str
     ours: str
@@ -37,22 +37,22 @@ class Answer:
 
     @property
     def is_of_shapes(self) -> bool:
-        """Say whether shape inference refused the graph, which simplace does not do."""
+        """Return whether shape inference refused the graph, which simplace does not do."""
         return SHAPES.search(self.theirs) is not None
 
     @property
     def is_wrongly_accepted(self) -> bool:
-        """Say whether TensorFlow alone refused the graph."""
+        """Return whether TensorFlow alone refused the graph."""
         return bool(self.theirs) and not self.ours and not self.is_of_shapes
 
     @property
     def is_wrongly_refused(self) -> bool:
-        """Say whether simplace alone refused the graph, as one that TensorFlow would not import."""
+        """Return whether simplace alone refused the graph, as one that TensorFlow would not import."""
         return self.ours.startswith(OURS) and not self.theirs
 
     @property
     def is_reason_alike(self) -> bool:
-        """Say whether both give the same reason; only asked where both refuse what can be read."""
+        """Return whether both give the same reason; only asked where both refuse what can be read."""
         if not self.ours.startswith(OURS) or not self.theirs or self.is_of_shapes or "died with" in self.theirs:
             return True
         ours, theirs = _without_order(self.ours.removeprefix(OURS)), _without_order(self.theirs)

@@ -9,6 +9,7 @@ the case, the GraphDef that simplace would be given, and TensorFlow's `placer_in
 import atexit
 import os
 import pickle
+import re
 import runpy
 import shutil
 import sys
@@ -73,11 +74,17 @@ def device_of(tensor):
     return tensor.device
 
 
+def number_of(path):
+    """Return the number that TensorFlow put behind the name of a file that was there already, 0 for the first one."""
+    found = re.search(r"_(\d+)$", path.stem)
+    return int(found[1]) if found else 0
+
+
 def new_dumps():
     """Return what the placer wrote since the last call, oldest first, as (file stem, GraphDef)."""
     wanted = ("placer_input", "placer_output")
     fresh = [path for path in DUMPS.iterdir() if path.name not in seen and any(word in path.name for word in wanted)]
-    fresh.sort(key=lambda path: path.stat().st_mtime_ns)
+    fresh.sort(key=lambda path: (path.stat().st_mtime_ns, number_of(path)))  # several may be written at one time
     found = []
     for path in fresh:
         seen.add(path.name)

@@ -19,6 +19,7 @@ from tests.oracle.test_orphan import within
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "SIMPLACE_TEST_LEFT_BEHIND"
+PATIENT = 300  # seconds: the machine may be busy
 WAITS = """
 import subprocess, sys
 from pathlib import Path
@@ -29,14 +30,14 @@ def generated(x):  # AutoGraph writes a file
         x += 1
     return x
 generated(tf.constant(1))
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(900)"])
 Path(sys.argv[1]).touch()
 import time
-time.sleep(300)
+time.sleep(900)
 """
 COMPILER = """#!/bin/sh
 touch {ready} $TMPDIR/object
-sleep 300
+sleep 900
 """
 
 
@@ -103,27 +104,29 @@ def next_run(world: World) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_parent(number: signal.Signals, world: World) -> None:
     parent = world.start("show", script(world), "--devices", "cpu:1", "--", str(world.ready))
-    assert within(60, world.ready.exists)
-    assert len(world.processes()) == 3
+    assert within(PATIENT, world.ready.exists)
+    assert within(PATIENT, lambda: len(world.processes()) == 3)  # a new process has no environment at first
     parent.send_signal(number)
     _, said = parent.communicate()
     if number != signal.SIGKILL:
         assert (world.left(), parent.returncode) == ([], 128 + number)
         assert said == (b"simplace: interrupted\n" if number == signal.SIGINT else b"")
-    assert within(30, lambda: world.processes() == [])
-    next_run(world)
+    assert within(PATIENT, lambda: world.processes() == [])
+    if number == signal.SIGKILL:
+        next_run(world)
     assert world.left() == []
 
 
 @pytest.mark.tf
 def test_the_child(world: World) -> None:
     parent = world.start("show", script(world), "--devices", "cpu:1", "--", str(world.ready))
-    assert within(60, world.ready.exists)
+    assert within(PATIENT, world.ready.exists)
+    assert within(PATIENT, lambda: len(world.processes()) == 3)
     child = next(pid for pid in world.processes() if os.getpgid(pid) == pid and pid != parent.pid)
     os.kill(child, signal.SIGKILL)
     _, said = parent.communicate()
     assert (parent.returncode, b"ended by signal SIGKILL" in said) == (2, True)
-    assert within(30, lambda: world.processes() == [])
+    assert within(PATIENT, lambda: world.processes() == [])
     assert world.left() == []
 
 
@@ -134,13 +137,13 @@ def test_the_parent_while_it_compiles(number: signal.Signals, world: World) -> N
     compiler.chmod(0o755)
     (world.folder / "nothing.py").write_text("")
     parent = world.start("show", str(world.folder / "nothing.py"), "--devices", "gpu:1", CC=str(compiler))
-    assert within(60, world.ready.exists)
+    assert within(PATIENT, world.ready.exists)
     parent.send_signal(number)
     parent.communicate()
-    assert within(30, lambda: world.processes() == [])
+    assert within(PATIENT, lambda: world.processes() == [])
     compiler.write_text("#!/bin/sh\nexit 1\n")
     again = world.start("show", str(world.folder / "nothing.py"), "--devices", "gpu:1", CC=str(compiler))
-    assert again.wait(timeout=60) == 2
+    assert again.wait(timeout=PATIENT) == 2
     assert world.left() == []
 
 

@@ -11,7 +11,7 @@ from simplace.api import Settings, check
 from simplace.machine.machine import Machine
 from simplace.result import Result
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
 # Each would reach the driver that is not there: it asks for a CUDA stream, or computes in place, before it allocates.
 FUNCTIONS = """\

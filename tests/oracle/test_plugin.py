@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def builds(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let a compiler make something that counts as a library; the file has a line for each time it was called."""
+    """Make a compiler produce something that counts as a library; the file has a line for each time it was called."""
     count = tmp_path / "calls"
     body = f'echo called >> {count}; while [ "$1" != "-o" ]; do shift; done; echo built > "$2"'
     monkeypatch.setenv("CC", fake_compiler(tmp_path, body))
@@ -132,6 +132,7 @@ def test_ziglang_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_a_damaged_cache_is_rebuilt(cache: Path, tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text("import tensorflow as tf\nprint(tf.function(lambda x: x + 1)(tf.ones(2)))\n")

@@ -21,7 +21,7 @@ def checked(tmp_path: Path, text: str, head: str = V2) -> Result:
     """Run a program on two emulated GPUs to its end, and compare with TensorFlow."""
     path = tmp_path / "model.py"
     path.write_text(head + dedent(text))
-    result = check(str(path), Settings(Machine(gpus=2), timeout=120.0))
+    result = check(str(path), Settings(Machine(gpus=2), timeout=900.0))
     assert result.failure is None
     assert result.agrees
     return result

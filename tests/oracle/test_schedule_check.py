@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,14 @@ from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from tests.oracle import graphs
+from tests.warm_processes import WarmProcesses
 
 GRAPHS = {"layers": graphs.layers(size=64), "chain": graphs.chain_beside_others(size=64)}
 MODELS = Path(__file__).parents[2] / "benchmarks" / "accuracy_models.py"
 FIVE = ("even", "uneven", "chain", "cnn", "lstm")
 SMALL = ["96"]  # the size of their matrices: large enough for TensorFlow to call a product expensive
 PATIENT = 900  # seconds
+ANSWERS = "import os, sys; from simplace.measure.child.process import main; main(sys.argv[1], str(os.getppid()))"
 SCRIPT = """
 import tensorflow as tf
 
@@ -52,8 +56,26 @@ other("five")
 """
 
 
+@pytest.fixture
+def forked(warm: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure in forks of a process that has imported TensorFlow as `simplace.measure.child.process` does."""
+    imported_under = {"CUDA_VISIBLE_DEVICES": "", "TF_OVERRIDE_GLOBAL_THREADPOOL": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
+
+    def run_group(command: list[str], environment: dict[str, str], timeout: float) -> Any:
+        """Do what the command does, whose last two words are the request and the process that waits."""
+        *_, request, parent = command
+        assert (int(parent), json.loads(Path(request).read_text())["onednn"]) == (os.getpid(), False)
+        lasting = {"TF_CPP_MIN_LOG_LEVEL": "2", **environment, **imported_under}
+        test = {name: lasting.pop(name) for name in ("PYTEST_CURRENT_TEST",) if name in lasting}
+        modules, code = ["simplace.measure.child.answer"], ANSWERS
+        done = warm.run(modules, code, [request], environment=lasting, own=test, timeout=timeout)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    monkeypatch.setattr(measurement, "run_group", run_group)
+
+
 def measure(target: str | Path, settings: Sequence[tuple[int, int]] = ((1, 1),), **chosen: Any) -> Measured:
-    return measurement.measure_target(target, MeasureOptions(settings, **chosen))
+    return measurement.measure_target(target, MeasureOptions(settings, timeout=PATIENT, **chosen))
 
 
 def placed(file: Path) -> Placement:
@@ -68,26 +90,29 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", GRAPHS)
 def test_one_thread_runs_in_the_simulated_order(name: str, tmp_path: Path) -> None:
-    (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=6, warm_up=110, timeout=PATIENT))
+    (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=6, warm_up=110))
     assert (found.same_order, found.held) == (6, 6)
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
     """How near they bring simulated steps to real ones is measured in benchmarks/schedule_accuracy.py."""
-    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=20, steps=3, probes=True, timeout=PATIENT)
+    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=20, steps=3, probes=True)
     (found,) = check_schedule(measured)
     assert fixed_times(measured).op_s > 0
     assert min(found.low, found.ratio, found.high) > 0
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", FIVE)
 def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     # The loop runs its ops 20 times a step.
-    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2, timeout=PATIENT)
+    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2)
     (one,) = measured.settings
     first, second = one.steps
     graph = order_edges_as_observed(graph_that_ran(measured), one, first, warm=False)
@@ -97,14 +122,16 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", FIVE)
 def test_warm_steps_run_in_exactly_the_foretold_order(name: str) -> None:
-    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6, timeout=PATIENT)
+    measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_callers_thread_runs_all_in_turn(tmp_path: Path) -> None:
     (found,) = check_schedule(measure(written(tmp_path, GRAPHS["layers"]), [(-1, 1)], steps=4, warm_up=2))
     assert found.same_order == found.held
@@ -123,15 +150,17 @@ def test_tiny_ops_change_their_order_when_they_are_known_to_be_cheap(tmp_path: P
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("warm_up", [0, 150])
 def test_tiny_ops_run_in_the_order_of_those_that_are_cheap_by_then(warm_up: int, tmp_path: Path) -> None:
     """A busy machine makes any of them expensive for some dozen steps, so TensorFlow is asked which ones are."""
-    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=warm_up, steps=6, timeout=PATIENT)
+    measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=warm_up, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_measured_costs_can_be_used_again(tmp_path: Path) -> None:
     file = written(tmp_path, graphs.tiny_chains())
     costs = tmp_path / "costs.json"
@@ -158,6 +187,7 @@ def test_function_runs_with_the_programs_own_inputs_and_variables(tmp_path: Path
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_placeholder_gets_random_numbers(tmp_path: Path) -> None:
     shape = "shape { dim { size: -1 } dim { size: 3 } }"
     text = (
@@ -171,12 +201,14 @@ def test_placeholder_gets_random_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_graph_that_cannot_run_gets_one_line(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="TensorFlow could not run it"):
         measure(written(tmp_path, 'node { name: "a" op: "NoSuchOp" }'))
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_function_that_is_not_called_gets_one_line(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text("import tensorflow as tf\n")

@@ -27,7 +27,7 @@ from viz.scratch import scratch_folder
 with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     Path(folder, "file").touch()
     print(folder, flush=True)
-    time.sleep(120)
+    time.sleep(900)
 """
 NO_PROCESS = 4_194_305  # above the most that Linux gives
 

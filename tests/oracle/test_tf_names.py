@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "simplace").rglob("*.py"))
 CHILD = [path for path in MODULES if path.parent.name == "child"]
 ONE_PLACE = ROOT / "simplace/oracle/child/tf_private.py"
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 USES = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS)
 LISTED = {each for use in USES for name in use.names for each in name.partition(":")[2].split("|")}
 OF_PYTHON = {"os", "threading", "atexit"}
@@ -23,6 +23,11 @@ OF_PYTHON = {"os", "threading", "atexit"}
 
 def label(path: Path) -> str:
     return str(path.relative_to(ROOT / "simplace"))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def private_imports(tree: ast.AST) -> Iterator[str]:
@@ -63,6 +68,13 @@ def patched_names(tree: ast.AST) -> list[ast.expr]:
     return [call.args[1] for call in calls_of(tree, "patch_method", "find_original", "restore_method")]
 
 
+@cache
+def patched_literals() -> frozenset[str]:
+    """Return the names of methods that any module patches, as far as they are written there."""
+    names = (name for path in MODULES for name in patched_names(tree_of(path)))
+    return frozenset(str(name.value) for name in names if isinstance(name, ast.Constant))
+
+
 def own_names(tree: ast.AST) -> set[str]:
     """Return the names of functions and classes that a module defines."""
     return {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
@@ -70,12 +82,12 @@ def own_names(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("path", [path for path in MODULES if path != ONE_PLACE], ids=label)
 def test_private_modules_are_imported_at_one_place(path: Path) -> None:
-    assert list(private_imports(TREES[path])) == []
+    assert list(private_imports(tree_of(path))) == []
 
 
 @pytest.mark.parametrize("path", CHILD, ids=label)
 def test_what_is_used_of_private_modules_is_listed(path: Path) -> None:
-    used = set(chains(TREES[path], aliases(TREES[path])))
+    used = set(chains(tree_of(path), aliases(tree_of(path))))
     assert {one for one in used if not any(f"{one}.".startswith(f"{name}.") or f"{name}.".startswith(f"{one}.")
                                            for name in LISTED)} == set()  # fmt: skip
 
@@ -84,10 +96,10 @@ def test_what_is_used_of_private_modules_is_listed(path: Path) -> None:
 def test_private_attributes_are_listed(path: Path) -> None:
     listed = {part for name in LISTED for part in name.split(".")}
     unlisted = set()
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(tree_of(path)):
         if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
             continue
-        is_own = node.attr.startswith("_simplace") or node.attr in own_names(TREES[path])
+        is_own = node.attr.startswith("_simplace") or node.attr in own_names(tree_of(path))
         is_foreign = ast.unparse(node.value) not in {"self", "super()", *OF_PYTHON}
         if is_foreign and not is_own and node.attr not in listed:
             unlisted.add(ast.unparse(node))
@@ -98,26 +110,25 @@ def test_what_is_listed_is_used() -> None:
     words = set()
     for path in CHILD:
         if path.name != "tf_names.py":
-            words |= {node.attr for node in ast.walk(TREES[path]) if isinstance(node, ast.Attribute)}
-            words |= {str(node.value) for node in ast.walk(TREES[path]) if isinstance(node, ast.Constant)}
+            words |= {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}
+            words |= {str(node.value) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)}
     computed = {"_compute_pluggable_device_options", "_compute_gpu_options"}  # devices.py chooses by version
     assert {name for name in LISTED if name.split(".")[-1] not in words | computed} == set()
 
 
 @pytest.mark.parametrize("path", [path for path in CHILD if path.name != "patches.py"], ids=label)
 def test_methods_are_replaced_by_patch_method_alone(path: Path) -> None:
-    literals = {name.value for tree in TREES.values() for name in patched_names(tree) if isinstance(name, ast.Constant)}
-    patched = literals - {"log_device_placement"}  # which is also a field of a session's configuration
-    modules = {**aliases(TREES[path]), "tf": "tf"}
-    assignments = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Assign)]
+    patched = patched_literals() - {"log_device_placement"}  # which is also a field of a session's configuration
+    modules = {**aliases(tree_of(path)), "tf": "tf"}
+    assignments = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Assign)]
     targets = [one for node in assignments for one in node.targets if isinstance(one, ast.Attribute)]
     replaced = [one for one in targets if ast.unparse(one).partition(".")[0] in modules or one.attr in patched]
-    assert [ast.unparse(each) for each in [*replaced, *calls_of(TREES[path], "setattr")]] == []
+    assert [ast.unparse(each) for each in [*replaced, *calls_of(tree_of(path), "setattr")]] == []
 
 
 def test_a_patched_method_is_listed() -> None:
     ends = {name.split(".")[-1] for name in LISTED}
-    named = [name for path in CHILD if path.name != "patches.py" for name in patched_names(TREES[path])]
+    named = [name for path in CHILD if path.name != "patches.py" for name in patched_names(tree_of(path))]
     assert len(named) > 30
     keras = {"add_weight", "__call__", "_resolve_auto_jit_compile"}
     constants = {str(each.value) for each in named if isinstance(each, ast.Constant)}

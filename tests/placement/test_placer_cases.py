@@ -25,7 +25,7 @@ B0, B1 = "/job:b/replica:0/task:0/device", "/job:b/replica:0/task:1/device"
 
 @dataclass(frozen=True)
 class Case:
-    """Hold a graph, where to place it, and the device of every node, or a status code with words of its message."""
+    """Record of a graph, where to place it, and each node's device, or a status code with words of its message."""
 
     name: str
     graph: str

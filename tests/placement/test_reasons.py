@@ -13,7 +13,7 @@ from tests.placement.real import CPU0, GPU0, GPU1, WORLD
 
 @dataclass(frozen=True)
 class Case:
-    """Hold a graph, the node `n` of which has the reason, and the sentence about it."""
+    """Record of a graph, the node `n` of which has the reason, and the sentence about it."""
 
     name: str
     reason: type[why.Reason]

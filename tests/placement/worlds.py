@@ -61,7 +61,7 @@ def function(signature: str, nodes: str, **ret: str) -> FunctionDef:
 
 @dataclass(frozen=True)
 class World:
-    """Hold ops, devices and functions; `place` asks for the placement of a graph in text form."""
+    """Record of ops, devices and functions; `place` asks for the placement of a graph in text form."""
 
     table: KernelTable
     devices: DeviceSet

@@ -59,7 +59,7 @@ class Opened:
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]:
-    """Give a function that writes the page of a result and opens it; the console must stay empty to the end."""
+    """Return a function that writes the page of a result and opens it; the console must stay empty to the end."""
     page_open = Opened(browser)
 
     def open_page(result: Result) -> Opened:

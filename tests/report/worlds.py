@@ -66,5 +66,5 @@ def hostile(names: Sequence[str] = HOSTILE) -> Result:
 
 
 def _escaped(name: str) -> str:
-    """Spell a name inside the quotes of GraphDef text."""
+    """Escape a name inside the quotes of GraphDef text."""
     return "".join(c if c.isalnum() or c in "/ _-" else "".join(f"\\{byte:03o}" for byte in c.encode()) for c in name)

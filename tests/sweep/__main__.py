@@ -1,6 +1,7 @@
 """The command: `python -m tests.sweep` sweeps everything on 1, 2 and 8 GPUs and writes docs/reliability-ops.json.
 
-It goes on where it was stopped: each process leaves a line in --state. --every N takes only each Nth name.
+It goes on where it was stopped: each process leaves a line in --state. --every N takes only each Nth name; --jobs N
+runs so many processes at once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from simplace.kernels.installed import installed_version
@@ -28,18 +31,34 @@ def main() -> int:
     """Sweep; return 1 if a process was killed or a node differs."""
     options = _parser().parse_args()
     done = _read(options.state)
-    with Forks() as forks, starting_by(forks), options.state.open("a", encoding="utf-8") as state:
+    with ProcessPoolExecutor(options.jobs) as pool, options.state.open("a", encoding="utf-8") as state:
+        pieces = {}
         for gpus, kind, names in _asked(options):
             left = [name for name in names if name not in done.get((gpus, kind), {})]
             for start in range(0, len(left), _BATCH[kind]):
-                for batch in run(kind, left[start : start + _BATCH[kind]], Machine(gpus=gpus)):
-                    print(json.dumps({"gpus": gpus, "kind": kind, **asdict(batch)}), file=state, flush=True)
-                    _tell(gpus, kind, batch)
+                piece = left[start : start + _BATCH[kind]]
+                pieces[pool.submit(_sweep_names, kind, piece, gpus)] = gpus, kind
+        for future in as_completed(pieces):
+            gpus, kind = pieces[future]
+            for batch in future.result():
+                print(json.dumps({"gpus": gpus, "kind": kind, **asdict(batch)}), file=state, flush=True)
+                _tell(gpus, kind, batch)
     figures = Figures.of(_rows(options.state), installed_version() or "")
     print(figures.table())
     if not options.only and options.every == 1:
         FILE.write_text(json.dumps(asdict(figures), indent=1) + "\n", encoding="utf-8")
     return 0 if figures.are_clean else 1
+
+
+def _sweep_names(kind: str, names: list[str], gpus: int) -> list[Batch]:
+    with starting_by(_own_forks()):
+        return run(kind, names, Machine(gpus=gpus))
+
+
+@cache
+def _own_forks() -> Forks:
+    """Return what this process of the pool starts children by; its fork servers end with it."""
+    return Forks()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kind", choices=tuple(_BATCH), nargs="+", default=list(_BATCH), help="what to sweep")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these ops or functions alone")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each Nth name (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many processes at once (default: 1)")
     parser.add_argument("--state", type=Path, default=Path(".sweep.jsonl"), help="what is done (default: %(default)s)")
     return parser
 

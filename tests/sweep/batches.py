@@ -18,7 +18,7 @@ from tests.agreement.runner import outcomes
 
 PROGRAM = Path(__file__).with_name("program.py")
 NEVER = 1 << 30  # no program is stopped for being called often
-_TIME_LIMIT = 600.0  # seconds for one process; a batch takes a tenth of it
+_TIME_LIMIT = 1800.0  # seconds for one process; a batch takes a thirtieth of it on a quiet machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,17 @@ def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> t
 
 
 def _dies_alone(kind: str, names: list[str], skipped: list[str]) -> bool:
-    """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs."""
+    """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs.
+
+    One that waits without an end is not killed.
+    """
     plain = [sys.executable, str(PROGRAM), os.devnull, kind, ",".join(skipped), *names]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-    return subprocess.run(plain, env=environment, capture_output=True, check=False).returncode < 0
+    try:
+        done = subprocess.run(plain, env=environment, capture_output=True, check=False, timeout=_TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode < 0
 
 
 def _batch(names: list[str], observed: Observation, words: list[list[str]], last: list[str]) -> Batch:

@@ -50,7 +50,7 @@ class Op:
 
     @property
     def takes_references(self):
-        """Say whether only a session can run it."""
+        """Return whether only a session can run it."""
         return any(arg.is_ref for arg in (*self._definition.input_arg, *self._definition.output_arg))
 
     def function(self, dtype, empty):

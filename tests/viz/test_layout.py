@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,11 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import viz
-from viz import Edge, Figure, Group, LayoutError, Node, draw, render, to_dot
+from viz import Edge, Figure, Group, LayoutError, Node, draw, engine, render, to_dot
 from viz.engine import run_graphviz
 from viz.names import visible
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes_of_their_own(drawn_by_forks: None) -> Iterator[None]:
+    """Draw as a user's program does, in a new process."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "subprocess", subprocess)
+        yield
 
 
 @pytest.mark.parametrize(("file_format", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG\r\n"), ("pdf", b"%PDF-")])

@@ -79,7 +79,7 @@ class CpuFunctions:
         return self._add_copy(name, _OF_DATASETS)
 
     def _add_copy(self, name: str, prefix: str) -> str:
-        """Give TensorFlow the copy of a function, after those that it calls; return its name."""
+        """Add to TensorFlow the copy of a function, after those that it calls; return its name."""
         if prefix + name in self._known:
             return prefix + name
         self._known.add(prefix + name)

@@ -50,7 +50,7 @@ def _is_supported(attr: Mapping[str, Any]) -> bool:
 
 
 def _redirect(definition: Any, name: str, outputs: Sequence[str]) -> None:
-    """Let those who take from a node take from a call, whose outputs have one name."""
+    """Make those that take from a node take from a call, whose outputs have one name."""
     renamed = {f"{name}:{output}:0": f"{name}:output:{i}" for i, output in enumerate(outputs)}
     for node in definition.node_def:
         for i, each in enumerate(node.input):

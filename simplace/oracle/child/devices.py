@@ -171,7 +171,7 @@ def _split_gpus_by_count(machine: Machine) -> None:
 
     def wrap(compute: Any) -> Any:
         def compute_counted(self: Any) -> Any:
-            options = compute(self)
+            options = _compute_as_gpu(self, wrap_foreign(compute))
             memory = _context_memory(self, machine)
             _show_gpus(len(memory))
             _list_gpus(options, memory)
@@ -180,6 +180,21 @@ def _split_gpus_by_count(machine: Machine) -> None:
         return compute_counted
 
     patch_method(context.Context, _COMPUTE_OPTIONS, wrap)
+
+
+def _compute_as_gpu(self: Any, compute: Callable[[Any], Any]) -> Any:
+    """Compute the options of pluggable devices as those of GPUs, of which split ones may grow differently.
+
+    What TensorFlow demands of GPUs it has checked before (Context._compute_gpu_options).
+    """
+    if _OPTIONS_FIELD == "gpu_options":
+        return compute(self)
+    growth = self._memory_growth_map
+    self._memory_growth_map = dict.fromkeys(growth)
+    try:
+        return compute(self)
+    finally:
+        self._memory_growth_map = growth
 
 
 def _context_memory(self: Any, machine: Machine) -> list[int]:

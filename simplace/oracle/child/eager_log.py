@@ -23,7 +23,7 @@ from simplace.oracle.child.devices import describe_context
 from simplace.oracle.child.function_calls import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import find_host, resource_device
+from simplace.oracle.child.tensors import MADE_AT, find_host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
@@ -60,6 +60,7 @@ class EagerKind:
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
+    library: str
     number: int = -1
     device: str = ""
     is_for_host: bool = False
@@ -88,6 +89,8 @@ class EagerKind:
         if self.number >= 0 and isinstance(results, list):
             for tensor in results:
                 tensor.__dict__[_MAKER] = self.number
+                if tensor._datatype_enum() == _RESOURCE:
+                    tensor.__dict__[MADE_AT] = self.at
         return results
 
 
@@ -123,12 +126,12 @@ class EagerLog:
 
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
-        at, soft = self._lines.of_frames(), eager_device.soft_placement()
+        (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()
         given = dict(zip(attrs[::2], attrs[1::2], strict=True))
         chosen = tuple(
             (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
         )
-        key = (at, op, scope, soft, chosen, inputs)
+        key = (at, op, scope, soft, chosen, inputs, library)
         kind = self._kinds.get(key)
         if kind is None:
             with self._turn:
@@ -169,6 +172,7 @@ class EagerLog:
                 soft_placement=kind.soft_placement,
                 attrs=kind.attrs,
                 inputs=kind.inputs,
+                library=kind.library,
                 log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
                 device=attempt.device,
                 refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),

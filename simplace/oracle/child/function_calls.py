@@ -20,10 +20,12 @@ from simplace.oracle.child.devices import computes_nothing, describe_context, de
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
+    describe_resources,
     find_host,
     is_gpu_variable,
     is_initialized,
     is_object,
+    list_datasets,
     make_full_optional,
     make_placeholder,
     resource_device,
@@ -136,24 +138,24 @@ class FunctionCalls:
         """Place a function, then compute it: by this very call where it needs no GPU."""
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
-        attempt = self._place(kind, call)
+        attempt = self._place(kind, inputs, call)
         if attempt.is_cancelled and not self._computes_on_gpu(kind):
             self._real.add(kind)
-            attempt = self._attempt(kind, call)
+            attempt = self._attempt(kind, inputs, call)
         return self._values(kind, inputs, attempt)
 
     def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         if kind in self._on_gpus:
             return self._compute(kind, inputs)
-        return self._values(kind, inputs, self._place(kind, call))
+        return self._values(kind, inputs, self._place(kind, inputs, call))
 
-    def _place(self, kind: _Kind, call: Call) -> _Attempt:
+    def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU, or runs on another task."""
         is_local = task_of(kind.scope or find_host()) == task_of(find_host())
         if not self._emulate or not is_local or kind in self._real:
-            return self._attempt(kind, call)
+            return self._attempt(kind, inputs, call)
         with self._turn:  # nothing runs that could wait for another thread
-            return self._attempt(kind, call, is_cancelled=True)
+            return self._attempt(kind, inputs, call, is_cancelled=True)
 
     def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
         """Return what identifies the iterator that a call takes an element from; None where it takes none."""
@@ -177,7 +179,7 @@ class FunctionCalls:
             "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
         )
 
-    def _attempt(self, kind: _Kind, call: Call, *, is_cancelled: bool = False) -> _Attempt:
+    def _attempt(self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_cancelled: bool = False) -> _Attempt:
         """Make the call, or cancel it as soon as it is placed, and record what TensorFlow places for it."""
         start = self._log.end()
         result, error = _attempt_call(_cancel_call(call) if is_cancelled else call)
@@ -187,7 +189,7 @@ class FunctionCalls:
         attempt = _Attempt(placed, has_begun, result, error, is_cancelled and has_begun and error is not None)
         if placed or attempt.is_refused:
             self._placed[kind.instance] = placed
-            self._record(kind, placed, error if attempt.is_refused else None, start)
+            self._record(kind, inputs, placed, error if attempt.is_refused else None, start)
             self._limit.is_new(shown_name(kind.function))
         return attempt
 
@@ -234,7 +236,7 @@ class FunctionCalls:
             for output, result in zip(outputs, results, strict=True)
         ]
 
-    def _record(self, kind: _Kind, placed: list[PlacementLine], error: Any, start: int) -> None:
+    def _record(self, kind: _Kind, inputs: Sequence[Any], placed: list[PlacementLine], error: Any, start: int) -> None:
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
             return
@@ -247,6 +249,8 @@ class FunctionCalls:
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
+            resources=describe_resources(inputs),
+            datasets=list_datasets(inputs),
             scope=kind.scope,
             soft_placement=kind.soft_placement,
             functions=names,
@@ -288,7 +292,7 @@ class FunctionCalls:
         result, error = _attempt_call(_cancel_call(call) if is_emulated else call)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
-        self._record_compiled(kind, home, None if home else error)
+        self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)
@@ -297,7 +301,9 @@ class FunctionCalls:
             raise error
         return result
 
-    def _record_compiled(self, kind: _Kind, home: str, error: Any, *, is_asked: bool = True) -> None:
+    def _record_compiled(
+        self, kind: _Kind, inputs: Sequence[Any], home: str, error: Any, *, is_asked: bool = True
+    ) -> None:
         """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
@@ -311,6 +317,8 @@ class FunctionCalls:
             program_kind="compiled",
             function=None,
             arg_devices=[],
+            resources=describe_resources(inputs),
+            datasets=list_datasets(inputs),
             scope=kind.scope,
             soft_placement=kind.soft_placement,
             functions=names,

@@ -152,7 +152,8 @@ class Functions:
         notes = {}
         variables = _captured_variables(graph)
         for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
-            notes[arg.name] = [*_note_op(tensor.op, self._lines), variables.get(tensor.name, "")]
+            noted = _note_op(tensor.op, self._lines)
+            notes[arg.name] = [*noted[:3], variables.get(tensor.name, ""), *noted[4:]]
         for arg, tensor in zip(signature.output_arg, graph.outputs, strict=False):
             notes[f"{arg.name}_RetVal"] = _note_op(tensor.op, self._lines)
         return notes
@@ -204,7 +205,8 @@ def _captured_variables(graph: Any) -> dict[str, str]:
 
 
 def _note_op(op: Any, lines: SourceLines) -> list[Any]:
-    return [lines.of_op(op), lines.of_device(op), [_list_sizes(out.shape) for out in op.outputs]]
+    of_library = ["", True] if lines.is_of_library(op) else []
+    return [lines.of_op(op), lines.of_device(op), [_list_sizes(out.shape) for out in op.outputs], *of_library]
 
 
 def _list_sizes(shape: Any) -> list[int] | None:

@@ -158,7 +158,7 @@ def _data(node: Any) -> list[str]:
 
 
 def _redirect(definition: Any, name: str, nodes: Sequence[Any]) -> None:
-    """Let those who take from the nodes take from the one that stands for them."""
+    """Make those that take from the nodes take from the one that stands for them."""
     renamed: dict[str, str] = {}
     offset = 0
     for node in nodes:

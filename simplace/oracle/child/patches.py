@@ -13,6 +13,7 @@ from simplace.oracle.child.boundary import is_own, wrap_foreign
 # The modules that hook into a method of which there are several, the innermost first.
 ORDER = {
     "BaseSession.__init__": ("sessions", "python_facts"),
+    "Context.ensure_initialized": ("clusters", "refused_settings"),
     "Context.log_device_placement": ("devices", "python_facts"),
     "Function.__init__": ("xla_functions", "reached_functions"),
 }

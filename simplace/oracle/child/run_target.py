@@ -24,13 +24,16 @@ from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
-from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.recorder import LogFile, Recorder, text_of
+from simplace.oracle.child.refused_settings import RefusedSettings
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
 from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
+
+_MOST = 10_000  # characters of an error
 
 
 def run_request(request: Request) -> int:
@@ -83,6 +86,7 @@ def run_request(request: Request) -> int:
         lines.watch(directory)
     if tf_private.is_complete(tf_names.FACTS):
         PythonFacts(recorder, lines).watch()
+        RefusedSettings(recorder, lines).watch()
     threading.excepthook = lambda thread: script.tell_of_thread(thread, lines, recorder)
     failure = _run_target(request, recorder, lines, limit)
     if failure is not None:
@@ -138,7 +142,12 @@ def _describe_failure(
         return None
     if isinstance(error, files.NotImportedError):
         return {"how": "refused", "text": str(error)}
-    return script.failure_of(error, lines)
+    failure = script.failure_of(error, lines)
+    if failure is not None and failure["how"] == "raised":
+        recorder.event(
+            "python", fact="raised", at=script.line_of(error, lines), values={"error": text_of(error)[:_MOST]}
+        )
+    return failure
 
 
 def _describe_last_devices(request: Request) -> list[dict[str, str]]:

@@ -75,6 +75,12 @@ def ending_of(error: SystemExit) -> tuple[int, str]:
     return (int(error.code), "") if isinstance(error.code, int) else (1, text_of(error.code))
 
 
+def line_of(error: BaseException, lines: SourceLines) -> str:
+    """Return the user's innermost line that an exception came through, "" where there is none."""
+    own = lines.of_traceback(traceback.extract_tb(error.__traceback__))
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
+
+
 def first_line(error: BaseException) -> str:
     """Return an exception's type and the first line of its text."""
     return traceback.format_exception_only(error)[-1].splitlines()[0]

@@ -17,6 +17,9 @@ from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.tf_private import loader, ops, origin_info, tf_stack
 
 _GENERATED = "__autograph_generated_file"
+# Parts of TensorFlow that make ops of their own for a user's line; the others only make the op that the line names.
+_PARTS_OF_THEIR_OWN = ("checkpoint", "data", "distribute", "keras", "saved_model", "tpu", "trackable", "training")
+_BY_LIBRARY = 1  # in the place of a scope's line number, which the user's line holds already
 OWN = str(Path(__file__).parents[2]) + os.sep
 
 
@@ -30,6 +33,8 @@ class SourceLines:
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
+        self._packages = tuple(os.path.realpath(paths[key]) + os.sep for key in ("purelib", "platlib"))
+        self._makers: dict[CodeType, str] = {}  # the library that a code object is of, as `_maker_of` says
         self._libraries = (OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
         self._generated: dict[tuple[str, int], tuple[str, int]] = {}
@@ -58,7 +63,8 @@ class SourceLines:
         def enter_with_line(graph: Any, device: Any, offset: int = 0) -> Any:
             result = enter(graph, device, offset)
             scope = graph._device_function_stack._stack[-1]
-            scope.filename, scope.lineno = self.here(), 0
+            at, library = self.trace_op()
+            scope.filename, scope.lineno = at, _BY_LIBRARY if library else 0
             return result
 
         return enter_with_line
@@ -67,9 +73,12 @@ class SourceLines:
         """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
 
-    def of_frames(self) -> str:
-        """Give the user's line that is being executed, "" if there is none, without a copy of the stack."""
-        frame = inspect.currentframe()
+    def trace_op(self) -> tuple[str, str]:
+        """Return the user's line that is being executed, and the library that makes an op for it.
+
+        That is "" for an op that the line itself asks for; the line is "" if there is none. The stack is not copied.
+        """
+        frame, library = inspect.currentframe(), ""
         while frame is not None:
             code = frame.f_code
             shown = self._code.get(code)
@@ -78,11 +87,19 @@ class SourceLines:
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
-                    return f"{own}:{at[1]}"
+                    return f"{own}:{at[1]}", library
             elif shown:
-                return f"{shown}:{frame.f_lineno}"
+                return f"{shown}:{frame.f_lineno}", library
+            library = library or self._maker_of(code)
             frame = frame.f_back
-        return ""
+        return "", library
+
+    def _maker_of(self, code: CodeType) -> str:
+        """Return the library that a frame is of, "" for one that makes no ops of its own."""
+        known = self._makers.get(code)
+        if known is None:
+            known = self._makers[code] = _name_library(os.path.realpath(code.co_filename), self._packages)
+        return known
 
     def _of_code(self, filename: str) -> str:
         return _GENERATED if _GENERATED in filename else self._shown(filename)
@@ -104,6 +121,11 @@ class SourceLines:
             if scope.obj and scope.obj != "/":
                 return str(scope.filename)
         return ""
+
+    def is_of_library(self, op: Any) -> bool:
+        """Return whether a library, such as a strategy, made the innermost device scope around `op`."""
+        scopes = getattr(op, "_device_code_locations", None) or ()
+        return next((scope.lineno == _BY_LIBRARY for scope in scopes if scope.obj and scope.obj != "/"), False)
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
         """Return those frames of a Python traceback that are the user's."""
@@ -134,3 +156,14 @@ class SourceLines:
         if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
             return ""
         return whole.removeprefix(self._here) if whole.startswith(self._here) else filename
+
+
+def _name_library(filename: str, packages: tuple[str, ...]) -> str:
+    """Return the library of a file if that makes ops of its own: any package, or a part of TensorFlow that does."""
+    folder = next((folder for folder in packages if filename.startswith(folder)), "")
+    if not folder:
+        return ""
+    parts = filename.removeprefix(folder).split(os.sep)
+    if parts[0] != "tensorflow":
+        return parts[0]
+    return f"tf.{parts[2]}" if len(parts) > 3 and parts[2] in _PARTS_OF_THEIR_OWN else ""

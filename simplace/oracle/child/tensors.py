@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +12,9 @@ from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.tf_private import context, ops
 
 _RESOURCE_DEVICE = re.compile('device="([^"]+)"')
+_RESOURCE_NAME = re.compile('name="([^"]*)"')
+_DATASET = "::Dataset>"  # how the summary of a variant ends that holds one
+MADE_AT = "_simplace_made_at"  # an attribute of handles: the line that made the resource
 
 
 def find_host() -> str:
@@ -36,9 +40,37 @@ def resource_device(handle: Any) -> str:
     That counts where a function takes it (GetDeviceForInput of eager/execute.cc), and not the handle's own device: what
     a function call returns has the device of the call. A handle of another task cannot be read from here.
     """
-    is_here = task_of(handle.device) == task_of(find_host()) and "/device:GPU:" not in handle.backing_device
-    found = _RESOURCE_DEVICE.search(handle._summarize_value()) if is_here else None
+    found = _RESOURCE_DEVICE.search(handle._summarize_value()) if _is_readable(handle) else None
     return found[1] if found else str(handle.device)
+
+
+def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
+    """List the resources among the inputs of a call: number, name, device, the line that made it, what it is."""
+    return [
+        [number, _name_resource(tensor), resource_device(tensor), getattr(tensor, MADE_AT, ""), is_variable(tensor)]
+        for number, tensor in enumerate(inputs)
+        if getattr(tensor, "dtype", None) == tf.resource
+    ]
+
+
+def list_datasets(inputs: Sequence[Any]) -> list[int]:
+    """List the numbers of the inputs of a call that are datasets."""
+    return [
+        number
+        for number, tensor in enumerate(inputs)
+        if getattr(tensor, "dtype", None) == tf.variant
+        and _is_readable(tensor)
+        and tensor._summarize_value().endswith(_DATASET)
+    ]
+
+
+def _name_resource(handle: Any) -> str:
+    found = _RESOURCE_NAME.search(handle._summarize_value()) if _is_readable(handle) else None
+    return found[1] if found else ""
+
+
+def _is_readable(handle: Any) -> bool:
+    return task_of(handle.device) == task_of(find_host()) and "/device:GPU:" not in handle.backing_device
 
 
 def is_variable(tensor: Any) -> bool:

@@ -39,6 +39,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.eager.context          Context.__init__ Context._context_devices Context._context_handle Context._handle
     python.eager.context          Context._initialize_physical_devices Context._soft_device_placement
     python.eager.context          Context._compute_pluggable_device_options|Context._compute_gpu_options
+    python.eager.context          Context._memory_growth_map
     python.eager.context          Context._virtual_device_map Context._visible_device_list Context.log_device_placement
     python.eager.context          Context.soft_device_placement anonymous_name context ensure_initialized
     python.eager.core             _FallbackException _NotOkStatusException
@@ -92,6 +93,9 @@ FACTS = Use("some findings of simplace doctor", _list_names("""
     python.client.session         BaseSession.__init__
     python.data.ops.structured_function  StructuredFunctionWrapper.__init__ StructuredFunctionWrapper._function
     python.eager.context          Context.log_device_placement _EagerDeviceContext.__enter__ _EagerDeviceContext._ctx
+    python.eager.context          Context.ensure_initialized Context.inter_op_parallelism_threads
+    python.eager.context          Context.intra_op_parallelism_threads Context.set_logical_device_configuration
+    python.eager.context          Context.set_memory_growth Context.set_visible_devices
     python.framework.ops          Graph._colocation_stack Graph._create_op_helper Graph._device_function_stack
     python.framework.ops          Graph.colocate_with _UserDeviceSpec._device_name_or_function
     python.framework.device_spec  DeviceSpecV2.to_string

@@ -29,9 +29,9 @@ class UnexecutedCalls(FunctionCalls):
             message = f"{shown_name(name)} returns a resource, so it would have to run; functions of a file are not run"
             raise tf.errors.UnimplementedError(None, None, message)
         if self._is_compiled(name):
-            self._record_compiled(kind, "", None, is_asked=False)
+            self._record_compiled(kind, inputs, "", None, is_asked=False)
         else:
-            attempt = self._attempt(kind, call, is_cancelled=True)
+            attempt = self._attempt(kind, inputs, call, is_cancelled=True)
             if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:
                 raise attempt.error
         return self._make_up(name, inputs, {})

@@ -12,8 +12,6 @@ from simplace.program.eager_op import EagerOp
 from simplace.program.observation import MadeBy
 from simplace.program.status import Refusal
 
-EAGER_OPS = "eager ops"  # what stands for the name of a program
-
 
 @dataclass(frozen=True, slots=True)
 class EagerPlacement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.doctor.advice import advise_on_finding
-from simplace.explain.findings import Finding
+from simplace.explain.finding import Finding
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
 from viz.names import visible
@@ -27,6 +27,7 @@ def _write_finding(finding: Finding, width: int | None) -> str:
     lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
     lines += [
         wrap_line(f"  {label}{text}", width, len(label))
-        for label, text in (("", said.what), ("why: ", said.why), ("do: ", said.instead))
+        for label, text in (("", said.what), ("error: ", said.error), ("why: ", said.why), ("do: ", said.instead))
+        if text
     ]
     return "\n".join(lines)

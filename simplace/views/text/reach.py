@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from simplace.program.observation import Ending, Unreached, WhyUnreached
 from simplace.result import Result
+
+if TYPE_CHECKING:
+    from simplace.program.observation import Ending, Unreached, WhyUnreached
 
 _MOST = 3  # functions named of each kind
 _ENDINGS: dict[Ending, str] = {
@@ -43,6 +46,7 @@ def tell_unreached(result: Result) -> str:
 def _list_names(found: Sequence[Unreached]) -> str:
     """Join names, of many the first.
 
+    >>> from simplace.program.observation import Unreached
     >>> _list_names([Unreached(name, "m.py:1", "not called") for name in "abcde"])
     'a (m.py:1), b (m.py:1), c (m.py:1) and 2 more'
     """

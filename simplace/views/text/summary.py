@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simplace.explain.findings import find_in_placement, format_finding
+from simplace.explain.failures import format_failure
+from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
@@ -50,8 +51,17 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
         is_all = not result.programs
         blocks.append(write_eager_summary(result.eager, width, is_all=is_all, is_long=copies is None))
+    if result.python and (of_run := _list_failures_of_run(result, width)):
+        blocks.append(of_run)
     blocks += [wrap_line(f"note: {remark}", width) for remark in result.remarks]
     return "\n\n".join(blocks)
+
+
+def _list_failures_of_run(result: Result, width: int | None) -> str:
+    from simplace.doctor.failures import list_failures_of_run
+
+    lines = [format_failure(failure) for failure in list_failures_of_run(result)]
+    return list_findings(lines, width, "simplace doctor has them all") if lines else ""
 
 
 def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -73,7 +83,7 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
-        parts.append(list_findings([format_finding(one) for one in found], width, "--json has them all"))
+        parts.append(list_findings(format_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
 
 
@@ -131,6 +141,13 @@ def coverage_line(result: Result) -> str:
     more = f"; {format_count(lines, 'line')} more of eager ops" if lines else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
+
+
+def failure_lines(result: Result, width: int | None = None) -> str:
+    """Return a line for each failure that is foretold, "" where there is none."""
+    from simplace.doctor.failures import foretell_failures
+
+    return "\n".join(wrap_line(f"fails when run: {format_failure(one)}", width) for one in foretell_failures(result))
 
 
 def copies_line(result: Result) -> str:

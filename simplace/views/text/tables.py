@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from heapq import nsmallest
+from itertools import groupby
 
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy, CopyColumns
@@ -23,25 +24,37 @@ def shorten_device(placement: Placement, device: str) -> str:
 def device_table(placed: Placed) -> Table:
     """Return ops, the bytes of their outputs, and the incoming copies, a row per device."""
     placement, copies = placed.placement, placed.copy_columns
-    sizes = TensorSizes(placement.placed)
+    sizes_of = TensorSizes(placement.placed).output_sizes
     ops = Counter(placement.node_devices)
     made: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for node, name in enumerate(placement.node_devices):
         if name:
-            made[name] += sizes.output_sizes(node)
+            made[name] += sizes_of(node)
     arriving: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for i in copies.between_devices():
         arriving[copies.targets[i]].append(copies.sizes[i])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for device in placement.devices:
         found = arriving[device.name]
         copied = (
             f"{quantities.format_count(len(found), 'copy')}, {quantities.format_total_bytes(found)}" if found else "-"
         )
         rows.append((device.short, f"{ops[device.name]:,}", quantities.format_total_bytes(made[device.name]), copied))
+    rows = _join_idle(rows)
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
                Column("output bytes", "right"), Column("copied in"))  # fmt: skip
     return Table(columns, tuple(rows))
+
+
+def _join_idle(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return a row in the place of three or more devices beside each other on which nothing is."""
+    joined: list[tuple[str, ...]] = []
+    for cells, alike in groupby(rows, key=lambda row: row[1:]):
+        names = [row[0] for row in alike]
+        if cells[0] == "0" and cells[2] == "-" and len(names) >= 3:
+            names = [f"{names[0]} to {names[-1]}"]
+        joined += [(name, *cells) for name in names]
+    return joined
 
 
 def cluster_table(placed: Placed) -> Table:
@@ -89,7 +102,7 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
         for c in _list_largest(copies, limit)
     )
     more = len(copies.between_devices()) - len(rows)
-    columns = (Column("copy", flexible=False), Column("tensor"), Column("type"),
+    columns = (Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
                Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
 
@@ -122,7 +135,7 @@ def node_table(placed: Placed) -> Table:
         )
         for node in placement.nodes
     )
-    columns = (Column("node"), Column("op"), Column("requested"), Column("device", flexible=False),
+    columns = (Column("node"), Column("op", flexible=False), Column("requested"), Column("device", flexible=False),
                Column("because"), Column("line"))  # fmt: skip
     return Table(columns, rows)
 
@@ -141,5 +154,10 @@ def difference_table(placed: Placed, limit: int | None = None) -> Table:
         for d in agreement.differences[:limit]
     )
     more = len(agreement.differences) - len(rows)
-    columns = (Column("node"), Column("op"), Column("simplace", flexible=False), Column("TensorFlow", flexible=False))
+    columns = (
+        Column("node"),
+        Column("op", flexible=False),
+        Column("simplace", flexible=False),
+        Column("TensorFlow", flexible=False),
+    )
     return Table(columns, rows, footer=f"and {more:,} more" if more else "")

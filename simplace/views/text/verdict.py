@@ -82,7 +82,9 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
     if cause is None:
         waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
-        rest = ", ".join(f"{_share_of(group, each)} for {HEADINGS[each]}" for each in waits)
+        is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
+        words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
+        rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
         return f"{busy}, waits {rest}" if rest else busy
     return f"{busy}, {_describe_cause(schedule, group, cause)}"
 

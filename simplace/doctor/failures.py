@@ -1,0 +1,76 @@
+"""All that TensorFlow places and then fails to run: of each placement, and what the running program showed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from simplace.explain.failures import NotCopied, RefusedSetting, UnequalGrowth, find_failures
+from simplace.explain.finding import Failure
+from simplace.program.observation import PythonFact
+from simplace.result import Result
+
+# What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.
+_COPY = re.compile(
+    r"Can't copy Tensor with type (?P<type>\w+) to device (?P<device>\S+?)\.?(?:\s|$)"
+    r"|No unary variant device copy function found for direction: \d and Variant type_index: (?P<variant>[^\[\n]*)"
+    r"|non-DMA-copy attempted of tensor type: (?P<element>\w+)"
+)
+_TARGET = re.compile(r"Failed copying input tensor from \S+ to \S*/device:(?P<device>\w+:\d+)")
+_GROWTH = "Memory growth cannot differ between GPU devices"
+
+
+def foretell_failures(result: Result) -> Iterator[Failure]:
+    """Yield the failures of a result, those of its programs in their order."""
+    known = [failure for placed in result for failure in find_failures(placed.placement)]
+    yield from _list_new(result, known)
+    yield from known
+
+
+def list_failures_of_run(result: Result) -> list[Failure]:
+    """List what ended the program, unless it is a failure of one of its placements."""
+    if not any(fact.kind == "raised" for fact in result.python):
+        return []
+    return _list_new(result, [failure for placed in result for failure in find_failures(placed.placement)])
+
+
+def _list_new(result: Result, known: list[Failure]) -> list[Failure]:
+    told = {(type(failure), failure.error) for failure in known}
+    return [each for each in failures_of_run(result.python) if (type(each), each.error) not in told]
+
+
+def failures_of_run(facts: tuple[PythonFact, ...]) -> Iterator[Failure]:
+    """Yield what ended the program as it ran, where that is one of the failures that are explained."""
+    for fact in facts:
+        if fact.kind == "raised":
+            yield from _name_failure(fact, facts)
+
+
+def is_caught(fact: PythonFact, facts: tuple[PythonFact, ...]) -> bool:
+    """Return whether the program went on after a setting was refused."""
+    return not any(each.kind == "raised" and each.values["error"] == fact.values["error"] for each in facts)
+
+
+def _name_failure(raised: PythonFact, facts: tuple[PythonFact, ...]) -> Iterator[Failure]:
+    error = raised.values["error"]
+    refused = [fact for fact in facts if fact.kind == "setting refused" and fact.values["error"] == error]
+    if refused:
+        values = refused[-1].values
+        yield RefusedSetting(refused[-1].at, "", (), error, values["setting"], values["started"])
+    elif copied := _COPY.search(error):
+        line = next(line for line in error.splitlines() if copied[0].strip() in line)
+        yield NotCopied(raised.at, "", (), line.strip(), *_describe_copy(copied, error))
+    elif error == _GROWTH:
+        set_at = next((fact.at for fact in facts if fact.kind == "memory growth"), "")
+        yield UnequalGrowth(raised.at, "", (), error, set_at)
+
+
+def _describe_copy(copied: re.Match[str], error: str) -> tuple[str, str]:
+    """Return what could not be copied, and the device in short."""
+    target = _TARGET.search(error)
+    device = target["device"] if target else (copied["device"] or "").rpartition("/device:")[2] or "a GPU"
+    if copied["type"]:
+        return f"a tensor of type {copied['type']}", device
+    if copied["element"]:
+        return f"a list with elements of type {copied['element']}", device
+    return ("a dataset" if "Dataset" in copied["variant"] else f"a variant of type {copied['variant'].strip()}"), device

@@ -1,0 +1,154 @@
+"""Findings about what TensorFlow places, and what then fails when it runs: with TensorFlow's own words.
+
+`find_failures` lists those of one placement. What the running Python program showed becomes such findings in
+`simplace.doctor.failures`, which has all of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
+from simplace.explain.copy_tensor import describe_error as describe_copy_error
+from simplace.explain.finding import Failure
+from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import describe_lack, find_clusters
+from simplace.placement.xla_launch_util import ForeignResource, describe_error, find_foreign_resources
+
+
+@dataclass(frozen=True, slots=True)
+class XlaOtherDevice(Failure):
+    """A call that XLA compiles is given variables or tables of another device; `nodes` are their names.
+
+    `call` is the call's node, which is on `home`; `device` is where they are, and `made_at` the line that made the
+    first of them.
+    """
+
+    rule: ClassVar[str] = "xla-other-device"
+    title: ClassVar[str] = "XLA reads another device"
+    call: str
+    home: str
+    device: str
+    made_at: str
+    are_variables: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompilable(Failure):
+    """XLA has no kernel for ops of a call that it is to compile: TensorFlow refuses to run the call."""
+
+    rule: ClassVar[str] = "not-compilable"
+    title: ClassVar[str] = "XLA cannot compile"
+    op: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotCopied(Failure):
+    """A tensor is to go to the memory of `device`, and TensorFlow cannot copy what it holds: `content`."""
+
+    rule: ClassVar[str] = "not-copied"
+    title: ClassVar[str] = "cannot be copied"
+    content: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSetting(Failure):
+    """TensorFlow refuses a setting, and the program ends; `started` is the line that had started TensorFlow, or ""."""
+
+    rule: ClassVar[str] = "refused-setting"
+    title: ClassVar[str] = "setting refused"
+    setting: str
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalGrowth(Failure):
+    """Memory growth is set for some GPUs and not for all: TensorFlow does not start; `set_at` is the setting's line."""
+
+    rule: ClassVar[str] = "memory-growth"
+    title: ClassVar[str] = "memory growth"
+    set_at: str
+
+
+def find_failures(placement: Placement) -> list[Failure]:
+    """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
+    return [*read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement)]
+
+
+def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
+    """Yield the calls that XLA compiles and that are given resources of other devices, once for each such device."""
+    for cluster in find_clusters(placement):
+        found: dict[tuple[str, bool], list[ForeignResource]] = {}
+        for resource in find_foreign_resources(placement, cluster):
+            found.setdefault((resource.device, resource.is_variable), []).append(resource)
+        for (device, are_variables), resources in found.items():
+            first = resources[0]
+            yield XlaOtherDevice(
+                first.at, placement.program.name, tuple(each.name for each in resources), describe_error(first),
+                placement.graph.names[cluster.node], _shorten(placement, cluster.device), _shorten(placement, device),
+                first.made_at, are_variables,
+            )  # fmt: skip
+
+
+def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
+    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together."""
+    found: dict[tuple[int, str, str], list[str]] = {}
+    clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
+    for cluster in clusters.values():
+        for op in cluster.unsupported:
+            found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
+    graph, program = placement.graph, placement.program.name
+    return [
+        NotCompilable(at, program, tuple(names), describe_lack(clusters[node], op), op, graph.names[node])
+        for (node, op, at), names in found.items()
+    ]
+
+
+def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
+    """Yield the variants that cannot come to a GPU, those of one maker and device together."""
+    found: dict[tuple[int, str], list[UncopiedVariant]] = {}
+    for each in find_uncopied_variants(placement):
+        found.setdefault((each.maker, placement.device(each.consumer)), []).append(each)
+    names = placement.graph.names
+    for (maker, device), edges in found.items():
+        first = edges[0]
+        at = next(filter(None, (placement.notes(node).at for node in (first.consumer, first.producer, maker))), "")
+        nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
+        content, error = f"a {first.content}", describe_copy_error(first.content)
+        yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
+
+
+def format_failure(failure: Failure) -> str:
+    """Return a failure as one line of text, with the user's line and TensorFlow's words."""
+    at = f" ({failure.source})" if failure.source else ""
+    match failure:
+        case XlaOtherDevice():
+            return (
+                f"XLA compiles {failure.call} for {failure.home}, and cannot use {count_resources(failure)} of "
+                f"{failure.device}{at}: {failure.error}"
+            )
+        case NotCompilable():
+            ops = f"{len(failure.nodes)} × {failure.op}" if len(failure.nodes) > 1 else failure.op
+            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which it is to compile"
+        case NotCopied():
+            return f"{failure.content} cannot be copied to {failure.device}{at}: {failure.error}"
+        case RefusedSetting():
+            return f"TensorFlow refuses to set {failure.setting}{at}: {failure.error}"
+        case UnequalGrowth():
+            return f"memory growth is set for some of the GPUs, not for all{at}: {failure.error}"
+    raise AssertionError(f"{type(failure).__name__} is not about a placement")
+
+
+def count_resources(failure: XlaOtherDevice) -> str:
+    """Return how many variables, or tables and other objects, a call is given from elsewhere."""
+    kind, count = "variable" if failure.are_variables else "table", len(failure.nodes)
+    return f"a {kind}" if count == 1 else f"{count} {kind}s"
+
+
+def _shorten(placement: Placement, device: str) -> str:
+    found = placement.devices.find(device)
+    return found.short if found is not None else device

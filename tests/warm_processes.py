@@ -1,0 +1,182 @@
+"""Child processes that are forked from one which has imported what they need: one import for many of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[1]
+# The server. A child has its own standard streams, environment, folder and process group.
+_SERVER = """\
+import gc, importlib, json, os, socket, sys
+number, searched, *modules = sys.argv[1:]
+sys.path[:0] = [searched] if searched else []
+for module in modules:
+    importlib.import_module(module)
+gc.freeze()
+connection = socket.socket(fileno=int(number))
+while True:
+    data, descriptors, _, _ = socket.recv_fds(connection, 1 << 18, 3)
+    if not data:
+        os._exit(0)
+    pid = os.fork()
+    if pid == 0:
+        break
+    for descriptor in descriptors:
+        os.close(descriptor)
+    connection.send(str(pid).encode())
+    connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+connection.close()
+os.setsid()
+for ours, theirs in zip((0, 1, 2), descriptors, strict=True):
+    os.dup2(theirs, ours)
+    os.close(theirs)
+request = json.loads(data)
+os.chdir(request["directory"])
+os.environ.clear()
+os.environ.update(request["environment"])
+sys.argv = ["-c", *request["arguments"]]
+status = 1
+try:
+    exec(request["code"], {"__name__": "__main__"})
+    status = 0
+except SystemExit as end:
+    status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    if isinstance(end.code, str):
+        print(end.code, file=sys.stderr)
+except BaseException as error:
+    sys.excepthook(type(error), error, error.__traceback__)
+finally:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 0xFF)
+"""
+
+
+class WarmChild:
+    """A forked child, with the methods of `subprocess.Popen` that are needed; its pid is that of its process group."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._status: int | None = None
+        self.pid = self._receive()
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while the process runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
+        if self._status is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
+            self._status = self._receive()
+        return self._status
+
+    def _receive(self) -> int:
+        answer = self._connection.recv(64)
+        assert answer, "the process that forks the children has ended"
+        return int(answer)
+
+
+class WarmProcesses:
+    """Processes that have imported modules in an environment, each started when it is first needed; one child a time.
+
+    Use it in a `with` statement: at its end they end.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[Any, tuple[subprocess.Popen[bytes], socket.socket]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for server, connection in self._servers.values():
+            connection.close()
+            server.wait()
+
+    def start(
+        self,
+        modules: Sequence[str],
+        code: str,
+        arguments: Sequence[str] = (),
+        *,
+        environment: Mapping[str, str],
+        own: Mapping[str, str] | None = None,
+        searched: str = str(ROOT),
+        streams: tuple[int, int, int] = (0, 1, 2),
+    ) -> WarmChild:
+        """Run code where the modules are imported under `environment`; `own` are more variables, of the child alone."""
+        key = (tuple(modules), searched, tuple(sorted(environment.items())))
+        if key not in self._servers:
+            self._servers[key] = _start_server(modules, searched, environment)
+        _, connection = self._servers[key]
+        request = {"code": code, "arguments": list(arguments), "directory": os.getcwd()}
+        request |= {"environment": {**environment, **(own or {})}}
+        socket.send_fds(connection, [json.dumps(request).encode()], streams)
+        return WarmChild(connection)
+
+    def run(
+        self, *what: Any, stdin: bytes = b"", timeout: float | None = None, **how: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run code as `start` does, to its end; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(stdin)
+            given.flush()
+            given.seek(0)
+            child = self.start(*what, streams=(given.fileno(), out.fileno(), err.fileno()), **how)
+            try:
+                status = child.wait(timeout)
+            finally:
+                if child.poll() is None:
+                    os.kill(child.pid, signal.SIGKILL)
+                    child.wait()
+            return subprocess.CompletedProcess([], status, _content(out), _content(err))
+
+
+def _content(file: Any) -> bytes:
+    file.seek(0)
+    found: bytes = file.read()
+    return found
+
+
+def _start_server(
+    modules: Sequence[str], searched: str, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        number = theirs.fileno()
+        command = [sys.executable, "-P", "-c", _SERVER, str(number), searched, *modules]
+        return subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True), ours
+
+
+def draw_by(warm: WarmProcesses, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `subprocess.run` for `viz.engine`: it runs the bundled Graphviz in forks, other programs by `run`."""
+
+    def run_or_fork(
+        command: Sequence[str], *, input: bytes, timeout: float, env: Mapping[str, str], **how: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        if command[:2] != [sys.executable, "-P"]:
+            found: subprocess.CompletedProcess[bytes] = run(command, input=input, timeout=timeout, env=env, **how)
+            return found
+        lasting = dict(env)
+        own = {"FONTCONFIG_FILE": lasting.pop("FONTCONFIG_FILE")}  # read when the first text is measured
+        code = f"import runpy, sys; sys.argv[0] = {command[2]!r}; runpy.run_path({command[2]!r}, run_name='__main__')"
+        streams = {"stdin": input, "timeout": timeout}
+        return warm.run(["pygraphviz"], code, command[3:], environment=lasting, own=own, searched="", **streams)
+
+    return run_or_fork

@@ -1,0 +1,92 @@
+"""Shorten texts to a width in terminal cells, so that different ones stay different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+from viz.names import ELLIPSIS
+
+
+def fit(text: str, cells: int) -> str:
+    """Shorten `text` in its middle to `cells` terminal cells; wide characters count two.
+
+    >>> fit("sequential/dense/MatMul", 12), fit("行列積行列積", 7)
+    ('seque…MatMul', '行…列積')
+    """
+    if cell_len(text) <= cells:
+        return text
+    head = tail = ""
+    left, right = 0, len(text)
+    while left < right:
+        take_tail = cell_len(tail) <= cell_len(head)
+        character = text[right - 1] if take_tail else text[left]
+        if cell_len(head) + cell_len(tail) + cell_len(character) + 1 > cells:
+            break
+        head, tail = (head, character + tail) if take_tail else (head + character, tail)
+        left, right = (left, right - 1) if take_tail else (left + 1, right)
+    return set_cell_size(head + ELLIPSIS + tail, min(cells, cell_len(head + ELLIPSIS + tail)))
+
+
+def fit_all(texts: Sequence[str], cells: int) -> list[str]:
+    """Shorten texts that stand below each other to `cells` terminal cells each, in their order.
+
+    Scopes that all the long ones share give way first, then the middle. Different texts stay different, but where
+    that takes more than `cells` allow (some 8): of those that would be alike, what differs is shown, or else a number.
+
+    >>> fit_all(["model/block/conv/Conv2D", "model/block/conv/BiasAdd", "x"], 14)
+    ['model/…/Conv2D', 'model…/BiasAdd', 'x']
+    >>> fit_all(["gradients/layer_with_a_name_1/kernel", "gradients/layer_with_a_name_2/kernel"], 12)
+    ['…_name_1/ke…', '…_name_2/ke…']
+    """
+    long = [text for text in dict.fromkeys(texts) if cell_len(text) > cells]
+    if not long:
+        return list(texts)
+    scope = max(long[0].rfind("/", 0, _count_shared(long)), 0) if len(long) > 1 else 0
+    shown = {text: _drop_scope(text, scope, cells) for text in long}
+    for alike in _list_alike(shown, texts):
+        start = _count_shared(alike)
+        shown |= {text: _show_part(text, start, cells) for text in alike}
+    for alike in _list_alike(shown, texts):
+        shown |= {text: _number(text, number, cells) for number, text in enumerate(alike, 1)}
+    return [shown.get(text, text) for text in texts]
+
+
+def _count_shared(texts: Sequence[str]) -> int:
+    """Return how many characters all the texts begin with."""
+    first, last = min(texts), max(texts)
+    return next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+
+
+def _drop_scope(text: str, scope: int, cells: int) -> str:
+    """Shorten the first `scope` characters as far as need be, or all in the middle where that is not enough."""
+    rest = text[scope:]
+    room = cells - cell_len(ELLIPSIS + rest)
+    if not scope or room < 0:
+        return fit(ELLIPSIS + rest if scope else text, cells)
+    return set_cell_size(text[:scope], room).rstrip() + ELLIPSIS + rest
+
+
+def _show_part(text: str, start: int, cells: int) -> str:
+    """Return the part of a text that begins a little before a character of it."""
+    first = max(0, min(start - cells // 2, len(text) - cells + 1))
+    part = text[first:]
+    head = ELLIPSIS if first else ""
+    if cell_len(head + part) <= cells:
+        return head + part
+    return head + set_cell_size(part, cells - len(head) - 1).rstrip() + ELLIPSIS
+
+
+def _number(text: str, number: int, cells: int) -> str:
+    end = f"{ELLIPSIS}{number}"
+    return fit(fit(text, cells - len(end)).rstrip(ELLIPSIS) + end, cells)
+
+
+def _list_alike(shown: dict[str, str], texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield those shortened texts that are shown by the same words, or by the words of one that is shown whole."""
+    groups: dict[str, list[str]] = {}
+    whole = {text for text in texts if text not in shown}
+    for text, words in shown.items():
+        groups.setdefault(words, []).append(text)
+    yield from [texts for words, texts in groups.items() if len(texts) > 1 or words in whole]
