@@ -19,7 +19,7 @@ from simplace.costs.roofline import make_roofline
 from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import EXECUTORS
-from simplace.executor.options import Threads
+from simplace.executor.step_options import Threads
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef, NodeDef, ShapeAttr
 from simplace.kernels.registry import KernelTable

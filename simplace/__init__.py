@@ -9,7 +9,7 @@ from simplace._version import __version__
 
 if TYPE_CHECKING:
     from simplace.api import Diff, PlaceKeywords, Placements, Simulated
-    from simplace.executor.options import StepKeywords
+    from simplace.executor.step_options import StepKeywords
     from simplace.placement.placement import Placement
 
 __all__ = ["__version__", "check", "diff", "place", "schedule"]
@@ -71,9 +71,9 @@ def diff(
 def schedule(placement: Placement, **options: Unpack[StepKeywords]) -> Simulated:
     """Simulate when each op of a placement (`result.programs[0].placement`) runs.
 
-    The options are those of `simplace.executor.options.StepOptions`: threads, executor, costs, hardware, batch.
+    The options are those of `simplace.executor.step_options.StepOptions`: threads, executor, costs, hardware, batch.
     """
     from simplace import api
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
 
     return api.schedule(placement, StepOptions(**options))

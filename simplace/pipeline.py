@@ -25,7 +25,7 @@ from simplace.program.status import Refused
 if TYPE_CHECKING:
     from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
     from simplace.graph.input_columns import InputColumns
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
-from simplace.partition.collectives import Collective
-from simplace.partition.communication import Traffic
+from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
+from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters

@@ -9,7 +9,7 @@ import pytest
 from simplace import pipeline
 from simplace.api import PlaceKeywords, SettingKeywords, Settings
 from simplace.errors import SimplaceError
-from simplace.executor.options import StepKeywords, StepOptions
+from simplace.executor.step_options import StepKeywords, StepOptions
 from tests.stages import verify_stage
 from tests.worlds import constant, node, place
 

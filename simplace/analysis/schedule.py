@@ -12,7 +12,7 @@ from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
-from simplace.executor.options import StepKeywords, StepOptions, Threads
+from simplace.executor.step_options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
 from simplace.pipeline import simulate_step
 from simplace.placement.placement import Placement

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from simplace.analysis.schedule import Schedule
 from simplace.errors import SimplaceError
-from simplace.executor.options import StepOptions
+from simplace.executor.step_options import StepOptions
 from simplace.placement.placement import Placement
 
 

@@ -20,7 +20,7 @@ from simplace.targets import Settings
 if TYPE_CHECKING:
     from simplace.api.differences import Diff
     from simplace.api.simulated import Simulated
-    from simplace.executor.options import StepKeywords, StepOptions
+    from simplace.executor.step_options import StepKeywords, StepOptions
     from simplace.placement.placement import Placement
     from simplace.program.program import Pin, Program
     from simplace.views.figures.drawing import Picture
@@ -151,7 +151,7 @@ class Placements(Result):
         placed = self._one(program)
         if name in CHARTS:
             from simplace.api.simulated import Simulated
-            from simplace.executor.options import StepOptions
+            from simplace.executor.step_options import StepOptions
 
             return Simulated.of(placed.placement, StepOptions(**options)).figure(name, style=style)
         return Picture(FIGURES[name](placed, limit), style)
@@ -176,7 +176,7 @@ class Placements(Result):
     def schedule(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Simulated:
         """Simulate when each op of one program (the largest by default) runs; see `simplace.schedule`."""
         from simplace.api.simulated import Simulated
-        from simplace.executor.options import StepOptions
+        from simplace.executor.step_options import StepOptions
 
         return Simulated.of(self._one(program).placement, StepOptions(**options))
 
@@ -197,7 +197,7 @@ class Placements(Result):
         `gpu`, `cores` and `batch` set what it is simulated on. A file that simplace did not write is replaced only with
         `overwrite`. Raises `simplace.errors.SimplaceError`.
         """
-        from simplace.executor.options import StepOptions
+        from simplace.executor.step_options import StepOptions
         from simplace.report import page_file
 
         simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None

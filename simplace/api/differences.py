@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from simplace.analysis.step_times import UNCHANGED, StepTimes, step_times
 from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
-from simplace.executor.options import StepKeywords, StepOptions
+from simplace.executor.step_options import StepKeywords, StepOptions
 
 if TYPE_CHECKING:
     from simplace.views.figures.drawing import Picture

@@ -37,7 +37,7 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
-    from simplace.api.verdict import judge_step
+    from simplace.api.judged_step import judge_step
     from simplace.doctor.examinations import diagnose_result
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target

@@ -68,7 +68,7 @@ def _choose_path(name: str, form: Format, now: float) -> Path:
 
 def _gather_export(result: Placements, options: argparse.Namespace, now: float) -> Export:
     from simplace.api import schedule
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
     from simplace.exports.formats import Export
     from simplace.views.figures.device_colours import device_colours
 

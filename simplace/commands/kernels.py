@@ -25,8 +25,8 @@ def _run_kernels(options: argparse.Namespace) -> int:
     from simplace.graph import dtypes
     from simplace.kernels.extra import load_extra
     from simplace.kernels.installed import installed_version
+    from simplace.kernels.op_kernels import kernel_rows
     from simplace.kernels.registry import KernelTable
-    from simplace.kernels.summary import kernel_rows
     from simplace.views.text.kernel_table import kernel_table, lacking_notes, xla_note
     from viz import to_text
 

@@ -71,7 +71,7 @@ def shorten_text(line: str, most: int = 2000) -> str:
 
 def check_distinct(options: argparse.Namespace) -> None:
     """Raise an error, before anything runs, for outputs that would replace an input, a foreign file or each other."""
-    from simplace.views.marks import check_replaceable
+    from simplace.views.file_mark import check_replaceable
 
     read = [name for each in _READ if (name := getattr(options, each, None))]
     sources = [Path(os.path.realpath(path)) for name in read for path in (name, name.rpartition(":")[0]) if path]
@@ -137,6 +137,6 @@ def write_json(name: str, content: Any, overwrite: bool) -> None:
 
 def write_output_file(name: str | Path, data: bytes, overwrite: bool) -> None:
     """Write a file; raise a one-line error where that fails. `overwrite` is `--force`."""
-    from simplace.views.marks import write_file
+    from simplace.views.file_mark import write_file
 
     write_file(name, data, overwrite)

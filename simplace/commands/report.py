@@ -11,7 +11,7 @@ from simplace.commands import output
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
 
 
 def add(commands: Any) -> None:
@@ -50,6 +50,6 @@ def _run_report(options: argparse.Namespace) -> int:
 
 
 def _step_options(options: argparse.Namespace) -> StepOptions:
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
 
     return StepOptions(gpu=options.gpu, cores=options.cores, batch=options.batch)

@@ -17,7 +17,7 @@ from simplace.progress import show_progress
 if TYPE_CHECKING:
     from simplace.api import Settings, Simulated
     from simplace.costs.cost_model import CostModel
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
     from simplace.result import Placed
 
 _ASSUMED = (
@@ -133,7 +133,7 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
 
 
 def _step_options(options: argparse.Namespace) -> StepOptions:
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
 
     return StepOptions(
         intra_op=options.intra_op,

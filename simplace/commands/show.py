@@ -44,7 +44,7 @@ def _run_show(options: argparse.Namespace) -> int:
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
-    from simplace.api.verdict import judge_step
+    from simplace.api.judged_step import judge_step
     from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout

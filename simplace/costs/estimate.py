@@ -13,7 +13,7 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import is_loop_cond
-from simplace.partition.collectives import CollectiveKind
+from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 

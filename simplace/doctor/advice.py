@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simplace.doctor import findings as found
+from simplace.doctor import silent_failures as found
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime

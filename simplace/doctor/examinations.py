@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
-from simplace.doctor import findings as found
+from simplace.doctor import silent_failures as found
 from simplace.doctor.failures import foretell_failures, is_caught
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.finding import Finding

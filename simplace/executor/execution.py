@@ -9,7 +9,7 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.errors import SimplaceError, join_choices
 from simplace.executor import tensorflow_executor, textbook_executor
 from simplace.executor.control_flow import ControlFlow
-from simplace.executor.options import StepOptions, Threads
+from simplace.executor.step_options import StepOptions, Threads
 from simplace.executor.trace import Trace
 
 EXECUTORS: Mapping[str, Callable[[EstimatedGraph, ControlFlow, Threads], tuple[Trace, int]]] = {

@@ -21,8 +21,8 @@ from simplace.executor.cores import Cores
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
-from simplace.executor.options import Threads
 from simplace.executor.propagator_state import Activation, Iteration, Propagator
+from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
 from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder

@@ -17,8 +17,8 @@ from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
-from simplace.executor.options import Threads
 from simplace.executor.propagator_state import Activation, Propagator
+from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import Buffer, TraceRecorder
 

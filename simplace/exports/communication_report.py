@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from simplace.graph import dtypes
-from simplace.partition.collectives import Collective
-from simplace.partition.communication import CollectiveVolume, Traffic, Volume
+from simplace.partition.collective_members import Collective
+from simplace.partition.traffic import CollectiveVolume, Traffic, Volume
 from simplace.placement.placement import Placement
 
 

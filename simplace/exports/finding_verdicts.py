@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simplace.checks.verdicts import Problem, ProblemKind, Verdict
 from simplace.doctor.advice import TITLES, advise_on_finding
-from simplace.doctor.findings import ALL_FINDINGS
+from simplace.doctor.silent_failures import ALL_FINDINGS
 from simplace.explain.finding import Finding
 
 

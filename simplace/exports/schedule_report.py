@@ -10,7 +10,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.cost_model import KernelCost
-from simplace.executor.options import Threads
+from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 from simplace.exports.communication_report import report_traffic
 from simplace.views.text.verdict import write_verdict

@@ -24,7 +24,7 @@ from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, N
 from simplace.graph.op_kinds import PARTITIONED_CALLS, is_merge, is_next_iteration
 from simplace.graph.tensor_id import Slot
 from simplace.importers.device_spec import find_device_fault
-from simplace.importers.function_body import find_body_fault, op_of
+from simplace.importers.function_body_fault import find_body_fault, op_of
 from simplace.importers.versions import find_version_fault, with_version_warning
 from simplace.kernels.attr_value_util import find_type_fault
 from simplace.kernels.node_def_util import find_node_fault
@@ -392,7 +392,7 @@ class _Types:
             return _find_call_fault(node, function, inputs, self._producer)
         op_def = self._table.op(node.op)
         if op_def is None:
-            from simplace.kernels.summary import hint_at_op
+            from simplace.kernels.op_kernels import hint_at_op
 
             return f"Op type not registered '{node.op}'; {hint_at_op(self._table, node.op)}"
         attrs = with_defaults(op_def, node.attrs)

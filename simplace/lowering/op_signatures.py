@@ -105,7 +105,7 @@ class Signatures:
     def _op(self, op: str, node: str) -> OpDef:
         found = self.table.op(op)
         if found is None:
-            from simplace.kernels.summary import hint_at_op
+            from simplace.kernels.op_kernels import hint_at_op
 
             where = f"node {node!r}" if node else "a node"
             raise UnknownOpError(

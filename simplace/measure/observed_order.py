@@ -13,8 +13,8 @@ from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, INITIAL_CYCLES, can_be_expensive, settled_cycles
-from simplace.executor.options import StepOptions
 from simplace.executor.session_run import with_observed_order
+from simplace.executor.step_options import StepOptions
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.partition.graph_partition import PartitionedGraph
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from simplace.partition.collectives import Collective, find_collectives, with_origins
-from simplace.partition.communication import Traffic, count_traffic
+from simplace.partition.collective_members import Collective, find_collectives, with_origins
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import Rewritten
+from simplace.partition.traffic import Traffic, count_traffic
 from simplace.partition.transfers import Copy, CopyColumns, find_transfers
 from simplace.partition.worker_graphs import has_master
 from simplace.program.placed_graph import PlacedGraph

@@ -17,11 +17,11 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SOURCE
 from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.op_kinds import is_enter, is_exit, is_next_iteration
-from simplace.partition.collectives import Collective, find_collectives
-from simplace.partition.communication import Traffic, count_traffic
+from simplace.partition.collective_members import Collective, find_collectives
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.partition.shapes import TensorSizes
+from simplace.partition.traffic import Traffic, count_traffic
 from simplace.partition.transfers import Copy, CopyColumns, MemoryTypes, find_transfers
 from simplace.partition.worker_graphs import Location, Written, build_worker_graph, by_device, by_task, has_master
 from simplace.program.placed_graph import PlacedGraph

@@ -13,7 +13,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.kernels.dataset_ops import calls_captured, describe_role, find_captured_slots, is_rewritten, takes_default
-from simplace.lowering.function_library import select_reached
+from simplace.lowering.reachable_functions import select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 

@@ -12,7 +12,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import MUST_COMPILE, is_partitioned_call
-from simplace.lowering.function_library import select_reached
+from simplace.lowering.reachable_functions import select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 

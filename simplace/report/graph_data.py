@@ -14,7 +14,7 @@ from simplace.report.interning import Interner
 from simplace.report.packed_sentences import FIRST, PackedSentences
 from simplace.result import Placed
 from simplace.views.text import quantities
-from simplace.views.text.communication import list_traffic
+from simplace.views.text.traffic_phrases import list_traffic
 
 UNKNOWN = -1  # stands for an unknown size, for no device, for no group
 

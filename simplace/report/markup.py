@@ -14,7 +14,7 @@ from simplace.report.colours import Sign
 from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
 from simplace.views.text import summary, tables
-from simplace.views.text.communication import describe_traffic
+from simplace.views.text.traffic_phrases import describe_traffic
 from viz import Table
 from viz.names import elide, visible
 

@@ -15,7 +15,7 @@ from typing import Any
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
-from simplace.executor.options import StepOptions
+from simplace.executor.step_options import StepOptions
 from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, show_nothing
 from simplace.report import markup
@@ -24,8 +24,8 @@ from simplace.report.graph_data import graph_data
 from simplace.report.schedule_data import schedule_data
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
-from simplace.views.text.communication import describe_traffic
 from simplace.views.text.quantities import format_count
+from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from simplace.costs.chosen_model import cost_model
 from simplace.errors import DrawingError
-from simplace.executor.options import StepOptions
+from simplace.executor.step_options import StepOptions
 from simplace.progress import Stage, show_nothing
 from simplace.report.page import write_page
 from simplace.result import Result
-from simplace.views.marks import check_replaceable, write_file
+from simplace.views.file_mark import check_replaceable, write_file
 
 
 def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite: bool) -> None:

@@ -18,8 +18,8 @@ from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text import schedule_tables, summary, tables
 from simplace.views.text.change_summary import change_summary
-from simplace.views.text.communication import collective_table, describe_traffic
 from simplace.views.text.quantities import format_count
+from simplace.views.text.traffic_phrases import collective_table, describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Figure, embedded_svg, to_html
 from viz.gantt import Gantt

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.agreement.record import Record, Run
+from tests.agreement.record import CALLED, EAGER, Record, Run
 
 _INTRODUCTION = """\
 # Agreement with TensorFlow
@@ -27,8 +27,8 @@ _CAUSES = (
     "addresses, so its own choice changes from run to run (graph/edgeset.h). Seen for the IdentityN that stays behind "
     "for a lowered loop or branch, where lists of strings and of numbers meet. A random program counts as such only if "
     "TensorFlow, asked 16 times, places each of its nodes as simplace does at least once.",
-    "What the runtime places later, when it runs: the functions of tf.data pipelines, calls that are not inlined in a "
-    "session, and what XLA compiles.",
+    "What XLA compiles, which TensorFlow does not place: the device of the call is compared. A dash stands in the "
+    "columns of functions of datasets, calls that are not inlined and eager ops where a record is older than they are.",
     "MultiWorkerMirroredStrategy with more than one worker: TensorFlow's collective ops and its coordination service "
     "wait, before anything is placed, until each worker has begun the same program in a process of its own (there is "
     "one eager context in a process, and it is one worker). Each worker places its own functions on its own devices: "
@@ -54,19 +54,30 @@ _RANDOM_HEADS = {
 
 def summary_page(records: Sequence[Record], random: Path, folder: str) -> str:
     """Write the page of sums; `random` is the file of the random programs' counts, `folder` that of the other pages."""
-    heads = ("TensorFlow", "compared", "programs", "placements", "refused", "nodes", "copies", "cells that differ")
+    heads = (
+        "TensorFlow", "compared", "programs", "placements", "refused", "nodes", "of them in datasets and calls",
+        "eager ops", "copies", "cells that differ",
+    )  # fmt: skip
     lines = [_INTRODUCTION, _row(heads), "|" + "---|" * len(heads)]
     for record in records:
         dates = sorted({run.date for run in record.all_runs()})
         cells = record.cells()
         programs = {
-            (script, name) for script, runs in record.runs.items() for run in runs.values() for name in run.cells
+            (script, name)
+            for script, runs in record.runs.items()
+            for run in runs.values()
+            for name in run.cells
+            if name not in (CALLED, EAGER)
         }
+        eager = record.cells(lambda row: row == EAGER)
+        placed = record.cells(lambda row: row != EAGER)
+        called = record.cells(lambda row: row == CALLED)
         page = f"[{record.tensorflow}]({folder}/{record.tensorflow}.md)"
         lines.append(_row((
             page, " to ".join(dict.fromkeys((dates[0], dates[-1]))), len(programs),
-            sum(cell.placements for cell in cells), sum(cell.refused for cell in cells),
-            sum(cell.total for cell in cells), sum(cell.copies for cell in cells),
+            sum(cell.placements for cell in placed), sum(cell.refused for cell in cells),
+            sum(cell.total for cell in placed), sum(cell.total for cell in called) or "-",
+            sum(cell.total for cell in eager) or "-", sum(cell.copies for cell in cells),
             sum(bool(cell.differing) for cell in cells),
         )))  # fmt: skip
     lines += ["", *_random_lines(random), "## Not compared", "", *(f"- {cause}" for cause in _CAUSES)]

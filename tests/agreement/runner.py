@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplace.compare.compare_eager import compare_eager
@@ -97,22 +97,30 @@ def run_eager(programs: Mapping[str, str], machine: Machine, time_limit: float =
         with printed.open("w") as out:
             observation = observe_script(path, (), machine, Options(calls=_NEVER, timeout=time_limit), out.fileno())
         words = [line.split(" ", 2) for line in printed.read_text(errors="replace").splitlines()]
-        lines = path.read_text(encoding="utf-8").splitlines()
+        found = compare_eager_ops(observation, path.read_text(encoding="utf-8").splitlines())
     done = {parts[1] for parts in words if parts[0] in ("built", "failed")}
-    table = KernelTable.load(observation.registry)
+    unreached = tuple(name for name in programs if name not in done)
+    return replace(found, unreached=unreached)
+
+
+def compare_eager_ops(observation: Observation, lines: Sequence[str] = ()) -> EagerBatch:
+    """Compare the device of each eager op of an observation; a difference tells its line out of the program's `lines`.
+
+    Ops that the table of kernels does not know are those of a library that the program loads.
+    """
+    table = KernelTable.load(observation.registry) if observation.registry else KernelTable.shipped()
     placer = EagerPlacer(seen_from_the_first(each.name for each in observation.devices), table)
     ops = [each for each in observation.eager if table.op(each.op.op) is not None]
     agreement = compare_eager((f"{i}", placer.place(each.op), each) for i, each in enumerate(ops))
     told = []
     for each in agreement.differences:
         observed = ops[int(each.node.split(",")[0])]
-        line = lines[int(observed.op.at.rpartition(":")[2]) - 1].strip() if observed.op.at else "?"
+        at = observed.op.at
+        line = lines[int(at.rpartition(":")[2]) - 1].strip() if at and lines else at or "?"
         refused = observed.refused.message.splitlines()[0] if observed.refused else ""
         told.append(f"{line}: {observed.op}: {each.node}: {each.ours}, TensorFlow {each.theirs} {refused}")
-    unreached = tuple(name for name in programs if name not in done)
-    return EagerBatch(
-        agreement.same, agreement.total, sum(each.refused is not None for each in ops), tuple(told), unreached
-    )
+    refusals = sum(each.refused is not None for each in ops)
+    return EagerBatch(agreement.same, agreement.total, refusals, tuple(told), ())
 
 
 def outcomes(observation: Observation, owner: str = "") -> list[Outcome]:

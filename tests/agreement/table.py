@@ -31,7 +31,7 @@ from simplace.oracle.protocol import Options
 from simplace.program.observation import Observation, ObservedProgram
 from tests.agreement import document, runner
 from tests.agreement import record as records
-from tests.agreement.record import Cell, Record, Run
+from tests.agreement.record import CALLED, EAGER, Cell, Record, Run
 from tests.agreement.runner import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,7 +141,7 @@ def run(path: Path, column: Column, start: Start) -> Run:
         observation = observe_script(path, (), column.machine, options, nowhere.fileno(), start)
     cells: dict[str, Cell] = {}
     for row, outcome in _outcomes(observation):
-        row = "" if path.parent.name == "samples" else row
+        row = "" if path.parent.name == "samples" and row != EAGER else row
         cells.setdefault(row, Cell()).add(outcome)
         for line in outcome.differences[:_SHOWN]:
             print(f"    {path.stem} ({column.name}) {row}: {line[:600]}", flush=True)
@@ -196,7 +196,11 @@ def _outcomes(observation: Observation) -> Iterator[tuple[str, Outcome]]:
         if observed.is_asked:
             yield _row(observed), runner.outcome_of(observed, devices, kernels)
     for outcome in runner.called_outcomes(observation, devices, kernels):
-        yield "functions of datasets and calls", outcome
+        yield CALLED, outcome
+    eager = runner.compare_eager_ops(observation)
+    if eager.total:
+        refused = eager.refused > 0
+        yield EAGER, Outcome(EAGER, EAGER, eager.total, eager.same, eager.differences, refused)
 
 
 def _row(observed: ObservedProgram) -> str:

@@ -82,11 +82,15 @@ def test_the_page_of_a_version():
 
 
 def test_the_page_of_sums(tmp_path):
-    lines = document.summary_page([RECORD], tmp_path / "none.json", "agreement").splitlines()
-    assert lines[5:8] == [
-        "| TensorFlow | compared | programs | placements | refused | nodes | copies | cells that differ |",
-        "|---|---|---|---|---|---|---|---|",
-        "| [2.16.2](agreement/2.16.2.md) | 2026-11-20 | 4 | 6 | 1 | 20 | 6 | 2 |",
+    rest = {"functions of datasets and calls": Cell(7, 7, 2), "eager ops": Cell(30, 30, 1)}
+    newer = Record("2.21.0", {"loops": {"0 GPU soft": run(main=Cell(3, 3, 1), **rest)}})
+    lines = document.summary_page([newer, RECORD], tmp_path / "none.json", "agreement").splitlines()
+    assert lines[5:9] == [
+        "| TensorFlow | compared | programs | placements | refused | nodes | of them in datasets and calls | eager ops "
+        "| copies | cells that differ |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        "| [2.21.0](agreement/2.21.0.md) | 2026-11-20 | 1 | 3 | 0 | 10 | 7 | 30 | 0 | 0 |",
+        "| [2.16.2](agreement/2.16.2.md) | 2026-11-20 | 4 | 6 | 1 | 20 | - | - | 6 | 2 |",
     ]
 
 

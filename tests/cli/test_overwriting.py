@@ -12,7 +12,7 @@ from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.cli import main
 from simplace.errors import DrawingError
 from simplace.views.figures import drawing
-from simplace.views.marks import add_mark, is_own
+from simplace.views.file_mark import add_mark, is_own
 from tests.exports import every_output, readers
 from tests.report import worlds
 from tests.worlds import constant, node

@@ -14,7 +14,7 @@ import pytest
 
 from simplace.cli import main
 from simplace.errors import DrawingError
-from simplace.views.marks import write_file
+from simplace.views.file_mark import write_file
 from tests.worlds import constant, node
 
 ROOT = Path(__file__).resolve().parents[2]

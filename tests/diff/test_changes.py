@@ -11,7 +11,7 @@ from simplace.api import Diff
 from simplace.changes.placement_changes import ProgramChanges, compare_programs
 from simplace.changes.what_if import read_pin, suppose_changes
 from simplace.errors import DeviceSpecError, NodeNotFoundError, SimplaceError
-from simplace.executor.options import StepOptions
+from simplace.executor.step_options import StepOptions
 from simplace.exports.change_report import report_changes
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import pytest
 
-from simplace.doctor import findings as found
+from simplace.doctor import silent_failures as found
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.examinations import diagnose_result
 from simplace.explain.failures import format_failure

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from simplace.doctor.findings import ALL_FINDINGS
+from simplace.doctor.silent_failures import ALL_FINDINGS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
 

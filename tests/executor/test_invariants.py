@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.executor.execution import EXECUTORS
-from simplace.executor.options import Threads
+from simplace.executor.step_options import Threads
 from simplace.exports.schedule_report import report_schedule
 from tests.executor.worlds import Costs, placed
 

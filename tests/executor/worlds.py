@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
 from simplace.executor.control_flow import control_flow
-from simplace.executor.options import Threads
+from simplace.executor.step_options import Threads
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
+from simplace.graph.graph_text import parse_graph, parse_lines, to_text
 from simplace.graph.node_def import FuncRef, ShapeAttr, TensorInfo
-from simplace.graph.text import parse_graph, parse_lines, to_text
 from simplace.graph.verify import verify_graph
 
 OPS = {"Source": ((), (1,)), "Pair": ((), (1, 3)), "Neg": ((1,), (1,)), "Sum": ((1, 1), (1,)), "Do": ((), ())}

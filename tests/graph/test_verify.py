@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simplace.graph.graph import Graph
-from simplace.graph.text import parse_graph
+from simplace.graph.graph_text import parse_graph
 from simplace.graph.verify import verify_graph
 from simplace.program.program import Program
 from tests.lowering import worlds as lowering

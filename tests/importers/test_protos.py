@@ -15,7 +15,7 @@ MODULES = "keras_file, saved_model"
 def test_reading_files_needs_no_tensorflow() -> None:
     code = (
         f"from simplace.importers import {MODULES}; from simplace.graph import graph_def, protos\n"
-        "from simplace.kernels import extra, full_types, kernel_lookup, summary\n"
+        "from simplace.kernels import extra, full_types, kernel_lookup, op_kernels\n"
         "from simplace.kernels.registry import KernelTable; KernelTable.shipped().kernels('MatMul')\n"
         "import sys; print([name for name in ('tensorflow', 'keras') if name in sys.modules])"
     )

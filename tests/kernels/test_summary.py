@@ -6,8 +6,8 @@ import pytest
 
 from simplace.errors import UnknownOpError
 from simplace.graph.dtypes import DataType
+from simplace.kernels.op_kernels import KernelRow, kernel_rows
 from simplace.kernels.registry import KernelTable
-from simplace.kernels.summary import KernelRow, kernel_rows
 
 
 def test_one_type_of_one_op() -> None:

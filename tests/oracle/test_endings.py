@@ -10,6 +10,7 @@ import pytest
 
 from simplace.api import Settings, place
 from simplace.doctor.failures import foretell_failures
+from simplace.errors import ProgramError
 from simplace.machine.machine import Machine
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]

@@ -6,7 +6,7 @@ import pytest
 
 import simplace
 from simplace.analysis.schedule import schedule_placement
-from simplace.views.text.communication import list_traffic
+from simplace.views.text.traffic_phrases import list_traffic
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 

@@ -1,7 +1,7 @@
 """Full types on their way through a graph: passed on, merged, or stopped where they do not go together."""
 
 from simplace.graph.graph import freeze_graph
-from simplace.graph.text import build_graph
+from simplace.graph.graph_text import build_graph
 from simplace.kernels.full_type import FullType, is_host
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures

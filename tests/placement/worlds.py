@@ -9,8 +9,8 @@ from typing import Any
 from simplace.devices.device_set import Device, DeviceSet, make_device
 from simplace.graph import dtypes
 from simplace.graph.graph import Graph, freeze_graph
+from simplace.graph.graph_text import build_graph, parse_lines
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef
-from simplace.graph.text import build_graph, parse_lines
 from simplace.graph.verify import verify_graph
 from simplace.kernels.extra import parse_extra
 from simplace.kernels.registry import KernelTable

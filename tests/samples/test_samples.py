@@ -17,8 +17,8 @@ from simplace.report.graph_data import graph_data
 from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.eager_figure import eager_figure
 from simplace.views.figures.timeline import draw_timeline
-from simplace.views.text.communication import describe_traffic, list_traffic
 from simplace.views.text.summary import agreement_line, write_summary
+from simplace.views.text.traffic_phrases import describe_traffic, list_traffic
 from tests.exports import every_output, readers
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))

@@ -1,6 +1,6 @@
 """The doctor's report in text, as a person reads it."""
 
-from simplace.doctor.findings import LateLogFlag
+from simplace.doctor.silent_failures import LateLogFlag
 from simplace.explain.findings import IdleGpu, NoSuchDevice
 from simplace.views.text.doctor_report import doctor_report
 from tests.exports.hostile import NAMES

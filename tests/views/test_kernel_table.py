@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from simplace.graph.dtypes import DataType
+from simplace.kernels.op_kernels import kernel_rows
 from simplace.kernels.registry import Kernel, KernelTable, OpDef
-from simplace.kernels.summary import kernel_rows
 from simplace.views.text.kernel_table import kernel_table, lacking_notes, xla_note
 
 COMPILED = """

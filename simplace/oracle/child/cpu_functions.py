@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE
-from simplace.oracle.child.collectives import replace_collectives
+from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.functions import Functions, list_called

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.oracle.child.collectives import is_collective
+from simplace.oracle.child.collective_rewrite import is_collective
 from simplace.oracle.child.tf_private import function_pb2
 
 Fetch = Callable[[str], function_pb2.FunctionDef]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.errors import DrawingError, join_choices
-from simplace.views.marks import check_replaceable, write_file
+from simplace.views.file_mark import check_replaceable, write_file
 from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt

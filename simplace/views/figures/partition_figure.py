@@ -12,7 +12,7 @@ from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import box_node, device_group, number_devices, what_is_copied
 from simplace.views.text import quantities
-from simplace.views.text.communication import list_traffic
+from simplace.views.text.traffic_phrases import list_traffic
 from viz import Edge, Figure, Node
 
 _ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put together by the boxes at their ends

@@ -14,7 +14,7 @@ from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
-from simplace.views.text.communication import describe_collectives
+from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")

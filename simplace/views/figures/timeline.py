@@ -10,8 +10,8 @@ from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span, Track
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
-from simplace.views.text.communication import describe_traffic, join_devices
 from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
 from viz.gantt import Track as Row

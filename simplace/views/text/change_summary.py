@@ -13,10 +13,10 @@ from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
-from simplace.views.text.communication import describe_collectives
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_duration
 from simplace.views.text.tables import shorten_device
+from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Column, Table, to_text
 from viz.names import visible
 

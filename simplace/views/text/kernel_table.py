@@ -7,8 +7,8 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
 from simplace.kernels.kernel_lookup import DEFAULT, SYMBOLIC, nearest_dtype
+from simplace.kernels.op_kernels import KernelRow
 from simplace.kernels.registry import KernelTable
-from simplace.kernels.summary import KernelRow
 from viz import Column, Table
 
 Types = tuple[tuple[str, AttrValue], ...]  # a value per constrained attribute

@@ -12,10 +12,10 @@ from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
-from simplace.views.text.communication import describe_traffic
 from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.traffic_phrases import describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Column, Table, to_text
 from viz.names import visible

@@ -10,10 +10,10 @@ from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import tables
-from simplace.views.text.communication import collective_table, describe_traffic
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count
 from simplace.views.text.reach import tell_ending, tell_unreached
+from simplace.views.text.traffic_phrases import collective_table, describe_traffic
 from viz import Column, Table, to_text
 from viz.names import visible
 

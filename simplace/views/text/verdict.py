@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
 from simplace.analysis.schedule import Schedule
-from simplace.views.text.communication import join_devices
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.traffic_phrases import join_devices
 from viz import Column, Table
 from viz.names import visible
 

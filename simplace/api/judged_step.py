@@ -19,7 +19,7 @@ def judge_step(result: Result, *, only_cheap: bool = False) -> str:
     if placed is None or (only_cheap and (result.unchecked or not _is_cheap(placed))):
         return ""
     from simplace.analysis.schedule import Schedule
-    from simplace.executor.options import StepOptions
+    from simplace.executor.step_options import StepOptions
     from simplace.views.text.verdict import write_step_verdict
 
     try:

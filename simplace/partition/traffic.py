@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from simplace.graph.builder import CONTROL
-from simplace.partition.collectives import Collective, CollectiveKind
+from simplace.partition.collective_members import Collective, CollectiveKind
 from simplace.partition.transfers import CopyColumns
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
 from simplace.graph import dtypes
-from simplace.partition.collectives import Collective
-from simplace.partition.communication import CollectiveVolume, Traffic, Volume
+from simplace.partition.collective_members import Collective
+from simplace.partition.traffic import CollectiveVolume, Traffic, Volume
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.text import quantities

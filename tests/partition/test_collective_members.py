@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simplace.partition.communication import Traffic, Volume
 from simplace.partition.copies import find_communication
+from simplace.partition.traffic import Traffic, Volume
 from simplace.placement.placement import Placement
 from tests.executor.worlds import placed
 from tests.worlds import constant, node, place
