@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
+from simplace.graph.dtypes import DataType
+from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
 from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
+from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
 from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
@@ -45,6 +48,11 @@ class Placed:
         """Return the program's name, such as that of the Python function."""
         return self.placement.program.name
 
+    @property
+    def title(self) -> str:
+        """Return the name that a user knows the program by, unlike that of any other program of the result."""
+        return self.placement.program.title
+
     @cached_property
     def clusters(self) -> tuple[Cluster, ...]:
         """Return what XLA compiles of the program: ops that TensorFlow does not place one by one."""
@@ -57,12 +65,42 @@ class Placed:
 
     @property
     def ops(self) -> int:
-        """Return how many ops do the program's work: the placed nodes, and those that XLA compiles."""
+        """Return how many ops the program has: the placed nodes, and those that XLA compiles."""
         return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)
 
     @cached_property
+    def work(self) -> int:
+        """Return how many ops compute: without those that hand tensors on, with those that XLA compiles."""
+        ops = self.placement.graph.ops
+        compiled = (op.op for cluster in self.clusters for op in cluster.ops)
+        placed = (ops[node] for node in self.placement.decisions)
+        return sum(op not in DATAFLOW_ONLY for op in (*placed, *compiled))
+
+    @cached_property
+    def is_initializer(self) -> bool:
+        """Return whether the program does nothing but give variables their first values.
+
+        It assigns, and it reads no variable, no argument but variables, and no element of a dataset.
+        """
+        if self.name == _INITIALIZER:
+            return True
+        graph = self.placement.graph
+        kinds = {graph.ops[node] for node in graph.op_ids}
+        if kinds.isdisjoint(ASSIGNMENTS) or self.clusters or not kinds.isdisjoint(READS | PLACEHOLDERS):
+            return False
+        given = (node for node in graph.op_ids if is_arg(graph.ops[node]))
+        takes_data = any(graph.out_types[node][0] != DataType.DT_RESOURCE for node in given)
+        return not takes_data and not any(op.startswith("IteratorGetNext") for op in kinds)
+
+    @cached_property
+    def runs(self) -> list[RunCopies]:
+        """List the runs of a session that happened, each with the copies that it makes; [] for any other program."""
+        program = self.placement.program
+        return copies_of_runs(self.placement.placed, program.runs) if program.pruned_to is None else []
+
+    @cached_property
     def copies(self) -> list[Copy]:
-        """List the copies between devices."""
+        """List the copies between devices, of a session those that some run made."""
         return list(self.copy_columns)
 
     @cached_property
@@ -78,7 +116,8 @@ class Placed:
     @cached_property
     def communication(self) -> Communication:
         """Return what a step sends: copies, control signals, collectives."""
-        return find_communication(self.placement.placed)
+        found = find_communication(self.placement.placed)
+        return found.with_copies(merge_copies(self.runs)) if self.runs else found
 
     @property
     def collectives(self) -> tuple[Collective, ...]:
@@ -153,24 +192,36 @@ class Result:
         return replace(self, programs=(self.program(name),), eager=None, eager_agreement=None, unreached=())
 
     def program(self, name: str) -> Placed:
-        """Return the first program called `name`; raise `NodeNotFoundError` listing the names otherwise."""
+        """Return the program with the title `name`, or else the first with that name or role.
+
+        Raises `NodeNotFoundError` listing the titles otherwise.
+        """
         for placed in self.programs:
-            if name in (placed.name, placed.placement.program.function):
+            if placed.title == name:
+                return placed
+        for placed in self.programs:
+            if name in (placed.name, placed.placement.program.function, placed.placement.program.role):
                 return placed
         names = join_choices(
-            {*(placed.name for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])}
+            {*(placed.title for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])}
         )
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
+
+    @property
+    def works_eagerly(self) -> bool:
+        """Return whether all work is done outside of functions: what functions there are initialize variables."""
+        return self.eager is not None and all(placed.is_initializer for placed in self.programs)
 
     def largest(self) -> Placed:
         """Return the program that does the work; raise `SimplaceError` where there is none.
 
-        It is the one with the most ops, the first of several; one that only initializes variables if there is no other.
+        It is the one with the most ops that compute, the first of several; one that only initializes variables if
+        there is no other.
         """
         if not self.programs:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
             raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
-        return max(self.programs, key=lambda placed: (placed.name != _INITIALIZER, placed.ops))
+        return max(self.programs, key=lambda placed: (not placed.is_initializer, placed.work, placed.ops))
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""

@@ -22,6 +22,7 @@ from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
+from simplace.program.program_labels import label_programs
 from simplace.progress import Stage, show_nothing
 from simplace.result import Placed, Result
 
@@ -158,8 +159,11 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
     devices = _devices_of(settings.machine)
     settings.stage("placing")
     with paused_collector():
-        placed = tuple(
-            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
+        placed = label_results(
+            [
+                _place_from_file(target, _with_devices(program, devices), devices, table, settings)
+                for program in programs
+            ]
         )
     return kind(
         target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
@@ -190,7 +194,7 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
-    placed = tuple(_place_with_callees(observed, devices, table, settings))
+    placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -209,6 +213,15 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
         coverage=None if parse_target(target).function else _measure_coverage(placed, observed),
         eager=eager,
         eager_agreement=eager_agreement,
+    )
+
+
+def label_results(placed: Sequence[Placed]) -> tuple[Placed, ...]:
+    """Return results of which no two have the same title."""
+    labels = label_programs([one.placement.program for one in placed])
+    return tuple(
+        one if label == one.title else replace(one, placement=one.placement.with_label(label))
+        for one, label in zip(placed, labels, strict=True)
     )
 
 

@@ -1,6 +1,7 @@
 """The architecture, measured: imports only go down, TensorFlow is imported in named places."""
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -84,6 +85,13 @@ def test_the_drawing_kit_knows_nothing_of_simplace():
 
 def test_no_module_imports_itself_by_a_detour():
     assert [sorted(ring) for ring in nx.strongly_connected_components(imports_of_simplace()) if len(ring) > 1] == []
+
+
+def test_one_name_stands_for_one_idea():
+    """Packages may have their own errors, failures, child process, folders; a command is called as what it shows."""
+    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    shared = {"errors.py", "failures.py", "process.py", "scratch.py", "schedule.py"}
+    assert {name for name, count in names.items() if count > 1} == shared
 
 
 def test_every_package_has_its_place_in_a_layer():

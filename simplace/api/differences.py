@@ -47,7 +47,7 @@ class Diff(Changes):
 
         name = choose_figure(figure, FIGURES)
         limit = style_of(style).boxes if nodes is None else nodes
-        found = [change for change in self.programs if program in (None, change.name)]
+        found = [change for change in self.programs if program in (None, change.name, change.title)]
         if not found:
             raise DrawingError(f"nothing to draw: the two have no program {program or ''} in common")
         change = max(found, key=lambda one: (len(one.moves), one.compared))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from simplace.changes.eager_changes import EagerChanges, compare_eager_ops
+from simplace.changes.layer_kernels import LayerKernel, compare_layer_kernels
 from simplace.explain import reasons as why
 from simplace.graph.op_kinds import is_arg
 from simplace.partition.transfers import Copy
@@ -82,6 +84,11 @@ class ProgramChanges:
         return self.before.name
 
     @property
+    def title(self) -> str:
+        """Return the name that a user knows the program by, that of the first where they differ."""
+        return self.before.title
+
+    @property
     def refusals(self) -> tuple[str, str]:
         """Return the status codes of the two placements, "" for one that TensorFlow does not refuse."""
         refused = (self.before.placement.refusal, self.after.placement.refusal)
@@ -94,6 +101,11 @@ class ProgramChanges:
         return bool(self.moves or self.only_before or self.only_after) or codes[0] != codes[1]
 
     @cached_property
+    def layers(self) -> tuple[LayerKernel, ...]:
+        """List the layers that run as one op on one side and as a loop on the other."""
+        return compare_layer_kernels(self.before.placement, self.after.placement)
+
+    @cached_property
     def copies_lost(self) -> tuple[Copy, ...]:
         """List the copies that the second placement does without."""
         return _subtract_copies(self.before.copies, self.after.copies)
@@ -104,15 +116,15 @@ class ProgramChanges:
         return _subtract_copies(self.after.copies, self.before.copies)
 
 
-_Keyed = dict[tuple[str, int], Placed]  # by a program's name, and how many of that name came before
+_Keyed = dict[tuple[str, int], Placed]  # by a program's name or role, and how many of that name came before
 
 
 @dataclass(frozen=True)
 class Changes:
     """Compare two results, program by program.
 
-    Programs are matched by name, then by the order of their first call; two results of one program each are compared
-    whatever their names.
+    Programs are matched by name (steps of Keras by what they are to it), then by the order of their first call; two
+    results of one program each are compared whatever their names.
     """
 
     before: Result
@@ -137,6 +149,13 @@ class Changes:
         return tuple(placed for key, placed in theirs.items() if key not in ours)
 
     @cached_property
+    def eager(self) -> EagerChanges:
+        """Compare what ran outside of functions; a what-if, which runs nothing, leaves that as it is."""
+        if self.before.eager is self.after.eager:
+            return EagerChanges((), 0)
+        return compare_eager_ops(self.before.eager, self.after.eager)
+
+    @cached_property
     def _keyed(self) -> tuple[_Keyed, _Keyed]:
         ours, theirs = _by_name(self.before.programs), _by_name(self.after.programs)
         if len(ours) == len(theirs) == 1:
@@ -145,8 +164,9 @@ class Changes:
 
     @property
     def differs(self) -> bool:
-        """Return whether anything differs: a device, a node, a program or a refusal."""
-        return bool(self.only_before or self.only_after) or any(change.differs for change in self.programs)
+        """Return whether anything differs: a device, a node, a program, an eager op or a refusal."""
+        lacking = bool(self.only_before or self.only_after)
+        return lacking or bool(self.eager.moves) or any(change.differs for change in self.programs)
 
 
 def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
@@ -171,12 +191,13 @@ def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
 
 
 def _by_name(programs: Iterable[Placed]) -> _Keyed:
-    """Key programs by name and by how many of that name came before."""
+    """Key programs by name, or by what they are to Keras, and by how many of that name came before."""
     seen: dict[str, int] = {}
     keyed: _Keyed = {}
     for placed in programs:
-        number = seen[placed.name] = seen.get(placed.name, -1) + 1
-        keyed[placed.name, number] = placed
+        name = placed.placement.program.role or placed.name
+        number = seen[name] = seen.get(name, -1) + 1
+        keyed[name, number] = placed
     return keyed
 
 

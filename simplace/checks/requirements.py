@@ -126,9 +126,9 @@ def _make_violation(requirement: Requirement, placed: Placed, node: int, device:
     placement = placed.placement
     name, op, at = placement.graph.names[node], placement.graph.ops[node], placement.notes(node).at
     if device is None:
-        return Violation(requirement, placed.name, name, op, "", at, _explain_refusal(placement) + hint)
+        return Violation(requirement, placed.title, name, op, "", at, _explain_refusal(placement) + hint)
     because = str(state_reason(placement, why.find_reason(placement, node)))
-    return Violation(requirement, placed.name, name, op, device.short, at, because + hint)
+    return Violation(requirement, placed.title, name, op, device.short, at, because + hint)
 
 
 def _explain_refusal(placement: Placement) -> str:

@@ -86,7 +86,7 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
     """Return a verdict on each program that TensorFlow placed too, a skipped one on what it was not seen to place."""
     asked = [
-        Verdict(placed.name, AGREES, tuple(_list_disagreements(placed)))
+        Verdict(placed.title, AGREES, tuple(_list_disagreements(placed)))
         for placed in result.programs
         if placed.agreement is not None
     ]
@@ -107,8 +107,8 @@ def _list_disagreements(placed: Placed) -> list[Problem]:
     problems = [_describe_difference(placed, difference) for difference in agreement.differences]
     ours, theirs = agreement.refusals
     if ours != theirs:
-        message = f"{placed.name}: simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
-        problems.append(Problem(DIFFERS, "error", message, placed.name))
+        message = f"{placed.title}: simplace {_describe_outcome(ours)}, TensorFlow {_describe_outcome(theirs)}"
+        problems.append(Problem(DIFFERS, "error", message, placed.title))
     copies = placed.copy_agreement.differences if placed.copy_agreement else ()
     return problems + [_copy_difference(placed, difference) for difference in copies]
 
@@ -118,7 +118,7 @@ def _describe_difference(placed: Placed, found: Difference) -> Problem:
     source = placed.placement.notes(ids[found.node]).at if found.node in ids else ""
     ours, theirs = (_name_device(placed, name) for name in (found.ours, found.theirs))
     message = f"{found.node} ({found.op}): simplace places it on {ours}, TensorFlow on {theirs}"
-    return Problem(DIFFERS, "error", message, placed.name, found.node, source)
+    return Problem(DIFFERS, "error", message, placed.title, found.node, source)
 
 
 def _copy_difference(placed: Placed, found: CopyDifference) -> Problem:
@@ -126,7 +126,7 @@ def _copy_difference(placed: Placed, found: CopyDifference) -> Problem:
     source, target = (_name_device(placed, name) for name in (one.source, one.target))
     ours, theirs = (transfer or "none" for transfer in (found.ours, found.theirs))
     message = f"the copy of {one.tensor} from {source} to {target}: simplace {ours}, TensorFlow {theirs}"
-    return Problem(COPY_DIFFERS, "error", message, placed.name)
+    return Problem(COPY_DIFFERS, "error", message, placed.title)
 
 
 def _name_device(placed: Placed, name: str) -> str:

@@ -48,7 +48,7 @@ def _run_check(options: argparse.Namespace) -> int:
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             table = to_text(tables.difference_table(placed), terminal.find_width(sys.stdout))
-            output.print_text(f"{visible(placed.name)}\n{table}\n")
+            output.print_text(f"{visible(placed.title)}\n{table}\n")
     if result.eager_agreement is not None and result.eager_agreement.differences:
         table = to_text(
             eager_tables.difference_table(result.eager_agreement, result.devices),

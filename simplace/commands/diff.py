@@ -129,5 +129,5 @@ def _draw_changes(changes: Diff, options: argparse.Namespace) -> None:
         raise DrawingError("no figure: the two have no program in common")
     drawn = max(changes.programs, key=lambda change: (len(change.moves), change.compared))
     figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"what changed in {drawn.name}", options
+        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"what changed in {drawn.title}", options
     )

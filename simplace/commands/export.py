@@ -80,6 +80,6 @@ def _gather_export(result: Placements, options: argparse.Namespace, now: float) 
 
 def _describe_content(result: Placements, options: argparse.Namespace, form: Format) -> str:
     if not form.of_one:
-        return f"{len(result.programs)} programs" if len(result.programs) > 1 else result.programs[0].name
-    name = words.one_program(result, options.program).name
-    return f"{name}, the largest of {len(result.programs)} programs" if len(result.programs) > 1 else name
+        return f"{len(result.programs)} programs" if len(result.programs) > 1 else result.programs[0].title
+    name = words.one_program(result, options.program).title
+    return f"{name}, which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else name

@@ -191,4 +191,4 @@ def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.views.figures.placed_figures import CHARTS
 
     chart = CHARTS[options.figure](schedule)
-    figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.name}", options)
+    figures.write_figure(chart, f"the {options.figure} of {schedule.placement.program.title}", options)

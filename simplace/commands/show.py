@@ -77,11 +77,11 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.figures.eager_figure import eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
-    if result.eager is not None and (options.figure == "eager" or not result.programs):
+    if result.eager is not None and (options.figure == "eager" or result.works_eagerly):
         figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
         return
     drawn = result.largest()
-    others = f", the largest of {len(result.programs)} programs" if len(result.programs) > 1 else ""
+    others = f", which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else ""
     figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.name}{others}", options
+        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.title}{others}", options
     )

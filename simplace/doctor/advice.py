@@ -9,7 +9,7 @@ from typing import Any
 from simplace.doctor import silent_failures as found
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
-from simplace.explain.eager_findings import EagerCopiesEachTime
+from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
 from simplace.explain.finding import Failure, Finding
 
 
@@ -30,6 +30,9 @@ TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
     fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
     fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.RefusedOp: "TensorFlow finds no device for an op outside of functions",
+    fails.NoPartner: "A collective waits for members that are not there",
+    fails.XlaRefuses: "XLA refuses to compile a function",
     fails.NotCopied: "A tensor cannot be copied to a GPU",
     fails.RefusedSetting: "TensorFlow refuses a setting, which ends the program",
     fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
@@ -81,6 +84,37 @@ def _not_compilable(finding: fails.NotCompilable) -> Advice:
         "jit_compile=True compiles a function whole; no op of it can run outside of XLA. Keras turns it on by itself "
         "where it sees a GPU.",
         "Move the op out of the function, or turn jit_compile off (in Keras: model.compile(..., jit_compile=False)).",
+    )
+
+
+def _refused_op(finding: fails.RefusedOp) -> Advice:
+    return Advice(
+        f"TensorFlow finds no device for {finding.op or 'a constant'}, and the program ends there.",
+        "Soft placement is off, so a device that is not there, or has no kernel for the op, is an error.",
+        "Correct the device of the scope, take the op out of it, or turn soft placement on: "
+        "tf.config.set_soft_device_placement(True).",
+    )
+
+
+def _no_partner(finding: fails.NoPartner) -> Advice:
+    few = f"{finding.count} of them {'is' if finding.count == 1 else 'are'} in {finding.program}"
+    lack = few if finding.count < finding.size else "one of them starts when another has ended"
+    return Advice(
+        f"{finding.op} waits for {finding.size} members of its group, and {lack}: the call does not end.",
+        "A collective ends when all members with one group key and one instance key have come; TensorFlow does not "
+        "look for them, and waits without an error. Within a tf.function, stateful ops run one after another.",
+        "Run it on every device of the group in the same call, with equal keys, at once (CollectiveReduce instead of "
+        "CollectiveReduceV2, or by a tf.distribute strategy), and not in a branch that only one replica takes.",
+    )
+
+
+def _xla_refuses(finding: fails.XlaRefuses) -> Advice:
+    return Advice(
+        f"XLA refuses to compile {finding.call}: the call fails.",
+        "XLA needs every shape before it runs: a loop variable keeps its shape, and a size that is computed from data "
+        "cannot be that of a tensor everywhere.",
+        "Give the tensor a fixed size (pad it, or tf.TensorArray with a known size), or turn jit_compile off (in "
+        "Keras: model.compile(..., jit_compile=False)).",
     )
 
 
@@ -253,8 +287,7 @@ def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
 
 def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
     return Advice(
-        f"{finding.op} runs {finding.times:,} times on {finding.device}, and its input {finding.input} comes from "
-        f"{finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all.",
+        f"{state_copies(finding, finding.op)}.",
         "An eager op copies each input that is on another device before it can run; TensorFlow keeps the copy with the "
         "tensor, but in a loop each round has a new tensor.",
         f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the "
@@ -305,6 +338,9 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.ProgramRefused: _program_refused,
     fails.XlaOtherDevice: _xla_other_device,
     fails.NotCompilable: _not_compilable,
+    fails.RefusedOp: _refused_op,
+    fails.NoPartner: _no_partner,
+    fails.XlaRefuses: _xla_refuses,
     fails.NotCopied: _not_copied,
     fails.RefusedSetting: _refused_setting,
     fails.UnequalGrowth: _unequal_growth,

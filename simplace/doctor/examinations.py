@@ -69,7 +69,7 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
         yield found.ProgramRefused(
-            at, placed.name, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
+            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
         )
 
 
@@ -112,7 +112,7 @@ def _find_baked_devices(patient: Patient) -> Iterator[Finding]:
                 asking.setdefault(node.device, []).append(node.name)
         refused = placed.placement.refusal is not None
         for request, names in asking.items():
-            yield found.BakedDevice("", placed.name, tuple(names), short_request(request), str(devices), refused)
+            yield found.BakedDevice("", placed.title, tuple(names), short_request(request), str(devices), refused)
 
 
 def _find_ungranted_requests(patient: Patient) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _find_unknown_colocation(patient: Patient) -> Iterator[Finding]:
         notes = program.notes.get(program.function or "", {})
         for wanted, nodes in lost.items():
             at = notes[nodes[0].name].at if nodes[0].name in notes else ""
-            yield found.UnknownColocation(at, placed.name, tuple(node.name for node in nodes), wanted)
+            yield found.UnknownColocation(at, placed.title, tuple(node.name for node in nodes), wanted)
 
 
 def _read_labels(node: NodeDef) -> list[str]:
@@ -222,8 +222,8 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 
 
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
-    _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag, _find_hidden_log,
-    _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device, _find_unknown_colocation,
-    _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours, _find_eager_ops, _find_host_memory,
-    _find_idle_gpus,
+    _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag,
+    _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device,
+    _find_unknown_colocation, _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours,
+    _find_eager_ops, _find_host_memory, _find_idle_gpus,
 )  # fmt: skip

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from simplace.explain.failures import NotCopied, RefusedSetting, UnequalGrowth, find_failures
+from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, XlaRefuses, find_failures
 from simplace.explain.finding import Failure
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.program.observation import PythonFact
+from simplace.program.program import EAGER_OPS
 from simplace.result import Result
 
 # What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.
@@ -17,12 +19,13 @@ _COPY = re.compile(
     r"|non-DMA-copy attempted of tensor type: (?P<element>\w+)"
 )
 _TARGET = re.compile(r"Failed copying input tensor from \S+ to \S*/device:(?P<device>\w+:\d+)")
+_NO_DEVICE = "Could not satisfy device specification"  # as eager/context.cc has it
 _GROWTH = "Memory growth cannot differ between GPU devices"
 
 
 def foretell_failures(result: Result) -> Iterator[Failure]:
     """Yield the failures of a result, those of its programs in their order."""
-    known = [failure for placed in result for failure in find_failures(placed.placement)]
+    known = _list_known(result)
     yield from _list_new(result, known)
     yield from known
 
@@ -31,7 +34,25 @@ def list_failures_of_run(result: Result) -> list[Failure]:
     """List what ended the program, unless it is a failure of one of its placements."""
     if not any(fact.kind == "raised" for fact in result.python):
         return []
-    return _list_new(result, [failure for placed in result for failure in find_failures(placed.placement)])
+    return _list_new(result, _list_known(result))
+
+
+def _list_known(result: Result) -> list[Failure]:
+    refused = [] if result.eager is None else list(find_refused_ops(result.eager))
+    compiled = [
+        XlaRefuses(fact.at, fact.values["call"], (), fact.values["error"], fact.values["call"])
+        for fact in result.python
+        if fact.kind == "XLA refuses"
+    ]
+    return [*refused, *(failure for placed in result for failure in find_failures(placed.placement)), *compiled]
+
+
+def find_refused_ops(eager: PlacedEager) -> Iterator[RefusedOp]:
+    """Yield the ops outside of functions for which TensorFlow finds no device."""
+    for each in eager.ops:
+        refusal = each.placement.refusal
+        if refusal is not None:
+            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), refusal.message.splitlines()[0], each.op.op)
 
 
 def _list_new(result: Result, known: list[Failure]) -> list[Failure]:
@@ -60,6 +81,8 @@ def _name_failure(raised: PythonFact, facts: tuple[PythonFact, ...]) -> Iterator
     elif copied := _COPY.search(error):
         line = next(line for line in error.splitlines() if copied[0].strip() in line)
         yield NotCopied(raised.at, "", (), line.strip(), *_describe_copy(copied, error))
+    elif _NO_DEVICE in error:
+        yield RefusedOp(raised.at, "", (), error.splitlines()[0], "")
     elif error == _GROWTH:
         set_at = next((fact.at for fact in facts if fact.kind == "memory growth"), "")
         yield UnequalGrowth(raised.at, "", (), error, set_at)

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.eager_findings import EagerCopiesEachTime
-from simplace.explain.failures import NotCompilable, NotCopied, RefusedSetting, UnequalGrowth, XlaOtherDevice
+from simplace.explain.failures import (
+    NoPartner,
+    NotCompilable,
+    NotCopied,
+    RefusedOp,
+    RefusedSetting,
+    UnequalGrowth,
+    XlaOtherDevice,
+    XlaRefuses,
+)
 from simplace.explain.finding import Finding, Level
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKernel, NoSuchDevice, RequestOverruled
 
@@ -100,7 +109,8 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, XlaOtherDevice, NotCompilable, NotCopied, RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag,
-    HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope,
-    DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory, IdleGpu,
+    ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, RefusedSetting,
+    UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
+    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory,
+    IdleGpu,
 )  # fmt: skip

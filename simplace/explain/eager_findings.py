@@ -14,23 +14,31 @@ from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
 from simplace.kernels.registry import types_of
-from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
+from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule
 from simplace.placement.exemptions import is_dataset_op
 from simplace.program.program import EAGER_OPS
 
+# Bytes that the ops of a line copy one way in a whole run. A copy takes some ten microseconds however small it is, so
+# that fewer, 256 rounds of a loop with one number each, cost less than three milliseconds.
+LEAST_BYTES = 1024
+_NAMED = 3  # ops of a line that are named
 _CONSTANT = "_EagerConst"
 
 
 @dataclass(frozen=True, slots=True)
 class EagerCopiesEachTime(Finding):
-    """An eager op that runs again and again has an input copied again and again, from `origin` to `device`."""
+    """The eager ops of a line that run again and again have inputs copied again and again, from `origin` to `device`.
+
+    `op` lists the ops, `times` is how often the most frequent one runs, `inputs` are the numbers of the inputs, () for
+    those of several ops.
+    """
 
     rule: ClassVar[str] = "eager-copies"
     title: ClassVar[str] = "copies in a loop"
     op: str
     times: int
-    input: int
+    inputs: tuple[int, ...]
     origin: str
     device: str
     tensors: int
@@ -46,28 +54,57 @@ def line_of_eager(finding: Finding) -> str:
     """Return a finding in a line, with the user's line."""
     if not isinstance(finding, EagerCopiesEachTime):
         return format_finding(finding)
+    return state_copies(finding, f"{finding.op} ({finding.source})")
+
+
+def state_copies(finding: EagerCopiesEachTime, what: str) -> str:
+    """Return in a clause what a line's ops have copied, and how often; `what` names the ops."""
+    is_one = len(finding.nodes) == 1
+    read = ", and inputs come"
+    if is_one:
+        numbers = " and ".join(map(str, finding.inputs))
+        read = f", and its input {numbers} comes" if len(finding.inputs) == 1 else f", and its inputs {numbers} come"
     return (
-        f"{finding.op} ({finding.source}) runs {finding.times:,} times on {finding.device}, and its input "
-        f"{finding.input} comes from {finding.origin}: {finding.tensors:,} copies, {finding.bytes:,} bytes in all"
+        f"{what} run{'s' * is_one} {finding.times:,} times on {finding.device}{read} from {finding.origin}: "
+        f"{finding.tensors:,} copies, {finding.bytes:,} bytes in all"
     )
 
 
 def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
-    """Yield the inputs of which more than one tensor was copied, the most bytes first; constants have to come over.
+    """Yield the lines whose ops had more than one tensor copied for an input, the most bytes first.
 
-    What a library copies for itself, such as a strategy the sums of its replicas, is no finding.
+    Constants have to come over. What a library copies for itself, such as a strategy the sums of its replicas, is left
+    out, since its author alone could change it, and so are copies of less than `LEAST_BYTES` in the whole run.
     """
-    found = [
-        EagerCopiesEachTime(
-            each.op.at, EAGER_OPS, (each.name,), each.op.op, each.times, copy.input, _short(eager, copy.source),
-            _short(eager, copy.target), copy.tensors, copy.bytes or 0,
-        )
-        for each in eager.ops
-        if each.op.op != _CONSTANT
-        for copy in each.copies
-        if copy.tensors is not None and copy.tensors > 1 and _is_of_program(each, copy.input, eager)
-    ]  # fmt: skip
-    yield from sorted(found, key=lambda finding: -finding.bytes)
+    found: dict[tuple[str, str, str], list[tuple[PlacedOp, EagerCopies]]] = {}
+    for each in eager.ops:
+        if each.op.op == _CONSTANT or not each.op.at:
+            continue
+        for copy in each.copies:
+            if copy.tensors is not None and copy.tensors > 1 and _is_of_program(each, copy.input, eager):
+                found.setdefault((each.op.at, copy.source, copy.target), []).append((each, copy))
+    told = [_copies_of_line(eager, members) for members in found.values()]
+    yield from sorted((one for one in told if one.bytes >= LEAST_BYTES), key=lambda finding: -finding.bytes)
+
+
+def _copies_of_line(eager: PlacedEager, members: list[tuple[PlacedOp, EagerCopies]]) -> EagerCopiesEachTime:
+    """Return the finding on the copies in one direction for the ops of one line."""
+    first, copy = members[0]
+    ops = list(dict.fromkeys(each.op.op for each, _ in members))
+    names = tuple(dict.fromkeys(each.name for each, _ in members))
+    more = f" and {len(ops) - _NAMED} more" if len(ops) > _NAMED else ""
+    return EagerCopiesEachTime(
+        first.op.at,
+        EAGER_OPS,
+        names,
+        ", ".join(ops[:_NAMED]) + more,
+        max(each.times for each, _ in members),
+        tuple(copy.input for _, copy in members) if len(names) == 1 else (),
+        _short(eager, copy.source),
+        _short(eager, copy.target),
+        sum(copy.tensors or 0 for _, copy in members),
+        sum(copy.bytes or 0 for _, copy in members),
+    )
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:

@@ -90,12 +90,12 @@ def find_node(placement: Placement, name: str) -> int:
         return ends[0]
     if ends:
         raise NodeNotFoundError(
-            f"{name!r} is ambiguous in {placement.program.name}: {len(ends)} nodes end in it; "
+            f"{name!r} is ambiguous in {placement.program.title}: {len(ends)} nodes end in it; "
             f"name one of {join_choices(graph.names[i] for i in ends)}"
         )
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
     hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
-    raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.name}; {hint}")
+    raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.title}; {hint}")
 
 
 class _Teller:

@@ -13,6 +13,7 @@ from typing import ClassVar
 from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
 from simplace.explain.copy_tensor import describe_error as describe_copy_error
 from simplace.explain.finding import Failure
+from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
 from simplace.placement.xla_launch_util import ForeignResource, describe_error, find_foreign_resources
@@ -56,6 +57,38 @@ class NotCopied(Failure):
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedOp(Failure):
+    """TensorFlow finds no device for an op outside of functions; `op` is "" for a constant."""
+
+    rule: ClassVar[str] = "refused-op"
+    title: ClassVar[str] = "op refused"
+    op: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPartner(Failure):
+    """Members of a collective wait for others, which are not in the same program: it does not end.
+
+    There are `count` of the `size` members that the group is to have; where these are enough, one waits for another.
+    """
+
+    rule: ClassVar[str] = "no-partner"
+    title: ClassVar[str] = "waits for ever"
+    op: str
+    count: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class XlaRefuses(Failure):
+    """XLA refuses to compile a function, for a reason other than a missing kernel."""
+
+    rule: ClassVar[str] = "xla-refuses"
+    title: ClassVar[str] = "XLA refuses"
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedSetting(Failure):
     """TensorFlow refuses a setting, and the program ends; `started` is the line that had started TensorFlow, or ""."""
 
@@ -76,7 +109,10 @@ class UnequalGrowth(Failure):
 
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
-    return [*read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement)]
+    return [
+        *read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement),
+        *missing_partners(placement),
+    ]  # fmt: skip
 
 
 def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
@@ -88,7 +124,7 @@ def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
         for (device, are_variables), resources in found.items():
             first = resources[0]
             yield XlaOtherDevice(
-                first.at, placement.program.name, tuple(each.name for each in resources), describe_error(first),
+                first.at, placement.program.title, tuple(each.name for each in resources), describe_error(first),
                 placement.graph.names[cluster.node], _shorten(placement, cluster.device), _shorten(placement, device),
                 first.made_at, are_variables,
             )  # fmt: skip
@@ -101,7 +137,7 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
     for cluster in clusters.values():
         for op in cluster.unsupported:
             found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
-    graph, program = placement.graph, placement.program.name
+    graph, program = placement.graph, placement.program.title
     return [
         NotCompilable(at, program, tuple(names), describe_lack(clusters[node], op), op, graph.names[node])
         for (node, op, at), names in found.items()
@@ -109,17 +145,28 @@ def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
 
 
 def uncopied_variants(placement: Placement) -> Iterator[NotCopied]:
-    """Yield the variants that cannot come to a GPU, those of one maker and device together."""
-    found: dict[tuple[int, str], list[UncopiedVariant]] = {}
+    """Yield the variants that cannot come to a GPU, those of one line, kind and device together."""
+    found: dict[tuple[str, str, str], list[UncopiedVariant]] = {}
     for each in find_uncopied_variants(placement):
-        found.setdefault((each.maker, placement.device(each.consumer)), []).append(each)
+        at = next(filter(None, (placement.notes(node).at for node in (each.consumer, each.producer, each.maker))), "")
+        found.setdefault((at, each.content, placement.device(each.consumer)), []).append(each)
     names = placement.graph.names
-    for (maker, device), edges in found.items():
+    for (at, _, device), edges in found.items():
         first = edges[0]
-        at = next(filter(None, (placement.notes(node).at for node in (first.consumer, first.producer, maker))), "")
         nodes = tuple(dict.fromkeys(names[each.consumer] for each in edges))
         content, error = f"a {first.content}", describe_copy_error(first.content)
-        yield NotCopied(at, placement.program.name, nodes, error, content, _shorten(placement, device))
+        yield NotCopied(at, placement.program.title, nodes, error, content, _shorten(placement, device))
+
+
+def missing_partners(placement: Placement) -> Iterator[NoPartner]:
+    """Yield the collectives of which members are missing."""
+    names = placement.graph.names
+    for group in find_incomplete_groups(placement):
+        first = group.members[0]
+        at, program = placement.notes(first).at, placement.program.title
+        nodes = tuple(names[node] for node in group.members)
+        op = placement.graph.ops[first]
+        yield NoPartner(at, program, nodes, "", op, len(group.members), group.size)
 
 
 def format_failure(failure: Failure) -> str:
@@ -136,6 +183,13 @@ def format_failure(failure: Failure) -> str:
             return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which it is to compile"
         case NotCopied():
             return f"{failure.content} cannot be copied to {failure.device}{at}: {failure.error}"
+        case RefusedOp():
+            return f"{failure.op or 'a constant'} has no device{at}: {failure.error}"
+        case NoPartner():
+            lack = f"the program has {failure.count}" if failure.count < failure.size else "one waits for another's end"
+            return f"{failure.op}{at} waits for ever: its group is to have {failure.size} members, and {lack}"
+        case XlaRefuses():
+            return f"XLA refuses to compile {failure.call}{at}: {failure.error}"
         case RefusedSetting():
             return f"TensorFlow refuses to set {failure.setting}{at}: {failure.error}"
         case UnequalGrowth():

@@ -18,26 +18,12 @@ from simplace.explain.failures import find_failures, format_failure
 from simplace.explain.finding import Failure, Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import (
-    ARGS,
-    CONSTANTS,
-    CONTROL_FLOW,
-    IDENTITIES,
-    LOOP_COND,
-    PARTITIONED_CALLS,
-    PLACEHOLDERS,
-    RETVALS,
-    VARIABLE_HANDLE,
-)
+from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 
 if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
-
-_DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
-    ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +189,7 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     found: dict[tuple[str, str], list[int]] = {}
     devices = placement.node_devices
     for node in placement.decisions:
-        if devices[node] not in cpu or graph.ops[node] in _DATAFLOW_ONLY or graph.requested[node]:
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or graph.requested[node]:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
@@ -222,7 +208,7 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
         for node, is_special in enumerate(memory.special)
         if is_special
         and devices[node] in gpu
-        and graph.ops[node] not in _DATAFLOW_ONLY
+        and graph.ops[node] not in DATAFLOW_ONLY
         and any(
             host and graph.out_types[node][slot] not in (DataType.DT_RESOURCE, DataType.DT_STRING)
             for slot, host in enumerate(memory.of(node)[1])
@@ -309,7 +295,7 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
 
 def _locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
     names = tuple(placement.graph.names[node] for node in nodes)
-    return placement.notes(nodes[0]).at, placement.program.name, names
+    return placement.notes(nodes[0]).at, placement.program.title, names
 
 
 def _get_short_device(placement: Placement, node: int) -> str:

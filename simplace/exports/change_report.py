@@ -22,6 +22,13 @@ def report_changes(changes: Changes, times: Sequence[StepTimes] = ()) -> dict[st
         "after": _report_side(changes.after),
         "differs": changes.differs,
         "programs": [_report_program(change, one) for change, one in zip(changes.programs, known, strict=True)],
+        "eager": {
+            "compared": changes.eager.compared,
+            "moves": [
+                {"source": each.at, "op": each.op, "before": dict(each.before), "after": dict(each.after)}
+                for each in changes.eager.moves
+            ],
+        },
         "only_before": [placed.name for placed in changes.only_before],
         "only_after": [placed.name for placed in changes.only_after],
     }
@@ -44,12 +51,17 @@ def _report_program(change: ProgramChanges, times: StepTimes | None) -> dict[str
     refused = change.refusals
     return {
         "name": change.name,
+        "label": change.title,
         "compared": change.compared,
         "refused": {"before": refused[0] or None, "after": refused[1] or None},
         "moves": [_report_move(change, move) for move in change.moves],
         "causes": [_report_cause(cause) for cause in change.causes],
         "only_before": list(change.only_before),
         "only_after": list(change.only_after),
+        "layers": [
+            {"layer": one.layer, "source": one.at, "op": one.op, "loop": "after" if one.is_loop_after else "before"}
+            for one in change.layers
+        ],
         "copies_lost": [copy_report(change.before.placement, copy) for copy in change.copies_lost],
         "copies_gained": [copy_report(change.after.placement, copy) for copy in change.copies_gained],
         "step": None

@@ -15,6 +15,7 @@ def eager_report(eager: PlacedEager, agreement: dict[str, Any] | None) -> dict[s
     """Return all that ran outside of functions; a node is an op with its count."""
     return {
         "name": EAGER_OPS,
+        "label": EAGER_OPS,
         "kind": "eager",
         "nodes": [_node(each, eager) for each in eager.ops],
         "copies": [_copy(each, copy) for each in eager.ops for copy in each.copies],

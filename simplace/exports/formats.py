@@ -125,7 +125,7 @@ def write_format(export: Export, form: Format) -> bytes:
     placement = export.program.placement
     if form.of_one and placement.refusal is not None:
         raise SimplaceError(
-            f"{export.program.name}: TensorFlow refuses to place this graph, so there is nothing to export; "
+            f"{export.program.title}: TensorFlow refuses to place this graph, so there is nothing to export; "
             "`simplace show` says why"
         )
     return form.write(export)

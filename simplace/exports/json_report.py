@@ -15,6 +15,7 @@ from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.exports.communication_report import report_collective, report_traffic
 from simplace.exports.eager_report import eager_report
 from simplace.exports.failure_report import report_failures
+from simplace.partition.run_copies import RunCopies
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.eager.eager_placement import PlacedEager
@@ -71,9 +72,11 @@ def _report_program(placed: Placed) -> dict[str, Any]:
     program = placement.program
     return {
         "name": program.name,
+        "label": program.title,
         "kind": program.kind,
         "function": program.function,
         "arg_devices": list(program.arg_devices),
+        "given_shapes": {name: None if shape is None else list(shape) for name, shape in program.given_shapes},
         "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,
@@ -82,6 +85,7 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "collectives": [report_collective(placement, one) for one in placed.collectives],
         "communication": report_traffic(placed.traffic),
+        "runs": [_report_run(placement, run) for run in placed.runs],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
         "error": None if placement.refusal is None else _report_error(placement, placement.refusal),
@@ -156,6 +160,18 @@ def _report_value(placement: Placement, name: str, value: Any) -> Any:
         return placement.graph.names[value] if value >= 0 else None
     assert not is_dataclass(value), f"reasons hold no {type(value).__name__} in {name}"
     return value
+
+
+def _report_run(placement: Placement, run: RunCopies) -> dict[str, Any]:
+    """Return a run of a session with the copies that it makes, of what it feeds and fetches, too."""
+    asked = run.run.run
+    return {
+        "source": run.run.at,
+        "feeds": list(asked.feeds),
+        "fetches": list(asked.fetches),
+        "targets": list(asked.targets),
+        "copies": [copy_report(placement, copy) for copy in run.copies],
+    }
 
 
 def copy_report(placement: Placement, copy: Copy) -> dict[str, Any]:

@@ -56,8 +56,8 @@ def _graph_ids(programs: Sequence[Placed]) -> list[str]:
     seen: dict[str, int] = {}
     ids = []
     for placed in programs:
-        seen[placed.name] = seen.get(placed.name, 0) + 1
-        ids.append(placed.name if seen[placed.name] == 1 else f"{placed.name} ({seen[placed.name]})")
+        seen[placed.title] = seen.get(placed.title, 0) + 1
+        ids.append(placed.title if seen[placed.title] == 1 else f"{placed.title} ({seen[placed.title]})")
     return ids
 
 

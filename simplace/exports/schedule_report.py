@@ -24,6 +24,7 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "program": schedule.placement.program.name,
+        "label": schedule.placement.program.title,
         "executor": schedule.executor,
         "costs": schedule.estimated.model.name,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},

@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+_GRADIENTS = "gradient_tape/"
 _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
+
+
+def name_by_layers(name: str, layers: Mapping[str, str]) -> str:
+    """Return a node's name with its scopes called as the layers are that they belong to, "" where that is the same.
+
+    A gradient lies in scopes of the same names below one of its own.
+
+    >>> layers = {"model_1": "model", "model_1/dense_3": "dense"}
+    >>> name_by_layers("gradient_tape/model_1/dense_3/MatMul", layers), name_by_layers("other/dense_3/MatMul", layers)
+    ('gradient_tape/model/dense/MatMul', '')
+    """
+    own = name.removeprefix(_GRADIENTS)
+    parts = own.split("/")
+    known = [layers.get("/".join(parts[: i + 1]), part) for i, part in enumerate(parts)]
+    found = name[: len(name) - len(own)] + "/".join(known)
+    return found if found != name else ""
 
 
 def shown_name(name: str) -> str:

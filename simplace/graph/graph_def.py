@@ -226,18 +226,18 @@ class _NodeReader:
 
     def __init__(self) -> None:
         self._entry = protos.message_class("NodeDef.AttrEntry")
-        self._known: dict[tuple[bytes, ...], Mapping[str, AttrValue]] = {(): _NO_ATTRS}
+        self._known: dict[tuple[bytes, ...], Mapping[str, AttrValue]] = {}
         self._entries: dict[bytes, tuple[str, AttrValue]] = {}
 
     def nodes(self, messages: Any) -> tuple[NodeDef, ...]:
         known = self._known
         nodes = []
         for message in messages:
-            sealed = tuple(message.attr)
-            attrs = known.get(sealed)
-            if attrs is None:
-                attrs = self._opened(sealed)
-            inputs = tuple(map(intern, message.input))
+            attrs = _NO_ATTRS
+            if entries := message.attr:  # to ask whether there are any is quicker than to walk through none
+                sealed = tuple(entries)
+                attrs = known.get(sealed) or self._opened(sealed)
+            inputs = tuple(map(intern, texts)) if (texts := message.input) else ()
             nodes.append(NodeDef(intern(message.name), intern(message.op), intern(message.device), inputs, attrs))
         return tuple(nodes)
 

@@ -41,6 +41,13 @@ ACCUMULATE_N = "AccumulateNV2"
 PARALLEL_CONCAT = "ParallelConcat"
 REPLACED = frozenset({ACCUMULATE_N, PARALLEL_CONCAT})  # by other ops, before a graph is placed
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/graph/subgraph.cc
+READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
+ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+
+# What hands tensors on, or names where they are: none of the work that a program is for.
+DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
+    ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
+)
 
 is_switch = SWITCHES.__contains__
 is_merge = MERGES.__contains__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -23,7 +22,6 @@ def main(number: int, parent: int) -> None:
     """
     end_with_parent(parent)
     _import_tensorflow()
-    gc.freeze()  # no collection in a child walks what was imported, and copies its pages
     request_file = _serve_requests(socket.socket(fileno=number))
     if request_file is None:
         os._exit(0)  # TensorFlow's shutdown takes long, and nothing waits to be written

@@ -18,7 +18,8 @@ from typing import Any
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
 from simplace.graph.dtypes import DataType
-from simplace.graph.node_def import ShapeAttr
+from simplace.graph.function_names import name_by_layers
+from simplace.graph.node_def import Shape, ShapeAttr
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle import plugin, protocol
@@ -45,7 +46,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, NodeNotes, Program, Resource, SessionRun
+from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, Resource, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -207,9 +208,18 @@ def _read_answer(request: Request, ended: Failure | None) -> Observation:
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
-    notes = {event["function"]: _read_notes(event["nodes"]) for event in of_kind.get("notes", ())}
+    notes = {
+        event["function"]: _read_notes(event["nodes"], event.get("layers", {})) for event in of_kind.get("notes", ())
+    }
+    for event in of_kind.get("shapes", ()):
+        notes[event["function"]] = _with_shapes(notes[event["function"]], event["nodes"])
+    given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
     ends = of_kind.get("ended", ())
-    programs = [_read_program(event, notes, Path(request.directory)) for event in of_kind.get("program", ())]
+    programs = [_read_program(event, notes, given, Path(request.directory)) for event in of_kind.get("program", ())]
+    for event in of_kind.get("run", ()):
+        number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
+        old = programs[number].program
+        programs[number] = replace(programs[number], program=replace(old, runs=(*old.runs, run)))
     for event in of_kind.get("partition", ()):
         number = event["program"]
         partitionings = (
@@ -277,12 +287,17 @@ def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _read_program(
-    event: Mapping[str, Any], notes: Mapping[str, Mapping[str, NodeNotes]], directory: Path
+    event: Mapping[str, Any],
+    notes: Mapping[str, Mapping[str, NodeNotes]],
+    given: Mapping[str, tuple[tuple[str, Shape], ...]],
+    directory: Path,
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
     of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
     program = Program(
         name=event["name"],
+        role=event.get("role", ""),
+        at=event.get("at", ""),
         kind=event["program_kind"],
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
@@ -296,6 +311,7 @@ def _read_program(
         inlining=event.get("inlining", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**event["caller"]) if "caller" in event else None,
+        given_shapes=given.get(event.get("graph_notes", (*event["functions"], "")[0]), ()),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
@@ -345,11 +361,34 @@ def _make_hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _read_notes(nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
-    return {
-        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+def _read_notes(nodes: Mapping[str, Any], layers: Mapping[str, str]) -> Mapping[str, NodeNotes]:
+    notes = {
+        name: NodeNotes(at, device_at, _read_shapes(shapes), *more)
         for name, (at, device_at, shapes, *more) in nodes.items()
     }
+    if not layers:
+        return notes
+    return {name: replace(note, known_as=name_by_layers(name, layers)) for name, note in notes.items()}
+
+
+def _with_shapes(notes: Mapping[str, NodeNotes], nodes: Mapping[str, Any]) -> Mapping[str, NodeNotes]:
+    """Return the notes of a function with the shapes of its first call."""
+    shapes = {name: _read_shapes(each) for name, each in nodes.items()}
+    return {name: replace(note, shapes=shapes.get(name, note.shapes)) for name, note in notes.items()}
+
+
+def _read_given(nodes: Mapping[str, Any]) -> tuple[tuple[str, Shape], ...]:
+    """Return what was given, a component of an element as "node:1"."""
+    named = [
+        (name if slot == 0 else f"{name}:{slot}", shape)
+        for name, each in nodes.items()
+        for slot, shape in enumerate(_read_shapes(each))
+    ]
+    return tuple(named)
+
+
+def _read_shapes(shapes: Sequence[Any]) -> tuple[Shape, ...]:
+    return tuple(None if dims is None else tuple(dims) for dims in shapes)
 
 
 def _read_device(fields: Mapping[str, str]) -> ObservedDevice:

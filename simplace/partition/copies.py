@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,6 +26,17 @@ class Communication:
     def traffic(self) -> Traffic:
         """Return the counts that all outputs show."""
         return count_traffic(self.copies, self.collectives)
+
+    def with_copies(self, copies: Sequence[Copy]) -> Communication:
+        """Return the same collectives beside other copies of the graph, such as those of a session's runs."""
+        number = {(copy.producer, copy.slot, copy.target): i for i, copy in enumerate(copies)}
+        found = []
+        for one in self.collectives:
+            own = [self.copies[i] for i in one.copies]
+            places = [number.get((copy.producer, copy.slot, copy.target), -1) for copy in own]
+            if not own or max(places) >= 0:  # else no run came to it
+                found.append(replace(one, copies=tuple(place for place in places if place >= 0)))
+        return Communication(CopyColumns.of(copies), tuple(found))
 
 
 def list_copies(placed: PlacedGraph) -> list[Copy]:

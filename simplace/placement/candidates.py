@@ -50,13 +50,20 @@ class CandidateFinder:
         self._default = default
         self._soft = soft_placement
         self._known: dict[tuple[DeviceName, DeviceName, DeviceName, Types], Candidates] = {}
+        self._same: dict[tuple[int, int, int, int], Candidates] = {}  # by the ids of what `_alive` keeps
+        self._alive: list[tuple[object, ...]] = []
 
     def find(self, requested: DeviceName, assigned: DeviceName, resource: DeviceName, types: Types) -> Candidates:
         """Return the candidates of a group with these constraints."""
-        key = (requested, assigned, resource, types)
-        found = self._known.get(key)
+        ids = (id(requested), id(assigned), id(resource), id(types))
+        found = self._same.get(ids)  # most groups share the very objects, which takes no hash of names to see
         if found is None:
-            found = self._known[key] = self._search(Constraints(*key))
+            key = (requested, assigned, resource, types)
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = self._search(Constraints(*key))
+            self._same[ids] = found
+            self._alive.append(key)
         return found
 
     def devices(self) -> list[Device]:

@@ -86,7 +86,8 @@ class ColocationGroups:
         self._resource = [_NOWHERE] * count
         self._types: list[Types] = [()] * count
         self._settled: list[DeviceName] = [_NOWHERE] * count
-        self._limits: dict[tuple[DeviceName, ...], tuple[DeviceName, DeviceName, DeviceName]] = {}
+        # By the ids of what is limited, which the last entry keeps alive.
+        self._limits: dict[tuple[int, ...], tuple[DeviceName, DeviceName, DeviceName, tuple[DeviceName, ...]]] = {}
 
     def for_body(self, body: Graph) -> ColocationGroups:
         """Make the groups of a called function's body, under the same devices and settings."""
@@ -108,7 +109,7 @@ class ColocationGroups:
 
     def candidates(self, node: int) -> Candidates:
         """Return the devices that the node's group may have; raise `Refused` where there is none."""
-        root = self.root(node)
+        root = node if self._parent[node] == node else self.root(node)
         found = self._finder.find(self._requested[root], self._assigned[root], self._resource[root], self._types[root])
         if not found.devices:
             raise self._no_candidates(node, root)
@@ -139,15 +140,16 @@ class ColocationGroups:
 
     def limit_to_assigned(self, node: int, device: DeviceName) -> None:
         """Fix the node's group to the device that the node just got (ColocationGraph::LimitToAssignedDevice)."""
-        root = self.root(node)
-        if self._settled[root] == device:
+        root = node if self._parent[node] == node else self.root(node)
+        if self._settled[root] is device or self._settled[root] == device:
             return
         self._settled[root] = device
-        key = (self._assigned[root], self._resource[root], self._requested[root], device)
-        known = self._limits.get(key)
+        before = (self._assigned[root], self._resource[root], self._requested[root], device)
+        ids = (id(before[0]), id(before[1]), id(before[2]), id(device))
+        known = self._limits.get(ids)  # most groups share the very objects, which takes no hash of names to see
         if known is None:
-            known = self._limits[key] = self._limited(*key, node)
-        self._assigned[root], self._resource[root], self._requested[root] = known
+            known = self._limits[ids] = (*self._limited(*before, node), before)
+        self._assigned[root], self._resource[root], self._requested[root], _ = known
 
     def _limited(
         self, assigned: DeviceName, resource: DeviceName, requested: DeviceName, device: DeviceName, node: int

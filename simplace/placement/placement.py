@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from simplace.devices.device_name import DeviceName
@@ -48,6 +48,10 @@ class Placement:
     decisions: dict[int, Decision]
     order: list[int]
     refusal: Refusal | None = None
+
+    def with_label(self, label: str) -> Placement:
+        """Return the same placement of a program that is called so."""
+        return replace(self, program=replace(self.program, label=label))
 
     @property
     def graph(self) -> Graph:

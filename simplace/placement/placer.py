@@ -76,13 +76,14 @@ class _Decider:
 
     def run(self) -> None:
         graph = self._graph
+        ops, assigned, in_types = graph.ops, graph.assigned, graph.in_types
         postponed: list[int] = []
         for node in graph.op_ids:
-            if graph.assigned[node]:
-                self._settle(node, Decision(graph.assigned[node], Rule.ASSIGNED))
-            elif is_generator(graph, node):
+            if assigned[node]:
+                self._settle(node, Decision(assigned[node], Rule.ASSIGNED))
+            elif not in_types[node] and is_generator(graph, node):
                 postponed.append(node)
-            elif graph.ops[node] in FOLLOWING_OPS:
+            elif ops[node] in FOLLOWING_OPS:
                 self._settle(node, self._choose(node))
             else:
                 self._settle(node, self._first_choice(node))

@@ -124,7 +124,8 @@ class PythonFact:
 
     The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope"
     (`simplace.oracle.child.python_facts` says when each is noted), "setting refused" and "memory growth" (from
-    `refused_settings` there), and "raised", for the exception that ended the program.
+    `refused_settings` there), "XLA refuses" (from `xla_lowering`), and "raised", for the exception that ended the
+    program.
     """
 
     kind: str

@@ -18,8 +18,9 @@ class NodeNotes:
     """Record of notes on a node for the program's author.
 
     `at` is the user's "file:line" that made the op, `device_at` the line of the `tf.device` that requested its
-    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. Anything
-    unknown is "" or (). `is_by_library` tells that a library, such as a strategy, requested the device for that line.
+    device, `shapes` the shape of each output, `variable` the variable that an argument is a handle to. `known_as` is
+    the node's name with the layers of Keras as the user named them. Anything unknown is "" or (). `is_by_library` tells
+    that a library, such as a strategy, requested the device for that line.
     """
 
     at: str = ""
@@ -27,6 +28,7 @@ class NodeNotes:
     shapes: tuple[Shape, ...] = ()
     variable: str = ""
     is_by_library: bool = False
+    known_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,14 @@ class SessionRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedRun:
+    """Pair what a run of a session feeds and fetches with the user's line of the first run that did so."""
+
+    run: SessionRun
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
@@ -92,6 +102,8 @@ class Program:
     is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
     Functions of the kinds "dataset" and "call" are called by the kernel of an op, of which `caller` is the record: a
     dataset's, or a call that was not inlined.
+    `role` is what the function is to a user of Keras, such as "fit, train step", "" for any other; `at` is the user's
+    line of the first call. `label` tells the program from all others of a run, "" where its name does.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -100,6 +112,9 @@ class Program:
     `inlining` is what a session's options say of do_function_inlining.
     `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
     numbers of the variants that hold a dataset.
+    `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
+    from them stands in `notes`.
+    `runs` are those that happened of a session, each kind once, in the order of the first.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -118,6 +133,16 @@ class Program:
     datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
+    role: str = ""
+    at: str = ""
+    label: str = ""
+    given_shapes: tuple[tuple[str, Shape], ...] = ()
+    runs: tuple[ObservedRun, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Return the name that a user knows the program by, unlike that of any other program of the run."""
+        return self.label or self.name
 
     @property
     def inlines_calls(self) -> bool:

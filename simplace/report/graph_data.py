@@ -30,7 +30,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     numbers = {name: i for i, name in enumerate(devices)}
     sentences = PackedSentences(placement)
     return {
-        "name": placed.name,
+        "name": placed.title,
         "nodes": _list_nodes(placement, numbers, texts),
         "edges": _list_edges(placement),
         "copies": _list_copies(placed, numbers, texts),

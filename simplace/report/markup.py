@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from simplace.explain.eager_findings import find_in_eager, line_of_eager
 from simplace.explain.finding import Finding
 from simplace.explain.findings import find_in_placement, format_finding
 from simplace.explain.sentence import Sentence
@@ -13,13 +14,15 @@ from simplace.placement.placement import Placement
 from simplace.report.colours import Sign
 from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
-from simplace.views.text import summary, tables
+from simplace.views.text import eager_tables, summary, tables
+from simplace.views.text.eager_summary import write_eager_title
 from simplace.views.text.traffic_phrases import describe_traffic
 from viz import Table
 from viz.names import elide, visible
 
 _CELL = 120  # letters
 _DIFFERENCES = 500
+_LINES = 100  # of eager ops
 
 
 def escape_text(words: str, limit: int = 2000) -> str:
@@ -72,6 +75,8 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
     sent = describe_traffic(placed.traffic)
     parts += [f"<p>{escape_text(sent)}</p>"] if sent else []
+    if given := summary.describe_given_shapes(placed):
+        parts.append(f"<p class='faint'>{escape_text(given)}</p>")
     parts.append(_write_refusal(placement))
     parts.append(_write_findings(placement))
     return "".join(parts)
@@ -81,7 +86,7 @@ def write_agreement(result: Result) -> str:
     """Return the agreement with TensorFlow, program by program, with every difference."""
     parts = [f"<p class='verdict'>{escape_text(summary.agreement_line(result))}</p>"]
     for placed in result.programs:
-        parts.append(f"<h3>{escape_text(placed.name, _CELL)}</h3>")
+        parts.append(f"<h3>{escape_text(placed.title, _CELL)}</h3>")
         asked = placed.agreement
         if asked is None:
             parts.append(f"<p>not checked{': ' + escape_text(result.unchecked) if result.unchecked else ''}</p>")
@@ -94,6 +99,19 @@ def write_agreement(result: Result) -> str:
         if asked.differences:
             parts.append(write_table(tables.difference_table(placed, _DIFFERENCES)))
     return "".join(parts)
+
+
+def write_eager(result: Result) -> str:
+    """Return what ran outside of functions: the lines with devices and copies, and findings; "" where nothing did."""
+    eager = result.eager
+    if eager is None:
+        return ""
+    found = "".join(f"<li><b>{one.title}</b> {escape_text(line_of_eager(one))}</li>" for one in find_in_eager(eager))
+    findings = f"<ul class='findings'>{found}</ul>" if found else ""
+    title, rest = write_eager_title(eager).split(": ", 1)
+    heading = f"<h2>{escape_text(title[0].upper() + title[1:])}</h2><p>{escape_text(rest)}</p>"
+    table = write_table(eager_tables.line_table(eager, _LINES))
+    return f"<section class='eager'>{heading}{table}{findings}</section>"
 
 
 def write_notes(result: Result) -> str:

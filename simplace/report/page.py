@@ -45,10 +45,10 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
     devices = _list_devices(result)
     programs = []
     for placed in result.programs:
-        stage(f"writing down {placed.name}")
+        stage(f"writing down {placed.title}")
         with paused_collector():
             data = graph_data(placed, [device.name for device in devices])
-            stage(f"simulating a step of {placed.name}")
+            stage(f"simulating a step of {placed.title}")
             data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)
     stage("writing the page")
@@ -66,6 +66,7 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         verdict_line=markup.escape_text(summary.agreement_line(result), 160),
         programs=_write_menu(result),
         summaries=_write_summaries(result, devices),
+        eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
         data=_embed_json("page-data", _collect_head(result, devices)),
@@ -110,7 +111,7 @@ def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
     signs = zip(device_signs(devices), devices, strict=True)
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
-        "programs": [placed.name for placed in result.programs],
+        "programs": [placed.title for placed in result.programs],
         "rules": {rule: asdict(sign) for rule, sign in rule_signs().items()},
     }
 
@@ -122,11 +123,10 @@ def _name_verdict(result: Result) -> str:
 
 
 def _write_menu(result: Result) -> str:
-    sizes = [len(placed.placement.graph) for placed in result.programs]
-    chosen = sizes.index(max(sizes)) if sizes else 0
+    chosen = result.programs.index(result.largest()) if result.programs else 0
     return "".join(
         f"<option value='{i}'{' selected' if i == chosen else ''}>"
-        f"{markup.escape_text(placed.name, _NAME)} · {format_count(len(placed.placement.decisions), 'node')}</option>"
+        f"{markup.escape_text(placed.title, _NAME)} · {format_count(len(placed.placement.decisions), 'node')}</option>"
         for i, placed in enumerate(result.programs)
     )
 
@@ -134,7 +134,7 @@ def _write_menu(result: Result) -> str:
 def _write_summaries(result: Result, devices: list[Device]) -> str:
     signs = device_signs(devices)
     return "".join(
-        f"<section class='summary' data-program='{i}'><h2>{markup.escape_text(placed.name, _NAME)}</h2>"
+        f"<section class='summary' data-program='{i}'><h2>{markup.escape_text(placed.title, _NAME)}</h2>"
         f"{markup.program_summary(placed, signs)}</section>"
         for i, placed in enumerate(result.programs)
     )

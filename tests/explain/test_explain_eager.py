@@ -1,5 +1,7 @@
 """What is said of eager ops: why each is where it is, what is copied, and what nobody would expect."""
 
+from dataclasses import replace
+
 import pytest
 
 from simplace.devices.device_set import local_devices
@@ -156,6 +158,23 @@ def test_the_findings_of_a_loop():
     assert (found[4].device, found[2].request, found[2].got) == ("GPU:1", "/device:GPU:1", "CPU:0")
 
 
+def test_the_copies_of_a_line_are_one_finding():
+    add = ran(4, "AddV2", (FLOAT, CPU), (FLOAT, CPU), times=20, tensors={0: 20, 1: 20}, T=FLOAT)
+    found = [each for each in find_in_eager(program(*LOOP[:2], add)) if isinstance(each, EagerCopiesEachTime)]
+    assert [line_of_eager(each) for each in found] == [
+        "MatMul, AddV2 (model.py:4) run 300 times on GPU:0, and inputs come from CPU:0: 340 copies, 34,000 bytes in all"
+    ]
+    assert found[0].nodes == ("model.py:4 MatMul", "model.py:4 AddV2")
+
+
+def test_copies_of_a_library_and_a_few_bytes_are_no_finding():
+    inside = replace(LOOP[1], placement=replace(LOOP[1].placement, op=replace(LOOP[1].op, library="keras")))
+    few = ran(5, "Relu", (FLOAT, CPU), times=10, tensors={0: 10}, T=FLOAT)
+    enough = ran(6, "Relu", (FLOAT, CPU), times=11, tensors={0: 11}, T=FLOAT)
+    found = [each for each in find_in_eager(program(inside, few, enough)) if isinstance(each, EagerCopiesEachTime)]
+    assert [(each.source, each.bytes) for each in found] == [("model.py:6", 1100)]
+
+
 def test_what_is_copied_once_is_no_finding():
     once = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=300, tensors={0: 1}, T=FLOAT)
     constants = ran(5, "_EagerConst", (FLOAT, CPU), times=9, tensors={0: 9}, T=FLOAT)
@@ -163,7 +182,7 @@ def test_what_is_copied_once_is_no_finding():
 
 
 def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
-    own = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=9, tensors={0: 9}, library="keras", T=FLOAT)
+    own = ran(4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=99, tensors={0: 99}, library="keras", T=FLOAT)
     asked = ran(5, "AsString", (FLOAT, CPU), scope=GPU1, library="tf.distribute", T=FLOAT)
     absent = ran(6, "Relu", (FLOAT, CPU), scope=ABSENT, library="tf.distribute", T=FLOAT)
     assert [type(each) for each in find_in_eager(program(own, asked, absent))] == [NoSuchDevice, IdleGpu]
@@ -172,8 +191,8 @@ def test_what_a_library_copies_or_asks_for_by_itself_is_no_finding():
 def test_what_the_program_hands_to_a_library_from_another_device_is_a_finding():
     maker = ran(3, "Relu", (FLOAT, CPU), scope=CPU, T=FLOAT)
     given = ran(
-        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=9, tensors={0: 9}, made_by=(MadeBy(0, 0, 9),), library="keras",
-        T=FLOAT,
+        4, "MatMul", (FLOAT, CPU), (FLOAT, GPU0), times=99, tensors={0: 99}, made_by=(MadeBy(0, 0, 99),),
+        library="keras", T=FLOAT,
     )  # fmt: skip
     assert [type(each) for each in find_in_eager(program(maker, given))] == [EagerCopiesEachTime, IdleGpu]
 

@@ -1,4 +1,4 @@
-"""Run inputs in a process of their own with 5 seconds of processor each and 1 GB, and tell how each one ended.
+"""Run inputs in a process of their own with 20 seconds of processor each and 1 GB, and tell how each one ended.
 
 An input ends well when the command is done, or leaves with status 2 and one line. A traceback, a line too many, a hang
 and a lack of memory are findings. The process is started anew behind an input that ends it.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.hostile.cases import Case, case
 
-SECONDS = 5  # of processor, which a busy machine does not use up
+SECONDS = 20  # of processor, which a busy machine does not use up; a fast one needs two at most
 WAIT = 600  # seconds, for what waits without an end
 GIB = 1 << 30
 LINE = 4000  # characters that the one line may have

@@ -166,6 +166,12 @@ REFUSED = {
         library(OF_INTEGERS) + CALL,
         "input input[0] expected type int32 != float, the type of a[0] In {{node i}}",
     ),
+    "a merge that reads a cycle": (
+        X
+        + LOOP.replace("DT_INT32", "DT_FLOAT").replace('input: "t"', 'input: "t" input: "n"').replace("i: 2", "i: 3")
+        + NEG.replace('"x"', '"n"'),
+        "1 nodes in a cycle",
+    ),
     "a consumer from the future": (
         f"{X} versions {{ min_consumer: 100000 }}",
         "GraphDef min consumer version 100000 above current version 2474 for TensorFlow 2.21.0.  "

@@ -41,8 +41,8 @@ def test_what_is_compiled_is_on_the_device_of_its_call(write) -> None:
     write(COMPILED)
     result = simplace.check("model.py", "cpu:1,gpu:1")
     assert [write_title(placed) for placed in result] == [
-        "inner: tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
-        "inner: tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
+        "inner (model.py:10): tf.function called on GPU:0, 3 ops compiled by XLA, soft placement on",
+        "inner (model.py:12): tf.function called on CPU:0, 3 ops compiled by XLA, soft placement on",
         "outer: tf.function called on GPU:0, 7 nodes, soft placement on",
     ]
     found = [[(found.device[-5:], len(found.ops)) for found in placed.clusters] for placed in result]
@@ -74,7 +74,10 @@ def test_keras_says_that_it_compiles(write) -> None:
         "Keras compiles the steps of small at model.py:3 with XLA since it sees a GPU (jit_compile='auto'); "
         "compile(jit_compile=False) or --no-jit shows where TensorFlow places their ops.",
     )
-    assert result.largest().name == "multi_step_on_iterator"
+    assert result.largest().title == "fit, train step (model.py:4)"
+    write(program.replace('"sgd")', '"sgd", jit_compile=False)'))
+    assert simplace.place("model.py", "cpu:1,gpu:1").remarks == ()
+    write(program)
     (cluster,) = result.largest().clusters
     plain = simplace.check("model.py", "cpu:1,gpu:1", jit=False)
     assert (plain.remarks, plain.largest().clusters) == ((), ())

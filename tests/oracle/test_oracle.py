@@ -249,7 +249,7 @@ def test_keras_fit_on_two_gpus(run: Observe) -> None:
     train = seen.programs[names.index("multi_step_on_iterator")]
     assert {line.device for line in train.log if line.op == "MatMul"} == {GPU0, GPU1}
     assert (
-        "The input of multi_step_on_iterator was ended early at model.py:7: it was called 10 times "
+        "The input of fit, train step was ended early at model.py:7: it was called 10 times "
         "(--calls all reads it to its end)."
     ) in seen.remarks
     assert seen.failure is None

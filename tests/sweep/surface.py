@@ -41,8 +41,9 @@ def names():
         for name in dir(content):
             value = getattr(content, name)
             if not name.startswith("_") and callable(value) and not inspect.isclass(value):
-                found.setdefault(id(value), "" if _NO_COMPUTATION.match(name) else f"{module}.{name}")
-    return sorted(name for name in found.values() if name)
+                named = "" if _NO_COMPUTATION.match(name) else f"{module}.{name}"
+                found.setdefault(id(value), (named, value))  # kept alive: another object could get its number
+    return sorted(name for name, _ in found.values() if name)
 
 
 class Function:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -20,6 +21,7 @@ from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
+from simplace.oracle.child.element_shapes import TAKES, add_shapes_of_elements
 from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.merged_calls import MergedCalls, is_call
@@ -36,6 +38,7 @@ from simplace.oracle.child.tf_private import (
 )
 
 _PREFIX = "simplace_cpu_"
+_TAKING = "simplace_cpu_taking_"  # the prefix of one that is called, and returns the shapes of elements, too
 _OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
 _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
@@ -56,23 +59,43 @@ class CpuFunctions:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: set[str] = set()
+        self._elements: dict[str, list[tuple[str, int]]] = {}  # by function: what further results are the shapes of
+        self._shapes: dict[str, dict[str, list[list[int]]]] = {}  # the same by node, since the first call
         self._merged = MergedCalls(functions.definition)
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function; raise what TensorFlow raises, also at the end of an iterator."""
-        self._add_copy(name, _PREFIX)
+        prefix = _TAKING if self._takes_open_elements(name) else _PREFIX
+        self._add_copy(name, prefix)
         results = len(self._functions.definition(name).signature.output_arg)
+        elements = self._elements.get(name, ())
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(inputs) as lent, record.stop_recording():
             given = [to_device(tensor, find_host()) for tensor in lent]
             try:
-                return list(_execute_function(handle, find_host(), _PREFIX + name, given, attrs, results))
+                made = _execute_function(handle, find_host(), prefix + name, given, attrs, results + len(elements))
+                self._note_elements(name, made[results:])
+                return list(made[:results])
             except core._NotOkStatusException as error:  # what older versions raise
-                error.message = error.message.replace(_PREFIX, "")
+                error.message = error.message.replace(_TAKING, "").replace(_PREFIX, "")
                 raise
             except tf.errors.OpError as error:
-                error._message = error._message.replace(_PREFIX, "")
+                error._message = error._message.replace(_TAKING, "").replace(_PREFIX, "")
                 raise
+
+    def take_elements(self, name: str) -> dict[str, list[list[int]]]:
+        """Return the shapes of what nodes of a function took from iterators when it was computed first."""
+        return self._shapes.get(name, {})
+
+    def _takes_open_elements(self, name: str) -> bool:
+        nodes = self._functions.definition(name).node_def
+        return any(node.op == TAKES and self._functions.leaves_open(name, node.name) for node in nodes)
+
+    def _note_elements(self, name: str, shapes: Sequence[Any]) -> None:
+        if shapes and name not in self._shapes:
+            found = self._shapes[name] = {}
+            for (node, _), shape in zip(self._elements[name], shapes, strict=True):
+                found.setdefault(node, []).append(shape.numpy().tolist())
 
     def copy_for_datasets(self, name: str) -> str:
         """Return the name of a copy of a function that a dataset may call."""
@@ -91,7 +114,7 @@ class CpuFunctions:
         _drop_attributes(made.attr)
         for node in made.node_def:
             is_called = self._exists(node.op)
-            inner = prefix if is_called or is_call(node.op) else _OF_DATASETS
+            inner = _OF_DATASETS if prefix == _OF_DATASETS or not (is_called or is_call(node.op)) else _PREFIX
             copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
             node.op = copies.get(node.op, node.op)
             node.device = _HOST if prefix == _OF_DATASETS and not is_called and not _takes_resource(node.op) else ""
@@ -99,6 +122,8 @@ class CpuFunctions:
             for value in node.attr.values():
                 _rename_functions(value, copies)
         replace_cudnn_layers(made)
+        if prefix == _TAKING:
+            self._elements[name] = list(add_shapes_of_elements(made, partial(self._functions.leaves_open, name)))
         context.context().add_function_def(made)
         return prefix + name
 

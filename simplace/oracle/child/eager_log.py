@@ -55,12 +55,12 @@ class EagerKind:
     """
 
     at: str
+    library: str
     op: str
     scope: str
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
-    library: str
     number: int = -1
     device: str = ""
     is_for_host: bool = False
@@ -131,7 +131,7 @@ class EagerLog:
         chosen = tuple(
             (name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given
         )
-        key = (at, op, scope, soft, chosen, inputs, library)
+        key = (at, library, op, scope, soft, chosen, inputs)
         kind = self._kinds.get(key)
         if kind is None:
             with self._turn:
@@ -168,11 +168,11 @@ class EagerLog:
                 "eager",
                 op=kind.op,
                 at=kind.at,
+                library=kind.library,
                 scope=kind.scope,
                 soft_placement=kind.soft_placement,
                 attrs=kind.attrs,
                 inputs=kind.inputs,
-                library=kind.library,
                 log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
                 device=attempt.device,
                 refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),

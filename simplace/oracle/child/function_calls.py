@@ -18,6 +18,7 @@ from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -34,6 +35,7 @@ from simplace.oracle.child.tensors import (
     zeros_on,
 )
 from simplace.oracle.child.tf_private import cancellation, core
+from simplace.oracle.child.xla_lowering import XlaLowering
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 
 Call = Callable[..., Any]
@@ -95,6 +97,7 @@ class FunctionCalls:
         request = parts.request
         self._functions = parts.functions
         self._recorder = parts.recorder
+        self._lines = parts.lines
         self._log = parts.log
         self._limit = parts.limit
         self._partitionings = parts.partitionings
@@ -111,6 +114,7 @@ class FunctionCalls:
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
+        self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""
@@ -121,7 +125,8 @@ class FunctionCalls:
         arg_devices = tuple(_device_of(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
-        is_allowed = self._limit.allows(shown_name(name), signature, self._iterator_of(name, inputs))
+        title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
+        is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
         results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
@@ -133,6 +138,7 @@ class FunctionCalls:
             return self._run_first(kind, inputs, call)
         finally:
             self.reach_functions(self._functions.reached(kind.function))
+            self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""
@@ -246,6 +252,8 @@ class FunctionCalls:
         self._recorder.program(
             graph,
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
@@ -294,6 +302,7 @@ class FunctionCalls:
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
         self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
+            self._lowering.ask(kind.function, inputs)
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)
         self._real.add(kind)
@@ -314,6 +323,8 @@ class FunctionCalls:
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
+            role=name_keras_call(shown, self._lines),
+            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],

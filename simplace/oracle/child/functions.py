@@ -11,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
+from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
+from simplace.oracle.child.layer_scopes import list_layer_scopes
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -46,6 +48,9 @@ class Functions:
         self._definitions: dict[str, function_pb2.FunctionDef] = {}
         self._readers: dict[str, bool] = {}
         self._of_calls: dict[tuple[str, ...], tuple[Output, ...]] = {}
+        self._open: dict[str, Shapes] = {}  # the shapes of functions that leave some open
+        self._shapes = CallShapes(self.definition, self.reached, lambda name: self._open.get(name, {}))
+        self._shaped: set[str] = set()
 
     def watch(self) -> None:
         """Record the graph of each function that is made from now on."""
@@ -133,7 +138,36 @@ class Functions:
             self._remember_outputs(name)
             graph = self._graphs.pop(name, None)
             if graph is not None and self._recorder.wants_notes(name):
-                self._recorder.notes(name, {**note_graph(graph, self._lines), **self._ends(name, graph)})
+                notes = {**note_graph(graph, self._lines), **self._ends(name, graph)}
+                self._recorder.notes(name, notes, list_layer_scopes(graph))
+                shapes = {node: note[2] for node, note in notes.items()}
+                if is_open(shapes):
+                    self._open[name] = shapes
+
+    def leaves_open(self, name: str, node: str) -> bool:
+        """Return whether the shape of some output of a node of a function was left open when it was traced."""
+        return is_open({node: self._open.get(name, {}).get(node, ())})
+
+    def write_shapes(self, name: str, inputs: Sequence[Any], elements: Shapes) -> None:
+        """Write the shapes that the first call of a function has, where its graph leaves them open.
+
+        `elements` has the shapes of what its nodes took from iterators.
+        """
+        if name in self._shaped:
+            return
+        self._shaped.add(name)
+        signature = self.definition(name).signature
+        given = {
+            arg.name: [list_sizes(tensor.shape)]
+            for arg, tensor in zip(signature.input_arg, inputs, strict=True)
+            if arg.type != tf.resource.as_datatype_enum and self.leaves_open(name, arg.name)
+        }
+        if not given and not elements:
+            return
+        arguments = [tensor.shape for tensor in inputs]
+        for function, shapes in self._shapes.infer(name, arguments, elements).items():
+            self._recorder.event("shapes", function=function, nodes=shapes)
+        self._recorder.event("given shapes", function=name, nodes={**given, **elements})
 
     def _remember_outputs(self, name: str) -> None:
         graph = self._graphs.get(name)
@@ -206,12 +240,7 @@ def _captured_variables(graph: Any) -> dict[str, str]:
 
 def _note_op(op: Any, lines: SourceLines) -> list[Any]:
     of_library = ["", True] if lines.is_of_library(op) else []
-    return [lines.of_op(op), lines.of_device(op), [_list_sizes(out.shape) for out in op.outputs], *of_library]
-
-
-def _list_sizes(shape: Any) -> list[int] | None:
-    """List the sizes of a shape, -1 for an unknown one; iterated, TensorFlow 1's rules would give `Dimension`s."""
-    return None if shape.rank is None else [-1 if size is None else size for size in shape.as_list()]
+    return [lines.of_op(op), lines.of_device(op), [list_sizes(out.shape) for out in op.outputs], *of_library]
 
 
 def list_called(nodes: Iterable[Any], exists: Callable[[str], bool]) -> Iterator[str]:

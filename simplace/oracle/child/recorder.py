@@ -73,10 +73,10 @@ class Recorder:
         """Return whether notes of `function` are still to be written."""
         return function not in self._noted
 
-    def notes(self, function: str, nodes: dict[str, Any]) -> None:
-        """Append the notes of a library function's nodes."""
+    def notes(self, function: str, nodes: dict[str, Any], layers: dict[str, str]) -> None:
+        """Append the notes of a library function's nodes; `layers` maps name scopes to the layers that they are of."""
         self._noted.add(function)
-        self.event("notes", function=function, nodes=nodes)
+        self.event("notes", function=function, nodes=nodes, layers=layers)
 
 
 def text_of(value: Any) -> str:

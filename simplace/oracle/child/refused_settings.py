@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -56,8 +57,10 @@ class RefusedSettings:
 
     def _noting_property(self, what: str) -> Any:
         def wrap(setting: Any) -> Any:
+            set_value = wrap_foreign(setting.fset)
+
             def set_noted(ctx: Any, value: Any) -> None:
-                self._set(what, lambda: setting.fset(ctx, value))
+                self._set(what, lambda: set_value(ctx, value))
 
             return setting.setter(set_noted)
 

@@ -21,6 +21,7 @@ from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.layer_scopes import watch_layer_scopes
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
@@ -77,6 +78,7 @@ def run_request(request: Request) -> int:
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
+    watch_layer_scopes()
     eager.watch()
     if tf_private.is_complete(tf_names.SESSIONS):
         SessionRuns(parts).watch()

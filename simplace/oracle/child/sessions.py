@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
@@ -57,6 +59,8 @@ class SessionRuns:
         self._all: WeakSet[Any] = WeakSet()
         self._emulate = bool(request.plugin) and request.mode == "script"
         self._cpu = CpuSessions()
+        self._traced: dict[int, Shapes] = {}  # the shapes of graphs that leave some open, by program
+        self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
         self._needed: dict[tuple[Any, ...], frozenset[str]] = {}  # the types of the ops that a run needs
 
@@ -90,6 +94,8 @@ class SessionRuns:
             session._simplace_refused = False
             session._simplace_starved = frozenset()  # names of queues and the like
             session._simplace_program = -1
+            session._simplace_runs = set()  # the runs that were told, each as text
+            session._simplace_fed = {}  # the shapes that were fed first, by node
             session._simplace_failed = {}  # by handle of a partial run
             session._simplace_prepared = set()
             session._simplace_epochs = 0
@@ -113,6 +119,7 @@ class SessionRuns:
         def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
             names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
+            self._note_fed(session, {_tensor_name(output): np.shape(value) for output, value in feeds.items()})
             if not self._is_emulated(session):
                 return self._run(session, names, list(map(_tensor_name, fetches)), lambda: run(session, *asked))
             key = (*names["feeds"], "", *names["fetches"], "", *names["targets"])
@@ -241,9 +248,30 @@ class SessionRuns:
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
         has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
+            self._tell_run(session, run)
             record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
         return has_placed
+
+    def _note_fed(self, session: Any, fed: dict[str, tuple[int, ...]]) -> None:
+        """Write the shapes of a graph again where something is fed for the first time whose shape it leaves open."""
+        traced = self._traced.get(session._simplace_program, {})
+        nodes = {name.removesuffix(":0"): shape for name, shape in fed.items() if name.endswith(":0")}
+        new = {name: [list(shape)] for name, shape in nodes.items() if is_open({name: traced.get(name, ())[:1]})}
+        if new.keys() <= session._simplace_fed.keys():
+            return
+        session._simplace_fed = {**new, **session._simplace_fed}
+        shapes = infer_fed_graph(session.graph.as_graph_def(), session._simplace_fed, traced)
+        notes = self._notes_of[session._simplace_program]
+        self._recorder.event("shapes", function=notes, nodes=shapes)
+        self._recorder.event("given shapes", function=notes, nodes=session._simplace_fed)
+
+    def _tell_run(self, session: Any, run: Run) -> None:
+        """Record a run of a placed graph, once for all that feed and fetch the same."""
+        key = (session._simplace_program, str(run))
+        if key not in session._simplace_runs:
+            session._simplace_runs.add(key)
+            self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
 
     def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
         """Return the values of a run, zeros where it failed because of emulated GPUs."""
@@ -272,7 +300,8 @@ class SessionRuns:
         self._reached.reach(session._simplace_definition)
         self._reached.reach_functions(names)
         self._functions.write_notes(names)
-        self._recorder.event("notes", function=f"graph {self._placed}", nodes=note_graph(session.graph, self._lines))
+        notes = note_graph(session.graph, self._lines)
+        self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes)
         shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"
         self._recorder.program(
             graph.SerializeToString(),
@@ -292,6 +321,10 @@ class SessionRuns:
             devices=self._devices(session),
         )
         session._simplace_program = self._recorder.programs - 1
+        session._simplace_fed = {}
+        shapes = {node: note[2] for node, note in notes.items()}
+        self._traced[session._simplace_program] = shapes if is_open(shapes) else {}
+        self._notes_of[session._simplace_program] = f"graph {self._placed}"
         if error is None:
             session._simplace_kept.update(_list_stateful(placed))
 

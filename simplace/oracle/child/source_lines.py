@@ -73,6 +73,10 @@ class SourceLines:
         """Return the user's line that is being executed, "" if there is none."""
         return self._innermost(tf_stack.extract_stack())
 
+    def of_frames(self) -> str:
+        """Return the user's line that is being executed, "" if there is none, without a copy of the stack."""
+        return self.trace_op()[0]
+
     def trace_op(self) -> tuple[str, str]:
         """Return the user's line that is being executed, and the library that makes an op for it.
 
@@ -81,9 +85,7 @@ class SourceLines:
         frame, library = inspect.currentframe(), ""
         while frame is not None:
             code = frame.f_code
-            shown = self._code.get(code)
-            if shown is None:
-                shown = self._code[code] = self._of_code(code.co_filename)
+            shown = self._shown_file(code)
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
@@ -100,6 +102,17 @@ class SourceLines:
         if known is None:
             known = self._makers[code] = _name_library(os.path.realpath(code.co_filename), self._packages)
         return known
+
+    def is_of_user(self, code: CodeType) -> bool:
+        """Return whether code is the user's, as AutoGraph writes it or as it is."""
+        return bool(self._shown_file(code))
+
+    def _shown_file(self, code: CodeType) -> str:
+        """Return the user's file that code is of, `_GENERATED` for what AutoGraph writes, "" for a library."""
+        shown = self._code.get(code)
+        if shown is None:
+            shown = self._code[code] = self._of_code(code.co_filename)
+        return shown
 
     def _of_code(self, filename: str) -> str:
         return _GENERATED if _GENERATED in filename else self._shown(filename)

@@ -89,6 +89,9 @@ LINES = Use("source lines of device scopes and of functions converted by AutoGra
     python.framework.ops          Operation._device_code_locations
     python.framework.traceable_stack  TraceableStack._stack
 """))  # fmt: skip
+LOWERING = Use("what XLA refuses to compile", _list_names("""
+    python.eager.context          Context.get_compiler_ir
+"""))  # fmt: skip
 FACTS = Use("some findings of simplace doctor", _list_names("""
     python.client.session         BaseSession.__init__
     python.data.ops.structured_function  StructuredFunctionWrapper.__init__ StructuredFunctionWrapper._function
@@ -106,7 +109,7 @@ STEPS = Use("measurements", _list_names("""
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
-OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, FACTS)  # a run goes on without them
+OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them
 
 
 def find_missing(use: Use, package: str = "tensorflow") -> list[str]:

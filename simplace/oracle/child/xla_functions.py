@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,10 @@ from simplace.oracle.child.after_import import after_import
 from simplace.oracle.child.loaded_graphs import change_loaded_graphs, list_node_defs
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
-from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.source_lines import OWN, SourceLines
 from simplace.oracle.child.tf_private import polymorphic_function
+
+_NEAR = 6  # frames between `compile` and the attribute that it sets
 
 
 def ignore_jit() -> None:
@@ -34,7 +37,7 @@ def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
     def resolve_with_remark(resolve: Any) -> Any:
         def resolve_and_remark(model: Any) -> Any:
             is_compiled = resolve(model)
-            if is_compiled:
+            if is_compiled and not _is_set_later():
                 at = f" at {here}" if (here := lines.here()) else ""
                 recorder.remark(
                     f"Keras compiles the steps of {model.name}{at} with XLA since it sees a GPU (jit_compile='auto'); "
@@ -48,6 +51,20 @@ def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
         patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_with_remark)
 
     after_import("keras.src.trainers.trainer", watch_trainer)
+
+
+def _is_set_later() -> bool:
+    """Return whether `compile` only looks at the value before it sets what the user gave."""
+    caller = inspect.currentframe()
+    while caller is not None and caller.f_code.co_filename.startswith(OWN):
+        caller = caller.f_back
+    if caller is None or caller.f_code.co_name == "compile":
+        return False
+    for _ in range(_NEAR):
+        caller = caller.f_back if caller is not None else None
+        if caller is not None and caller.f_code.co_name == "compile":
+            return True
+    return False
 
 
 def drop_attributes(graph: Any) -> None:

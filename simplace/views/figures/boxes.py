@@ -50,7 +50,7 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     drawn = _list_drawn(placement)
     home = fold_nodes(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
     keepers = [node for node in drawn if home[node] == node]
-    parts = {node: tidy_path(placement.graph.names[node]) for node in keepers}
+    parts = {node: tidy_path(get_known_name(placement, node)) for node in keepers}
     shared = _count_shared_scopes(list(parts.values()))
     keys = _choose_keys(placement, keepers, parts, home, limit)
     groups: dict[tuple[str, Path], list[int]] = {}
@@ -60,6 +60,13 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     made = [_make_box(placement, path, nodes, parts, shared, clusters) for (_, path), nodes in groups.items()]
     number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
+
+
+def get_known_name(placement: Placement, node: int) -> str:
+    """Return a node's name with the layers in it as the user named them."""
+    name, own = placement.graph.names[node], placement.graph.origins[node].name
+    known = placement.notes(node).known_as
+    return name.removesuffix(own) + known if known and name.endswith(own) else name
 
 
 def tidy_path(name: str) -> Path:

@@ -27,7 +27,7 @@ def describe_placement(placed: Placed, what: str = "Placement") -> str:
     version = placement.groups.support.table.version
     rules = f"the rules of TensorFlow {version}" if version else "TensorFlow's rules"
     soft = "on" if placement.soft_placement else "off"
-    start = f"{what} of the {kind} {placed.name} on {format_devices(placement)}"
+    start = f"{what} of the {kind} {placed.title} on {format_devices(placement)}"
     return f"{start}: {nodes} by {rules}, soft placement {soft}. {_describe_agreement(placed)}"
 
 

@@ -32,7 +32,7 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
     }
     return replace(
         figure,
-        title=f"{change.name}: what changed",
+        title=f"{change.title}: what changed",
         caption=f"{_count_changes(change)} · {figure.caption}",
         nodes=tuple(_mark_node(node, marks.get(node.id, "")) for node in figure.nodes),
         description=f"{describe_placement(change.after, 'The second placement')} {_count_changes(change)}.",
@@ -44,7 +44,7 @@ def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
     before = placement_figure(change.before, max(limit // 2, 1))
     after = change_figure(change, max(limit // 2, 1))
     return Figure(
-        title=f"{change.name}: before and after",
+        title=f"{change.title}: before and after",
         caption=_count_changes(change),
         groups=(*_relabel_groups("before", before), *_relabel_groups("after", after)),
         nodes=(*_relabel_nodes("before", before), *_relabel_nodes("after", after)),

@@ -40,7 +40,7 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
         nodes += [_draw_node(placement, part, str(number)) for part in family.parts]
         edges += _draw_edges(placement, family)
     return Figure(
-        title=f"{placed.name}: colocation groups",
+        title=f"{placed.title}: colocation groups",
         caption=_write_caption(families, shown),
         groups=tuple(groups),
         nodes=tuple(nodes),

@@ -33,7 +33,7 @@ def memory_chart(schedule: Schedule) -> AreaChart:
     if peak is not None and peak.peak:
         device = placement.devices.by_name[peak.device].short
         caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.estimated.model.name}"
-    title = f"{placement.program.name}: memory over {format_duration(schedule.trace.makespan)}"
+    title = f"{placement.program.title}: memory over {format_duration(schedule.trace.makespan)}"
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_bytes, said)
 

@@ -31,7 +31,7 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
         for width in schedule.widths
         if width.running
     )
-    title = f"{placement.program.name}: parallelism over {format_duration(schedule.trace.makespan)}"
+    title = f"{placement.program.title}: parallelism over {format_duration(schedule.trace.makespan)}"
     caption = describe_settings(schedule)
     short = placement.devices.by_name
     widest = [

@@ -46,7 +46,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
         for i, pair in enumerate(pairs, 1)
     ]
     return Figure(
-        title=f"{placed.name}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
+        title=f"{placed.title}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
         caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
         groups=tuple(
             device_group(placed, alike.devices[name], i)

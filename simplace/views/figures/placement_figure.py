@@ -116,7 +116,7 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
 
 def _write_title(placed: Placed) -> str:
     default = placed.placement.default
-    return f"{placed.name} called on {default.short}" if default else placed.name
+    return f"{placed.title} called on {default.short}" if default else placed.title
 
 
 def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
@@ -138,6 +138,8 @@ def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: se
     ]
     if left_out:
         parts.append(f"not drawn: {' and '.join(left_out)}")
+    if placement.program.given_shapes:
+        parts.append("sizes of the first call")
     if placed.agreement is not None and placed.agreement.holds:
         parts.append(f"TensorFlow agrees: {placed.agreement}")
     elif placed.agreement is not None:

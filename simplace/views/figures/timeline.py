@@ -39,7 +39,7 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     tracks = tuple(
         Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
     )
-    title = f"{schedule.placement.program.name}: {format_duration(trace.makespan)}"
+    title = f"{schedule.placement.program.title}: {format_duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
     sent = describe_traffic(schedule.estimated.graph.traffic)

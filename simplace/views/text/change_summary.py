@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simplace.analysis.step_times import StepTimes
+from simplace.changes.layer_kernels import LayerKernel
 from simplace.changes.placement_changes import Changes, Given, Move, MoveCause, ProgramChanges
 from simplace.explain import reasons as why
 from simplace.explain.sentences import state_reason
@@ -13,6 +14,7 @@ from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
+from simplace.views.text.eager_tables import device_text
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_duration
 from simplace.views.text.tables import shorten_device
@@ -20,7 +22,7 @@ from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Column, Table, to_text
 from viz.names import visible
 
-_CAUSES, _COPIES, _NAMES = 6, 6, 4
+_CAUSES, _COPIES, _NAMES, _EAGER = 6, 6, 4, 10
 _HANGING = 4  # below the head of a cause, whose lines are indented by two
 
 
@@ -38,9 +40,11 @@ def change_summary(
     blocks += [_write_program(change, one, width, in_full) for change, one in pairs if change.differs]
     if same:
         blocks.append(wrap_line(_list_unchanged(same), width, _HANGING))
+    if changes.eager.compared:
+        blocks.append(_write_eager(changes, width, in_full))
     for which, programs in (("before", changes.only_before), ("after", changes.only_after)):
         if programs:
-            names = _join_names([placed.name for placed in programs], _NAMES)
+            names = _join_names([placed.title for placed in programs], _NAMES)
             blocks.append(
                 wrap_line(
                     f"only {which}: {quantities.format_count(len(programs), 'program')}: {names}", width, _HANGING
@@ -48,6 +52,38 @@ def change_summary(
             )
     blocks.append("\n".join(wrap_line(line, width, _HANGING) for line in list_verdicts(changes)))
     return "\n\n".join(blocks)
+
+
+def _write_eager(changes: Changes, width: int | None, in_full: bool) -> str:
+    """Return the ops outside of functions that run elsewhere, or another number of times, by line."""
+    found = changes.eager
+    count = quantities.format_count(found.compared, "op")
+    if not found.moves:
+        return wrap_line(f"outside of functions: none of {count} moved", width, _HANGING)
+    table = to_text(eager_table(changes, in_full), width)
+    return f"outside of functions: {len(found.moves):,} of {count} differ\n\n{table}"
+
+
+def eager_table(changes: Changes, in_full: bool = False) -> Table:
+    """List the ops outside of functions that differ, a line and op a row, with devices and counts on both sides."""
+    shown = changes.eager.moves[: None if in_full else _EAGER]
+    rows = tuple(
+        (
+            move.at or "-",
+            move.op,
+            _list_devices(changes.before, move.before),
+            _list_devices(changes.after, move.after),
+        )
+        for move in shown
+    )
+    more = len(changes.eager.moves) - len(rows)
+    columns = (Column("line", flexible=False), Column("op"), Column("before"), Column("after"))
+    return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def _list_devices(result: Result, counts: Mapping[str, int]) -> str:
+    shown = ((device_text(result.devices, device), count) for device, count in counts.items())
+    return ", ".join(f"{device} ×{count:,}" if count > 1 else device for device, count in shown) or "-"
 
 
 def list_verdicts(changes: Changes) -> list[str]:
@@ -95,13 +131,13 @@ def _describe_target(result: Result) -> str:
 def _list_unchanged(same: list[ProgramChanges]) -> str:
     compared = sum(change.compared for change in same)
     if len(same) == 1:
-        return f"{same[0].name}: none of {quantities.format_count(compared, 'node')} moved"
-    names = _join_names([change.name for change in same], _NAMES)
+        return f"{same[0].title}: none of {quantities.format_count(compared, 'node')} moved"
+    names = _join_names([change.title for change in same], _NAMES)
     return f"{len(same)} programs without a change ({compared:,} nodes): {names}"
 
 
 def _write_program(change: ProgramChanges, times: StepTimes | None, width: int | None, in_full: bool) -> str:
-    parts = [wrap_line(f"{change.name}: {_count_moves(change)}", width, _HANGING), *_list_refusals(change)]
+    parts = [wrap_line(f"{change.title}: {_count_moves(change)}", width, _HANGING), *_list_refusals(change)]
     if change.moves:
         parts.append(to_text(_move_table(change), width))
     shown = _choose_largest(change.causes, None if in_full else _CAUSES)
@@ -112,6 +148,8 @@ def _write_program(change: ProgramChanges, times: StepTimes | None, width: int |
     rest = len(change.causes) - len(shown)
     if rest:
         parts.append(f"and {quantities.format_count(rest, 'smaller cause')}; --table lists them all")
+    if change.layers:
+        parts.append("\n".join(wrap_line(_state_layer(change, one), width, _HANGING) for one in change.layers))
     parts += _one_sided(change, width, in_full)
     copies = _copy_table(change, None if in_full else _COPIES)
     parts.append(wrap_line(_copy_counts(change), width, _HANGING))
@@ -179,6 +217,15 @@ def _write_cause(change: ProgramChanges, number: int, cause: MoveCause) -> list[
             verb = "follows" if len(moves) == 1 else "follow"
             lines.append(f"   {quantities.format_count(len(moves), 'node')} {verb} {how}: {names}")
     return lines
+
+
+def _state_layer(change: ProgramChanges, found: LayerKernel) -> str:
+    """Return in a line what a layer runs as on both sides."""
+    at = f" ({found.at})" if found.at else ""
+    sides = (f"as {found.op}", "as a while loop")
+    was, now = sides if found.is_loop_after else sides[::-1]
+    before, after = (str(placed.placement.devices) for placed in (change.before, change.after))
+    return f"{found.layer}{at} runs {was} on {before}, {now} on {after}"
 
 
 def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list[str]:

@@ -50,7 +50,7 @@ def write_headline(schedule: Schedule) -> str:
     trace = schedule.trace
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
     line = (
-        f"{schedule.placement.program.name}: {format_duration(trace.makespan)}{steps} "
+        f"{schedule.placement.program.title}: {format_duration(trace.makespan)}{steps} "
         f"on the {schedule.executor} executor, "
         f"costs {schedule.estimated.model.name}"
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from simplace.explain.failures import format_failure
 from simplace.explain.findings import find_in_placement, format_findings
 from simplace.placement.placement import Placement
+from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
-from simplace.views.text.quantities import format_count
+from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
 from simplace.views.text.traffic_phrases import collective_table, describe_traffic
 from viz import Column, Table, to_text
@@ -32,6 +32,7 @@ KINDS = {
     "eager": "eager op",
 }
 COPIES = 5
+_GIVEN = 4  # arguments whose shapes are named
 
 
 def write_summary(result: Result, width: int | None = None, copies: int | None = COPIES) -> str:
@@ -40,7 +41,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: -placed.ops)[:2]
+        largest = sorted(detailed, key=lambda placed: (placed.is_initializer, -placed.work, -placed.ops))[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
@@ -76,15 +77,27 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(wrap_line(sent, width))
     if placed.collectives:
         parts.append(to_text(collective_table(placed, copies), width))
-    crossing = tables.copy_table(placed, copies)
+    crossing = tables.run_table(placed, copies) if placed.runs else tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))
+    if given := describe_given_shapes(placed):
+        parts.append(wrap_line(given, width))
     if placed.placement.refusal is not None:
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement)
     if found:
         parts.append(list_findings(format_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
+
+
+def describe_given_shapes(placed: Placed) -> str:
+    """Return whose sizes are shown where the graph leaves them open, "" where it leaves none."""
+    given = placed.placement.program.given_shapes
+    if not given:
+        return ""
+    shown = [f"{name} {format_shape(shape)}" for name, shape in given[:_GIVEN]]
+    more = f" and {len(given) - _GIVEN:,} more" if len(given) > _GIVEN else ""
+    return visible(f"sizes that the graph leaves open are those of the first call: {', '.join(shown)}{more}")
 
 
 def write_title(placed: Placed) -> str:
@@ -101,7 +114,7 @@ def write_title(placed: Placed) -> str:
     kind = KINDS[program.kind]
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
-    return f"{visible(program.name)}: {kind}{called}, {nodes}, soft placement {soft}"
+    return f"{visible(program.title)}: {kind}{called}, {nodes}, soft placement {soft}"
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
@@ -174,7 +187,7 @@ def copy_difference_text(placed: Placed, found: CopyDifference) -> str:
 
 def _first_copies(result: Result) -> str:
     parts = [
-        f"{placed.name}: {copy_difference_text(placed, found)}"
+        f"{placed.title}: {copy_difference_text(placed, found)}"
         for placed in result.programs
         if placed.copy_agreement is not None
         for found in placed.copy_agreement.differences[:2]
@@ -189,10 +202,10 @@ def _first_difference(result: Result) -> str:
         if agreement is None or agreement.holds:
             continue
         if agreement.refusals[0] != agreement.refusals[1]:
-            parts.append(f"{placed.name}: {_compare_refusals(agreement)}")
+            parts.append(f"{placed.title}: {_compare_refusals(agreement)}")
         for d in agreement.differences[:2]:
             ours, theirs = (tables.shorten_device(placed.placement, x) or "nowhere" for x in (d.ours, d.theirs))
-            parts.append(f"{placed.name}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
+            parts.append(f"{placed.title}: {d.node} ({d.op}): simplace {ours}, TensorFlow {theirs}")
     if result.eager_agreement is not None and result.eager_agreement.differences:
         from simplace.views.text import eager_tables
 
@@ -218,13 +231,16 @@ def _describe_target(result: Result) -> str:
 
 def _program_table(result: Result) -> Table:
     """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
-    rows: Counter[tuple[str, ...]] = Counter()
+    rows: dict[tuple[str, ...], list[str]] = {}
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = "" if placed.agreement is None else str(placed.agreement)
-        rows[placed.name, placed.placement.program.kind, spread, agreement] += 1
-    shown = tuple((f"{name} ×{count}" if count > 1 else name, *rest) for (name, *rest), count in rows.items())
+        row = (drop_number(placed.title), placed.placement.program.kind, spread, agreement)
+        rows.setdefault(row, []).append(placed.title)
+    shown = tuple(
+        (titles[0] if len(titles) == 1 else f"{name} ×{len(titles)}", *rest) for (name, *rest), titles in rows.items()
+    )
     return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
 
 

@@ -6,13 +6,16 @@ from collections import Counter
 from heapq import nsmallest
 from itertools import groupby
 
+from simplace.partition.run_copies import RunCopies
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.transfers import Copy, CopyColumns
+from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
 from simplace.result import Placed
 from simplace.views.text import quantities
 from viz import Column, Table
+
+_ASKED = 2  # tensors and ops that name a run
 
 
 def shorten_device(placement: Placement, device: str) -> str:
@@ -25,14 +28,19 @@ def device_table(placed: Placed) -> Table:
     """Return ops, the bytes of their outputs, and the incoming copies, a row per device."""
     placement, copies = placed.placement, placed.copy_columns
     sizes_of = TensorSizes(placement.placed).output_sizes
+    out_types = placement.graph.out_types
     ops = Counter(placement.node_devices)
     made: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
     for node, name in enumerate(placement.node_devices):
-        if name:
+        if name and out_types[node]:
             made[name] += sizes_of(node)
     arriving: dict[str, list[int | None]] = {d.name: [] for d in placement.devices}
-    for i in copies.between_devices():
-        arriving[copies.targets[i]].append(copies.sizes[i])
+    if placed.runs:
+        for copy in (copy for each in placed.runs for copy in between_devices(each.copies)):
+            arriving[copy.target].append(copy.size)
+    else:
+        for i in copies.between_devices():
+            arriving[copies.targets[i]].append(copies.sizes[i])
     rows: list[tuple[str, ...]] = []
     for device in placement.devices:
         found = arriving[device.name]
@@ -105,6 +113,35 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
     columns = (Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
                Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def run_table(placed: Placed, limit: int | None = None) -> Table:
+    """Return the tensors that each run of a session copies between devices, the largest first; its line stands once."""
+    placement, rows, more = placed.placement, [], 0
+    for run in placed.runs:
+        found = sorted(between_devices(run.copies), key=lambda copy: (-(copy.size or 0), copy.tensor))
+        more += len(found[limit:]) if limit is not None else 0
+        for i, c in enumerate(found[:limit]):
+            rows.append(
+                (
+                    _name_run(run) if i == 0 else "",
+                    f"{shorten_device(placement, c.source)} → {shorten_device(placement, c.target)}",
+                    c.tensor,
+                    f"{c.dtype} {quantities.format_shape(c.shape)}",
+                    quantities.format_bytes(c.size),
+                    ", ".join(placement.graph.names[i] for i in c.consumers) or "fetched",
+                )
+            )
+    columns = (Column("run"), Column("copy", flexible=False), Column("tensor"), Column("type"),
+               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+    return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
+
+
+def _name_run(run: RunCopies) -> str:
+    """Return the line of a run and what it was for: what it fetches, or else the ops that it only runs."""
+    asked = (*run.run.run.fetches, *run.run.run.targets)
+    shown = ", ".join(asked[:_ASKED]) + (", …" if len(asked) > _ASKED else "")
+    return f"{run.run.at}: {shown}" if run.run.at else shown
 
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:

@@ -1,0 +1,137 @@
+"""Sizes that a graph leaves open: those of the first call, as TensorFlow infers them from what came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.partition.shapes import TensorSizes
+from simplace.views.text.summary import describe_given_shapes
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Write a program given as text, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda text: Path("model.py").write_text(dedent(text))
+
+
+def shapes(placed) -> dict[str, object]:
+    """Map the last part of each node's name to the shape of its first output."""
+    sizes, graph = TensorSizes(placed.placement.placed), placed.placement.graph
+    return {graph.names[i].rpartition("/")[2]: sizes.shape(i, 0) for i in graph.op_ids if graph.out_types[i]}
+
+
+def test_arguments_iterators_calls_and_branches(write) -> None:
+    write("""\
+        import tensorflow as tf
+        w = tf.Variable(tf.ones([4, 8]))
+        @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+        def inner(x):
+            return tf.matmul(x, w, name="product")
+        @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+        def called(x):
+            y = inner(x)
+            z = tf.cond(tf.reduce_sum(x) > 1.0, lambda: tf.nn.relu(y, name="yes"), lambda: tf.negative(y, name="no"))
+            with tf.device("CPU:0"):
+                z = tf.transpose(z, name="turned")
+            return z
+        @tf.function
+        def taken(iterator):
+            x, y = next(iterator)
+            return tf.matmul(x, w, name="product"), tf.strings.length(y, name="length")
+        for rows in (10, 3):
+            assert called(tf.ones([rows, 4])).shape == (8, rows)
+        pairs = tf.data.Dataset.from_tensor_slices((tf.ones([7, 4]), ["a"] * 7)).batch(5)
+        product, length = taken(iter(pairs))
+        assert product.shape == (5, 8) and length.shape == (5,)
+    """)
+    result = simplace.place("model.py", "gpu:1")
+    called, taken = result
+    assert {name: shapes(called)[name] for name in ("product", "yes", "no", "turned")} == {
+        "product": (10, 8), "yes": (10, 8), "no": (10, 8), "turned": (8, 10)
+    }  # fmt: skip
+    assert {name: shapes(taken)[name] for name in ("IteratorGetNext", "product", "length")} == {
+        "IteratorGetNext": (5, 4), "product": (5, 8), "length": (5,)
+    }  # fmt: skip
+    text = "sizes that the graph leaves open are those of the first call:"
+    assert describe_given_shapes(called) == f"{text} x [10,4]"
+    assert describe_given_shapes(taken) == f"{text} IteratorGetNext [5,4], IteratorGetNext:1 [5]"
+    assert {copy.size for copy in called.crossing} == {10 * 8 * 4}
+    assert result.agrees
+
+
+def test_a_loop_has_what_is_the_same_in_every_round(write) -> None:
+    write("""\
+        import tensorflow as tf
+        @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+        def loop(x):
+            def body(i, same, grown):
+                return i + 1, tf.tanh(same, name="tanh"), tf.concat([grown, grown], 0, name="twice")
+            return tf.while_loop(
+                lambda i, same, grown: i < 3, body, (0, x, x),
+                shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 4]), tf.TensorShape([None, 4])),
+            )
+        assert [each.shape[:1] for each in loop(tf.ones([6, 4]))] == [(), (6,), (48,)]
+    """)
+    (loop,) = simplace.place("model.py", "gpu:1")
+    assert {name: shapes(loop)[name] for name in ("tanh", "twice")} == {"tanh": (6, 4), "twice": (-1, 4)}
+
+
+def test_what_is_called_in_two_shapes_stays_open(write) -> None:
+    write("""\
+        import tensorflow as tf
+        @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+        def inner(x):
+            return tf.tanh(x, name="tanh")
+        @tf.function(input_signature=[tf.TensorSpec([None, 4])])
+        def outer(x):
+            return tf.concat([inner(x), inner(x[:2])], 0, name="both")
+        outer(tf.ones([6, 4]))
+    """)
+    (outer,) = simplace.place("model.py", "gpu:1")
+    assert (shapes(outer)["tanh"], shapes(outer)["both"]) == ((-1, 4), (8, 4))
+
+
+def test_each_run_of_a_session_has_its_copies(write) -> None:
+    write("""\
+        import numpy as np
+        import tensorflow.compat.v1 as tf
+        tf.disable_eager_execution()
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        w = tf.get_variable("w", [4, 2])
+        with tf.device("GPU:0"):
+            product = tf.matmul(x, w, name="product")
+        with tf.device("CPU:0"):
+            soft = tf.nn.softmax(product, name="soft")
+            never = tf.nn.relu(product, name="never")
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(w.initializer)
+            for rows in (5, 3):
+                assert session.run(soft, {x: np.ones([rows, 4])}).shape == (rows, 2)
+            session.run(product, {x: np.ones([5, 4])})
+    """)
+    result = simplace.check("model.py", "gpu:1")
+    (session,) = result
+    found = [(run.run.at, [(c.tensor, c.target[-5:], c.size) for c in run.copies]) for run in session.runs]
+    assert found == [
+        ("model.py:12", []),
+        ("model.py:14", [("x:0", "GPU:0", 80), ("product:0", "CPU:0", 40)]),
+        ("model.py:15", [("x:0", "GPU:0", 80), ("product:0", "CPU:0", 40)]),
+    ]
+    assert [(c.tensor, [session.placement.graph.names[i] for i in c.consumers]) for c in session.copies] == [
+        ("product:0", ["soft"])
+    ]
+    assert session.copy_agreement.total == sum(len(run.copies) for run in session.runs)
+    assert result.agrees
+    (report,) = (program for program in result.to_json()["programs"] if program["kind"] == "session")
+    assert [(run["fetches"], len(run["copies"])) for run in report["runs"]] == [
+        ([], 0),
+        (["soft:0"], 2),
+        (["product:0"], 2),
+    ]
