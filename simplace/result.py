@@ -11,8 +11,10 @@ from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
-from simplace.partition.copies import copy_columns
+from simplace.partition.collective_members import Collective
+from simplace.partition.copies import Communication, find_communication
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
+from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
@@ -109,9 +111,23 @@ class Placed:
     @cached_property
     def copy_columns(self) -> CopyColumns:
         """Return the copies between devices in columns, which are quicker to sum up than records."""
-        if self.runs:
-            return CopyColumns.of(merge_copies(self.runs))
-        return copy_columns(self.placement.placed)
+        return self.communication.copies
+
+    @cached_property
+    def communication(self) -> Communication:
+        """Return what a step sends: copies, control signals, collectives."""
+        found = find_communication(self.placement.placed)
+        return found.with_copies(merge_copies(self.runs)) if self.runs else found
+
+    @property
+    def collectives(self) -> tuple[Collective, ...]:
+        """List the collectives: what several devices exchange at once."""
+        return self.communication.collectives
+
+    @property
+    def traffic(self) -> Traffic:
+        """Return how much a step sends, in the counts that all outputs show."""
+        return self.communication.traffic
 
 
 @dataclass(frozen=True)

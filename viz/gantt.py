@@ -17,16 +17,17 @@ from viz.canvas import Canvas, axis_width
 from viz.errors import FigureError
 from viz.figure import Group
 from viz.names import elide, visible
-from viz.palette import DeviceLook, look, no_device
+from viz.palette import DeviceLook, blend, look, no_device
 from viz.style import SCREEN, Style
 
-BarKind = Literal["op", "launch", "part", "copy"]
+BarKind = Literal["op", "launch", "part", "copy", "collective"]
 
 _LETTER = 5.0  # points a letter of a bar's label takes at its size
 _LANE = 20.0
 _BAR = 15.0
 _HEAD = 20.0
 _TOP = 46.0
+_CAPTION = 14.0  # points: a further line of the caption
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
 _OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
@@ -47,7 +48,8 @@ class Bar:
     """Describe what a lane does from `start` to `end`, in seconds.
 
     `group` names the device that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of
-    an op has round corners, a copy a dashed outline.
+    an op has round corners, a copy a dashed outline. A collective is dark and covers `rows` lanes, from `track` down:
+    what several devices do together.
     """
 
     track: int
@@ -59,11 +61,14 @@ class Bar:
     is_critical: bool = False
     tooltip: str = ""
     count: int = 1
+    rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Record of a chart; lanes are drawn in the order given. `end` is where the time axis ends at least, in seconds.
+    """Record of a chart; lanes are drawn in the order given, and the caption's lines one below the other.
+
+    `end` is where the time axis ends at least, in seconds.
 
     Raises:
         FigureError: a bar names a lane or group that does not exist, ends before it starts, or has an unknown kind.
@@ -83,6 +88,8 @@ class Gantt:
             what = f"the bar {visible(elide(bar.label, 80))!r}"
             if not 0 <= bar.track < len(self.tracks):
                 raise FigureError(f"{what} is on lane {bar.track}; the chart has {len(self.tracks)} lanes")
+            if not 1 <= bar.rows <= len(self.tracks) - bar.track:
+                raise FigureError(f"{what} covers {bar.rows} lanes from {bar.track}; the chart has {len(self.tracks)}")
             if bar.group is not None and bar.group not in groups:
                 raise FigureError(f"{what} is of group {bar.group!r}; the chart's groups: {', '.join(sorted(groups))}")
             if bar.end < bar.start or bar.start < 0:
@@ -131,9 +138,9 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
     [(0, 2, 2), (2, 90, 1)]
     """
     found: list[Bar] = []
-    for bar in sorted(bars, key=lambda one: (one.track, one.start, one.end)):
+    for bar in sorted(bars, key=lambda one: (one.track, one.rows, one.start, one.end)):
         last = found[-1] if found else None
-        is_near = last is not None and last.track == bar.track and bar.start - last.end < least
+        is_near = last is not None and (last.track, last.rows) == (bar.track, bar.rows) and bar.start - last.end < least
         if last is None or not is_near or bar.end - bar.start >= least or last.end - last.start >= 4 * least:
             found.append(bar)
             continue
@@ -147,6 +154,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
             count=last.count + bar.count,
             is_critical=last.is_critical or bar.is_critical,
             group=last.group if last.group == bar.group else None,
+            kind=last.kind if last.kind == bar.kind else "op",
             tooltip=f"{last.count + bar.count} short ops",
         )
     return found
@@ -164,6 +172,8 @@ class _Drawing:
         self.width = axis_width(style, self.left + _RIGHT)
         self.rows: list[float] = []  # the top of each lane, downwards from 0
         self.heads: list[tuple[float, str]] = []
+        self.captions = gantt.caption.split("\n")
+        self.top = _TOP + _CAPTION * (len(self.captions) - 1)
         self.bottom = self._place_rows()
         self.legend = self._legend_rows(self.left + self.width + _RIGHT)
         self.height = self.bottom + 52 + _KEY * max(0, len(self.legend) - 1)
@@ -174,13 +184,15 @@ class _Drawing:
         self._titles()
         self._stripes()
         self._axis()
-        for bar in merged(self.gantt.bars, self.end / self.width * _HAIR):
+        bars = merged(self.gantt.bars, self.end / self.width * _HAIR)
+        for bar in bars:
             self._bar(bar)
+        self._label_beside([bar for bar in bars if bar.kind == "collective"])
         self._legend()
         return self.canvas.dot
 
     def _place_rows(self) -> float:
-        y, owner = _TOP, None
+        y, owner = self.top, None
         for track in self.gantt.tracks:
             if track.owner != owner and track.owner:
                 self.heads.append((y, track.owner))
@@ -193,9 +205,9 @@ class _Drawing:
     def _titles(self) -> None:
         room = self.left + self.width
         self._text(8, 13, elide(visible(self.gantt.title), int(room / 8)), room, size=13, bold=True)
-        self._text(
-            8, 30, elide(visible(self.gantt.caption), int(room / 5.2)), room, size=9, colour=self.style.faint_ink
-        )
+        for i, line in enumerate(self.captions):
+            y = 30 + _CAPTION * i
+            self._text(8, y, elide(visible(line), int(room / 5.2)), room, size=9, colour=self.style.faint_ink)
 
     def _stripes(self) -> None:
         for i, y in enumerate(self.rows):
@@ -209,7 +221,7 @@ class _Drawing:
     def _axis(self) -> None:
         for time in ticks(self.end, max(2, min(8, int(self.width / 75)))):
             x = self._x(time)
-            self._box(x - 0.3, _TOP, 0.6, self.bottom - _TOP, self.style.grid)
+            self._box(x - 0.3, self.top, 0.6, self.bottom - self.top, self.style.grid)
             self._text(
                 x - 30, self.bottom + 8, spell(time, self.end), 60, size=8, colour=self.style.faint_ink, centre=True
             )
@@ -218,6 +230,7 @@ class _Drawing:
         found = self.looks.get(bar.group or "", no_device(self.style))
         x, width = self._x(bar.start), max(_HAIR, (bar.end - bar.start) / self.end * self.width)
         y = self.rows[bar.track] + (_LANE - _BAR) / 2
+        height = self.rows[bar.track + bar.rows - 1] - self.rows[bar.track] + _BAR
         room = int((width - 4) / _LETTER)
         label = elide(visible(bar.label), room) if room >= 3 else ""
         extra = {
@@ -225,11 +238,23 @@ class _Drawing:
             "label": labels.plain(label),
             **self._outline(bar, found, width),
         }
-        self._box(x, y, width, _BAR, _fill(bar, found), **extra)
+        self._box(x, y, width, height, self._fill(bar, found), **extra)
         if bar.is_critical:
-            self._box(x, y + _BAR + 0.6, max(width, 1.2), 2.2, self.style.ink)
+            self._box(x, y + height + 0.6, max(width, 1.2), 2.2, self.style.ink)
+
+    def _label_beside(self, bars: Sequence[Bar]) -> None:
+        """Write the label of a collective that is too narrow for it to its right, where nothing else stands there."""
+        ends = [self._x(bar.start) for bar in bars[1:]] + [self.left + self.width] * bool(bars)
+        for bar, after in zip(bars, ends, strict=True):
+            right, label = self._x(bar.end), visible(bar.label)
+            room = (len(label) + 1) * _LETTER
+            if int((right - self._x(bar.start) - 4) / _LETTER) < 3 and 0 < room < after - right:
+                y = (self.rows[bar.track] + self.rows[bar.track + bar.rows - 1] + _LANE) / 2
+                self._text(right + 4, y, label, room, size=8)
 
     def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
+        if bar.kind == "collective":
+            return {"color": self.style.ink, "penwidth": "0.6", "style": "filled", "fontcolor": self.style.paper}
         if width < 2:
             return {"fillcolor": found.line}
         style = _STYLES.get(bar.kind, "filled")
@@ -253,7 +278,8 @@ class _Drawing:
         bars = self.gantt.bars
         used, kinds = {bar.group for bar in bars}, {bar.kind for bar in bars}
         entries = [(visible(one.title), Bar(0, 0, 1, group=one.id)) for one in self.gantt.groups if one.id in used]
-        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy"}
+        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy",
+                                    "collective": "collective"}  # fmt: skip
         entries += [(text, Bar(0, 0, 1, kind=kind)) for kind, text in words.items() if kind in kinds]
         if any(bar.is_critical for bar in bars):
             entries.append(("on the critical path", Bar(0, 0, 1, is_critical=True)))
@@ -268,10 +294,15 @@ class _Drawing:
 
     def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> None:
         found = self.looks.get(bar.group or "", no_device(self.style))
-        self._box(x, y - 5, 16, 10, _fill(bar, found), **self._outline(bar, found, 16))
+        self._box(x, y - 5, 16, 10, self._fill(bar, found), **self._outline(bar, found, 16))
         if bar.is_critical:
             self._box(x, y + 5.6, 16, 2.2, self.style.ink)
         self._text(x + 21, y, text, _key_width(text) - 21, size=8.5)
+
+    def _fill(self, bar: Bar, found: DeviceLook) -> str:
+        if bar.kind == "collective":
+            return blend(self.style.faint_ink, 0.75, self.style.paper)
+        return found.backdrop if bar.kind == "launch" else found.fill
 
     def _x(self, time: float) -> float:
         return self.left + time / self.end * self.width
@@ -279,9 +310,3 @@ class _Drawing:
 
 def _key_width(text: str) -> float:
     return 21 + len(text) * 5.6 + 18
-
-
-def _fill(bar: Bar, found: DeviceLook) -> str:
-    if bar.kind == "launch":
-        return found.backdrop
-    return found.fill

@@ -75,7 +75,7 @@ def _show_part(text: str, start: int, cells: int) -> str:
     head = ELLIPSIS if first else ""
     if cell_len(head + part) <= cells:
         return head + part
-    return head + set_cell_size(part, cells - len(head) - 1).rstrip() + ELLIPSIS
+    return fit(head + set_cell_size(part, max(cells - len(head) - 1, 0)).rstrip() + ELLIPSIS, cells)
 
 
 def _number(text: str, number: int, cells: int) -> str:

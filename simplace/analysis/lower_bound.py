@@ -20,12 +20,20 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
     launched = [0] * len(graph)  # the earliest end on the host
     finished = [0] * len(graph)  # the earliest end of the kernel
     sender = {receive: send for send, receive in graph.receiver.items()}
+    ready = [0] * len(graph.members)  # when the last member of a collective has come
     for node in _order_nodes(estimated):
+        if node >= len(graph):
+            _end_collective(estimated, node - len(graph), ready, launched, finished)
+            continue
         before = [edge.src for edge in graph.ins[node]]
         start = max((launched[one] for one in before), default=0)
         cost = estimated.kernels[node]
         if node in sender:
             start = max(start, finished[sender[node]] + round(1e9 * estimated.copy_seconds[graph.nodes[node].copy]))
+        if node in graph.collective_of:  # its streams wait for what its GPU has enqueued, so for its inputs
+            number, arrived = graph.collective_of[node], start + round(1e9 * cost.host_s) * has_streams
+            ready[number] = max([ready[number], arrived, *(finished[one] for one in before)])
+            continue
         is_gpu = cost.device_s > 0
         host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
         splits = not (is_gpu and has_streams)
@@ -36,13 +44,28 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
     return max(finished, default=0)
 
 
+def _end_collective(
+    estimated: EstimatedGraph, number: int, ready: list[int], launched: list[int], finished: list[int]
+) -> None:
+    """Set the end of all members of a collective."""
+    members = estimated.graph.members[number]
+    end = ready[number] + max((round(1e9 * estimated.kernels[node].device_s) for node in members), default=0)
+    for node in members:
+        launched[node] = finished[node] = end
+
+
 def _order_nodes(estimated: EstimatedGraph) -> list[int]:
+    """Order the nodes by their inputs; the end of collective i counts as a node, of number `len(graph) + i`."""
     graph = estimated.graph
-    waiting = [len(into) for into in graph.ins]
+    waiting = [len(into) for into in graph.ins] + [len(members) for members in graph.members]
     for receive in graph.receiver.values():
         waiting[receive] += 1
 
     def successors(node: int) -> list[int]:
+        if node >= len(graph):
+            return [edge.dst for member in graph.members[node - len(graph)] for edge in graph.outs[member]]
+        if node in graph.collective_of:
+            return [len(graph) + graph.collective_of[node]]
         return [edge.dst for edge in graph.outs[node]] + ([graph.receiver[node]] if node in graph.receiver else [])
 
     return order_by_inputs(waiting, successors)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, TypeVar, Unpack
 
-from simplace.analysis import critical_path, lower_bound, memory, parallelism, utilisation, waits
+from simplace.analysis import critical_path, device_time, lower_bound, memory, parallelism, utilisation, waits
 from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
@@ -101,6 +101,11 @@ class Schedule:
     def busy_devices(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each device was."""
         return utilisation.measure_devices(self.trace, self.estimated.graph)
+
+    @cached_property
+    def device_times(self) -> tuple[device_time.DeviceTime, ...]:
+        """List where the time of each device goes: busy, or waiting for what."""
+        return device_time.account_for_time(self.trace, self.estimated, [d.name for d in self.placed.devices])
 
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:

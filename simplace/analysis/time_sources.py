@@ -21,7 +21,7 @@ class SourceShare:
 
 def find_cost(estimated: EstimatedGraph, span: Span) -> KernelCost | None:
     """Return what a span's length was taken from; None for copies, launches and nodes that do not run."""
-    return estimated.kernels[span.node] if span.kind in ("op", "kernel", "shard") else None
+    return estimated.kernels[span.node] if span.kind in ("op", "kernel", "shard", "collective") else None
 
 
 def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:

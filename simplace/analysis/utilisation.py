@@ -30,15 +30,23 @@ def measure_tracks(trace: Trace) -> tuple[Busy, ...]:
 
 def measure_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
     """Return for each device how long at least one of its kernels ran; for a GPU, launches do not count."""
-    kinds: dict[str, list[Span]] = {device: [] for device in graph.devices}
+    devices, work = graph.placed.devices.by_name, list_work(trace, graph)
+    return tuple(
+        _measure_busy(devices[device].short, [trace.spans[i] for i in numbers], trace.makespan)
+        for device, numbers in work.items()
+    )
+
+
+def list_work(trace: Trace, graph: PartitionedGraph) -> dict[str, list[int]]:
+    """Map each device (its full name) to the numbers of the spans in which its kernels run, without launches."""
+    found: dict[str, list[int]] = {device: [] for device in graph.devices}
     launched = {span.node for span in trace.spans if span.kind == "launch"}
-    for span in trace.spans:
+    for i, span in enumerate(trace.spans):
         if span.kind in ("kernel", "op", "shard") and graph.nodes[span.node].role == "op":
             is_host_part = span.kind == "op" and (span.node in launched or _is_launcher(trace, graph, span))
             if not is_host_part:
-                kinds[graph.nodes[span.node].device].append(span)
-    devices = graph.placed.devices.by_name
-    return tuple(_measure_busy(devices[device].short, spans, trace.makespan) for device, spans in kinds.items())
+                found[graph.nodes[span.node].device].append(i)
+    return found
 
 
 def count_busy_tracks(trace: Trace) -> Steps:

@@ -37,6 +37,7 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
+    from simplace.api.judged_step import judge_step
     from simplace.doctor.examinations import diagnose_result
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
@@ -48,6 +49,9 @@ def _examine_target(options: argparse.Namespace) -> int:
     is_saved = parse_target(options.target).kind != "script"
     findings = diagnose_result(result, is_saved=is_saved, environment=os.environ)
     output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
+    verdict = judge_step(result)
+    if verdict:
+        output.print_text(f"\n{verdict}")
     found = list_verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:

@@ -44,6 +44,7 @@ def _run_show(options: argparse.Namespace) -> int:
 
 
 def _print_report(result: Result, options: argparse.Namespace) -> None:
+    from simplace.api.judged_step import judge_step
     from simplace.views.text import summary
 
     out: TextIO = sys.stderr if options.json == "-" else sys.stdout
@@ -65,6 +66,9 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
         from simplace.exports.json_report import report_result
 
         output.write_json(options.json, report_result(result), options.force)
+    verdict = judge_step(result, only_cheap=True)
+    if verdict:
+        output.print_text(f"\n{verdict}", out)
     covered = summary.coverage_line(result)
     output.print_text("\n" + "\n".join([*filter(None, [covered]), summary.agreement_line(result)]), out)
 

@@ -57,6 +57,39 @@ def find_fabric(sheet: GpuSheet, network: float = 0.0) -> Fabric:
     return Fabric("host", lanes, network)
 
 
+def count_whole_bytes(op: str, size: int, gpus: int) -> int:
+    """Return what nccl-tests call the size of a collective into which each GPU puts `size` bytes.
+
+    >>> count_whole_bytes("all_reduce", 8, 4), count_whole_bytes("all_gather", 8, 4)
+    (8, 32)
+    """
+    return size * gpus if op == "all_gather" else size
+
+
+def count_sent_bytes(op: str, size: int, gpus: int) -> float:
+    """Return what each of the participants of a ring sends, of the `size` bytes that each puts in.
+
+    >>> count_sent_bytes("all_reduce", 8, 4), count_sent_bytes("all_gather", 8, 4), count_sent_bytes("broadcast", 8, 1)
+    (12.0, 24.0, 0.0)
+    """
+    return count_whole_bytes(op, size, gpus) * _count_parts(op, gpus) if gpus > 1 else 0.0
+
+
+def count_hops(op: str, gpus: int) -> int:
+    """Return how many steps a ring takes, one after the other.
+
+    >>> count_hops("all_reduce", 4), count_hops("alltoall", 4), count_hops("broadcast", 1)
+    (6, 1, 0)
+    """
+    if gpus < 2:
+        return 0
+    return {"all_reduce": 2 * (gpus - 1), "alltoall": 1}.get(op, gpus - 1)
+
+
+def _count_parts(op: str, gpus: int) -> float:
+    return {"all_reduce": 2 * (gpus - 1) / gpus, "broadcast": 1.0}.get(op, (gpus - 1) / gpus)
+
+
 def time_collective(
     op: str, size: Numbers, gpus: int, fabric: Fabric, c: Constants, memory_bandwidth: float = 1e12
 ) -> Numbers:
@@ -67,8 +100,7 @@ def time_collective(
     """
     if gpus < 2:
         return size * 0.0
-    parts = {"all_reduce": 2 * (gpus - 1) / gpus, "broadcast": 1.0}.get(op, (gpus - 1) / gpus)
-    hops = {"all_reduce": 2 * (gpus - 1), "alltoall": 1}.get(op, gpus - 1)
+    parts, hops = _count_parts(op, gpus), count_hops(op, gpus)
     bandwidth = _reach_rings(gpus, fabric, c)
     group = "nvlink" if fabric.kind in ("switch", "mesh") else "pcie"
     sent, tree = size * parts, c[f"{group}_tree_s"] * (gpus - 1).bit_length()

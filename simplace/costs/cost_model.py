@@ -44,6 +44,21 @@ class OpCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """Record of a collective as far as costs need: `size` is what each of the `participants` puts in, in bytes.
+
+    `op` is one of `costs.collectives.COLLECTIVES`. `device_type` is that of the members. `is_remote` where
+    participants are in several processes.
+    """
+
+    op: str
+    size: int
+    participants: int
+    device_type: str
+    is_remote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KernelCost:
     """Record of the cost of one execution, in seconds.
 
@@ -173,6 +188,10 @@ class CostModel(Protocol):
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process)."""
+        ...
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        """Estimate a member of a collective: `host_s` until it takes part, `device_s` from there to its end."""
         ...
 
     def memory(self, device_type: str) -> int:

@@ -6,17 +6,22 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from math import prod
 
-from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Tensor
+from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import is_loop_cond
+from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 
 _FREE = KernelCost(0.0)
+_COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
+    "all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter",
+    "all-to-all": "alltoall", "broadcast": "broadcast", "reduce": "broadcast",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +140,26 @@ class _Estimator:
             self._tensor(placed.edge_src[e], placed.edge_src_slot[e]) for e in placed.data_in_edges(node.origin)
         )
         device = self.placed.devices.by_name[node.device].type
+        if i in self.graph.collective_of:
+            return self._member(self.graph.collective_of[i], device)
         cost = self.model.kernel(OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i]))
         if cost.is_guess:
             self.assumed.setdefault("formula", []).append(f"{node.name} ({node.op})")
         return cost
+
+    def _member(self, number: int, device: str) -> KernelCost:
+        """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""
+        collective = self.graph.collectives[number]
+        ends = [self.placed.devices.by_name[name].spec for name in collective.devices]
+        is_remote = len(ends) < collective.participants or any(not ends[0].same_address_space(end) for end in ends)
+        size = collective.size if collective.size is not None else self._member_bytes(collective.members[0])
+        op = _COLLECTIVE_OPS[collective.kind]
+        return self.model.collective(CollectiveCall(op, size, collective.participants, device, is_remote))
+
+    def _member_bytes(self, node: int) -> int:
+        graph = self.placed.graph
+        tensors = [self._tensor(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)[:1]]
+        return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:
         copy = self.graph.copies[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
 from simplace.costs.op_work import is_free
 
 
@@ -26,6 +26,10 @@ class FlatCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy: 0 within host memory."""
         return 0.0 if source == target == "CPU" else self.unit_s
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        """Estimate a collective: as a copy."""
+        return KernelCost(0.0, self.unit_s)
 
     def memory(self, device_type: str) -> int:
         """Return 0: memory is not limited."""

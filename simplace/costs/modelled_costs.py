@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simplace.costs.cost_model import Bound, KernelCost, OpCall, Overheads
+from simplace.costs.collectives import count_whole_bytes, find_fabric, time_collective
+from simplace.costs.cost_model import Bound, CollectiveCall, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_constants import GpuConstants, read_constants
 from simplace.costs.gpu_kernels import (
     GpuFigures,
@@ -62,6 +63,20 @@ class ModelledCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy."""
         return self.roofline.copy(size, source, target)
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        """Estimate a member of a collective: between GPUs as NCCL runs it."""
+        cost = self.roofline.collective(call)
+        if call.device_type != "GPU" or call.participants < 2:
+            return cost
+        network = self.roofline.hardware.network.bandwidth if call.is_remote else 0.0
+        size = count_whole_bytes(call.op, call.size, call.participants)
+        seconds = time_collective(
+            call.op, size, call.participants, find_fabric(self.sheet, network), self.constants.groups["collectives"],
+            self.sheet.bandwidth,
+        )  # fmt: skip
+        error = None if call.is_remote else self.constants.errors.get("collective")
+        return KernelCost(cost.host_s, float(seconds), source="modelled", error=error)
 
     def memory(self, device_type: str) -> int:
         """Return the bytes that a device has."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from simplace.costs.cost_model import CostModel, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Overheads
 from simplace.costs.roofline import count_shards
 from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_choices
 from simplace.graph.builder import SOURCE
@@ -74,6 +74,10 @@ class RecordedCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy."""
         return self.rest.copy(size, source, target)
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        """Estimate a member of a collective."""
+        return self.rest.collective(call)
 
     def memory(self, device_type: str) -> int:
         """Return the bytes that a device has."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.costs.collectives import count_hops, count_sent_bytes
+from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import Hardware
 from simplace.costs.hardware import find_hardware as find_machine
@@ -66,6 +67,22 @@ class Roofline:
             return 0.0
         link = self.hardware.peer_link if source == target else self.hardware.host_link
         return link.seconds(size)
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        """Estimate a member of a collective: a ring, each of whose parts takes a link's latency and its bytes' time.
+
+        In host memory the ring runs at the bandwidth of a core; launching one on a GPU takes as long as a kernel.
+        """
+        hardware, is_gpu = self.hardware, call.device_type == "GPU"
+        host_s = hardware.gpu.launch_s if is_gpu else 0.0
+        hops, size = count_hops(call.op, call.participants), count_sent_bytes(call.op, call.size, call.participants)
+        if call.is_remote:
+            latency, bandwidth = hardware.network.latency_s, hardware.network.bandwidth
+        elif is_gpu:
+            latency, bandwidth = hardware.peer_link.latency_s, hardware.peer_link.bandwidth
+        else:
+            latency, bandwidth = hardware.cpu.least_s, hardware.cpu.bandwidth
+        return KernelCost(host_s, hops * latency + size / bandwidth)
 
     def memory(self, device_type: str) -> int:
         """Return what TensorFlow takes of the GPU's memory; the host's is not limited."""

@@ -15,6 +15,7 @@ from random import Random
 from simplace.costs.cost_model import Overheads
 from simplace.costs.estimate import EstimatedGraph
 from simplace.devices.device_set import Device
+from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.cores import Cores
 from simplace.executor.events import Events
@@ -101,6 +102,8 @@ class _TensorFlowSimulation:
         self.rendezvous: dict[tuple[int, Iteration], _RendezvousEntry] = {}
         self.ran = [0] * len(self.graph)  # times, in this step
         self.sender = {receive: send for send, receive in self.graph.receiver.items()}
+        self.collective_of = self.graph.collective_of
+        self.collectives = CollectiveRuns(self.graph)
         self.is_over = False
 
     # set-up
@@ -153,11 +156,15 @@ class _TensorFlowSimulation:
     def run_steps(self) -> None:
         self._start_step()
         self.events.run()
+        while arrived := self.collectives.give_up():
+            self._run_collective(arrived)
+            self.events.run()
         assert len(self.step_ends) == self.threads.steps, "every node that can run does run"
 
     def _start_step(self) -> None:
         self.propagator = self._new_propagator()
         self.rendezvous = {}
+        self.collectives = CollectiveRuns(self.graph)
         self.ran = [0] * len(self.graph)
         self.is_over = False
         for activation in self.propagator.start():
@@ -286,6 +293,9 @@ class _TensorFlowSimulation:
         if self.is_receive[node]:
             self._post_receive(activation, worker, span)
             return
+        if node in self.collective_of:
+            self._join_collective(activation, outputs, worker, span)
+            return
         if self.graph.nodes[node].role == "send":
             self._send(activation, worker, span)
         elif self.device_ns[node] and not activation.is_dead:
@@ -380,6 +390,42 @@ class _TensorFlowSimulation:
             )
         )
         return stream.last_span
+
+    # collectives
+
+    def _join_collective(self, activation: Activation, outputs: list[object], worker: Worker, span: int) -> None:
+        """Let a member take part: the last to come starts the collective; one on a dead branch is done at once."""
+        arrived = self.collectives.add(Arrival(activation, outputs, self.events.now, span))
+        if activation.is_dead:
+            self._node_done(activation, outputs, worker, span)
+        if arrived:
+            self._run_collective(arrived)
+
+    def _run_collective(self, arrived: list[Arrival]) -> None:
+        """Start a collective on the streams of all its members at once, when each of them is free."""
+        last = arrived[-1]
+        streams = [self._collective_stream(self.device[one.activation.node]) for one in arrived]
+        gpus = [self.device[one.activation.node] for one in arrived if self.device[one.activation.node].type != "CPU"]
+        waits_for = (*streams, *map(self._compute_stream, gpus))
+        start = start_on(Stream(-1), self.events.now, last.released_by, waits_for, "stream")
+        end = start.time + max(self.device_ns[one.activation.node] for one in arrived)
+        for one, stream in zip(arrived, streams, strict=True):
+            why: Why = start.why if one is last else "member" if start.time > one.time else "dependency"
+            stream.free_at = end
+            stream.last_span = self.recorder.add(
+                Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
+                     self.step, str(one.activation.iteration))
+            )  # fmt: skip
+        spans = [stream.last_span for stream in streams]
+
+        def finished() -> None:
+            for one, span in zip(arrived, spans, strict=True):
+                self._node_done(one.activation, one.outputs, None, span)
+
+        self.events.at(end + (self.poll_ns if gpus else 0), finished)
+
+    def _collective_stream(self, device: Device) -> Stream:
+        return self.streams.of(device.name, "collective", f"{device.short} collectives")
 
     # sends and receives
 

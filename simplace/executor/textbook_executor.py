@@ -13,8 +13,10 @@ from collections import deque
 from collections.abc import Callable
 
 from simplace.costs.estimate import EstimatedGraph
+from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.events import Events
+from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span, SpanKind, Trace, Why
@@ -28,6 +30,9 @@ def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads)
     simulation = _TextbookSimulation(estimated, flow, threads)
     simulation.start_step()
     simulation.events.run()
+    while arrived := simulation.collectives.give_up():
+        simulation.run_collective(arrived)
+        simulation.events.run()
     assert len(simulation.step_ends) == threads.steps, "every node that can run does run"
     return simulation.recorder.trace(simulation.step_ends), simulation.events.count
 
@@ -70,6 +75,8 @@ class _TextbookSimulation:
         size = threads.intra_op_size
         self.intra = {name: self._pool(name, "intra-op", size if size > 1 else 0) for name in self.graph.devices}
         self.links: dict[tuple[str, str], _Queue] = {}
+        self.streams = Streams(self.recorder)
+        self.collectives = CollectiveRuns(self.graph)
         self.propagator = self._new_propagator()
 
     def _pool(self, device: str, title: str, size: int) -> _Queue:
@@ -91,6 +98,7 @@ class _TextbookSimulation:
 
     def start_step(self) -> None:
         self.propagator = self._new_propagator()
+        self.collectives = CollectiveRuns(self.graph)
         self.is_over = False
         for activation in self.propagator.start():
             self._arrive(activation)
@@ -112,6 +120,9 @@ class _TextbookSimulation:
         node = self.graph.nodes[activation.node]
         if node.role == "recv":
             return  # ends with its copy
+        if activation.node in self.graph.collective_of:
+            self._join_collective(activation)
+            return
         duration = 0 if activation.is_dead else self._duration(activation.node)
         if duration:
             self.inter[node.device].ask(lambda track, last: self._start_op(activation, duration, track, last))
@@ -216,6 +227,40 @@ class _TextbookSimulation:
             one.released_by = span
             self._arrive(one)
         self._end_step_if_done()
+
+    # collectives
+
+    def _join_collective(self, activation: Activation) -> None:
+        """Let a member take part: the last to come starts the collective; one on a dead branch is done at once."""
+        released_by = activation.released_by
+        outputs = [] if activation.is_dead else self._outputs(activation, released_by)
+        arrived = self.collectives.add(Arrival(activation, outputs, self.events.now, released_by))
+        if activation.is_dead:
+            self.events.at(self.events.now, lambda: self._pass(activation))
+        if arrived:
+            self.run_collective(arrived)
+
+    def run_collective(self, arrived: list[Arrival]) -> None:
+        """Run a collective on all its members at once, when each of them is free of the one before."""
+        devices = [self.graph.nodes[one.activation.node].device for one in arrived]
+        streams = [self.streams.of(name, "collective", f"{self._short(name)} collectives") for name in devices]
+        last = arrived[-1]
+        start = start_on(Stream(-1), self.events.now, last.released_by, tuple(streams), "stream")
+        end = start.time + max(self._duration(one.activation.node) for one in arrived)
+        for one, stream in zip(arrived, streams, strict=True):
+            why: Why = start.why if one is last else "member" if start.time > one.time else "dependency"
+            stream.free_at = end
+            stream.last_span = self.recorder.add(
+                Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
+                     len(self.step_ends), str(one.activation.iteration))
+            )  # fmt: skip
+        spans = [stream.last_span for stream in streams]
+
+        def finished() -> None:
+            for one, span in zip(arrived, spans, strict=True):
+                self._done(one.activation, one.outputs, one.activation.payloads, span)
+
+        self.events.at(end, finished)
 
     # copies
 

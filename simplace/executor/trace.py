@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link"]
-SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead"]
-Why = Literal["start", "dependency", "thread", "stream", "link"]
+LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link", "collective"]
+SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead", "collective"]
+Why = Literal["start", "dependency", "thread", "stream", "link", "member"]
 
 _KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
 
@@ -30,9 +30,9 @@ class Span:
     """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
-    that ("dependency": for nothing), `cause` the number of the span that ended the wait (-1: none). `step` counts from
-    0; `iteration` names the iterations of loops around it, outermost first. A span of kind "dead" is the bookkeeping
-    of a node on a branch that is not taken.
+    that ("dependency": for nothing, "member": for the other members of its collective), `cause` the number of the span
+    that ended the wait (-1: none). `step` counts from 0; `iteration` names the iterations of loops around it, outermost
+    first. A span of kind "dead" is the bookkeeping of a node on a branch that is not taken.
     """
 
     node: int
@@ -92,11 +92,11 @@ class Trace:
 
     @cached_property
     def lane_order(self) -> tuple[int, ...]:
-        """Order the tracks for display: threads of processes, then each device's threads and streams, then links."""
+        """Order the tracks for display: threads of processes, each device's threads and streams, collectives, links."""
 
         def key(i: int) -> tuple[int, str, int, int]:
             track = self.tracks[i]
-            place = 2 if track.kind == "link" else 1 if "/device:" in track.owner else 0
+            place = {"link": 3, "collective": 2}.get(track.kind, 1 if "/device:" in track.owner else 0)
             return place, track.owner, _KINDS.index(track.kind), i
 
         return tuple(sorted(range(len(self.tracks)), key=key))

@@ -75,9 +75,14 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
         arguments["line"] = line
     if span.iteration:
         arguments["iteration"] = span.iteration
+    name = node.name
+    if span.kind == "collective":
+        one = graph.collectives[graph.collective_of[span.node]]
+        name = f"{one.kind} {node.name}"
+        arguments |= {"bytes": one.size, "participants": one.participants}
     return {
         "ph": "X",
-        "name": node.name,
+        "name": name,
         "cat": span.kind,
         "ts": span.start / 1000,
         "dur": span.duration / 1000,

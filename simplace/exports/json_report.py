@@ -12,6 +12,7 @@ from simplace.compare.coverage import Coverage
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.sentences import Words, state_conflict, state_reason
+from simplace.exports.communication_report import report_collective, report_traffic
 from simplace.exports.eager_report import eager_report
 from simplace.exports.failure_report import report_failures
 from simplace.partition.run_copies import RunCopies
@@ -82,6 +83,8 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "nodes": [_report_node(placement, i) for i in placement.graph.op_ids if i in placement.decisions],
         "clusters": [_cluster(placement, cluster) for cluster in placed.clusters],
         "copies": [copy_report(placement, copy) for copy in placed.copies],
+        "collectives": [report_collective(placement, one) for one in placed.collectives],
+        "communication": report_traffic(placed.traffic),
         "runs": [_report_run(placement, run) for run in placed.runs],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),

@@ -8,6 +8,7 @@ https://github.com/google-ai-edge/model-explorer/wiki/4.-API-Guide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from simplace.explain import reasons as why
@@ -15,11 +16,10 @@ from simplace.explain.sentences import state_reason
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.transfers import Copy
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 
-_COPY_COLOUR = "#b3261e"
+_COPY_COLOUR, _COLLECTIVE_COLOUR = "#b3261e", "#4a4a4a"
 _MOST_MEMBERS = 50  # links of one node
 
 
@@ -73,7 +73,7 @@ def _describe_graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -
         "id": graph_id,
         "nodes": [_describe_node(placement, i, sizes, colours) for i in placement.graph.op_ids],
         "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}},
-        "tasksData": {"edgeOverlaysDataListLeftPane": [_describe_overlay(placement, placed.crossing)]},
+        "tasksData": {"edgeOverlaysDataListLeftPane": [_describe_overlay(placed)]},
     }
 
 
@@ -142,19 +142,27 @@ def _list_pairs(said: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in said.items() if value]
 
 
-def _describe_overlay(placement: Placement, copies: Sequence[Copy]) -> dict[str, Any]:
-    names = placement.graph.names
+def _describe_overlay(placed: Placed) -> dict[str, Any]:
+    """Return the copies between devices, and the collectives as rings of their members, to draw above the graph."""
+    placement, names = placed.placement, placed.placement.graph.names
     edges = [
         {
             "sourceNodeId": names[copy.producer],
             "targetNodeId": names[consumer],
             "label": f"{_shorten_device(placement, copy.source)} to {_shorten_device(placement, copy.target)}",
         }
-        for copy in copies
+        for copy in placed.crossing
         for consumer in copy.consumers
     ]
     overlay = {"name": "copies between devices", "edgeColor": _COPY_COLOUR, "edges": edges}
-    return {"type": "edge_overlays", "name": "simplace", "overlays": [overlay]}
+    rings = [
+        {"sourceNodeId": names[one], "targetNodeId": names[other], "label": found.kind}
+        for found in placed.collectives
+        for one, other in pairwise([*found.members, found.members[0]])
+        if one != other
+    ]
+    more = [{"name": "collectives", "edgeColor": _COLLECTIVE_COLOUR, "edges": rings}] if rings else []
+    return {"type": "edge_overlays", "name": "simplace", "overlays": [overlay, *more]}
 
 
 def _choose_colour(device: str, colours: Mapping[str, str]) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.cost_model import KernelCost
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
+from simplace.exports.communication_report import report_traffic
+from simplace.views.text.verdict import write_verdict
 
 SCHEMA = "simplace/schedule/1"
 
@@ -37,6 +40,9 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
         "critical_path": list(schedule.critical_path),
         "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
         "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
+        "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
+        "verdict": write_verdict(schedule),
+        "communication": report_traffic(schedule.estimated.graph.traffic),
         "waiting": dict(schedule.waiting_by_cause),
         "width": [list(step) for step in schedule.width],
         "memory": [_report_memory(schedule, use) for use in schedule.memory],
@@ -53,6 +59,17 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
             {"kind": one.kind, "count": one.count, "example": one.example, "value": one.value}
             for one in schedule.estimated.assumptions
         ],
+    }
+
+
+def _report_device_time(schedule: Schedule, one: DeviceTime) -> dict[str, Any]:
+    """Return where the time of a device goes: "busy", "idle" and what it waits for add up to the step."""
+    return {
+        "device": one.device,
+        "kernels": one.kernels,
+        "busy": one.busy,
+        "idle": one.idle,
+        "waits": {cause: one.waits[cause].time if cause in one.waits else 0 for cause in CAUSES},
     }
 
 

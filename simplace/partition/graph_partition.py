@@ -8,7 +8,7 @@ session's graph on a cluster is partitioned by task first, then each part by dev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,10 +17,12 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SOURCE
 from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.op_kinds import is_enter, is_exit, is_next_iteration
+from simplace.partition.collective_members import Collective, find_collectives
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.transfers import Copy, MemoryTypes, find_transfers
+from simplace.partition.traffic import Traffic, count_traffic
+from simplace.partition.transfers import Copy, CopyColumns, MemoryTypes, find_transfers
 from simplace.partition.worker_graphs import Location, Written, build_worker_graph, by_device, by_task, has_master
 from simplace.program.placed_graph import PlacedGraph
 
@@ -104,6 +106,30 @@ class PartitionedGraph:
         """List the `_SOURCE` of each subgraph, by device."""
         by_device = {node.device: i for i, node in enumerate(self.nodes) if node.role == "source"}
         return tuple(by_device[device] for device in self.devices)
+
+    @cached_property
+    def collectives(self) -> tuple[Collective, ...]:
+        """List the collectives; members are ids of the graph that was partitioned."""
+        return find_collectives(self.placed, CopyColumns.of(self.copies))
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """List the nodes of this graph that take part in each collective: none where it is made of copies."""
+        number = {node.origin: i for i, node in enumerate(self.nodes) if node.role == "op"}
+        return tuple(
+            () if one.copies else tuple(number[node] for node in one.members if node in number)
+            for one in self.collectives
+        )
+
+    @cached_property
+    def collective_of(self) -> Mapping[int, int]:
+        """Map the nodes that take part in a collective to its number."""
+        return {node: number for number, members in enumerate(self.members) for node in members}
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Return how much a step sends."""
+        return count_traffic(CopyColumns.of(self.copies), self.collectives)
 
     def node_of_program(self, node: int) -> int:
         """Return the id that a node has in the graph that was placed, -1 for what was made after it was placed."""

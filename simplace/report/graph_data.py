@@ -14,6 +14,7 @@ from simplace.report.interning import Interner
 from simplace.report.packed_sentences import FIRST, PackedSentences
 from simplace.result import Placed
 from simplace.views.text import quantities
+from simplace.views.text.traffic_phrases import list_traffic
 
 UNKNOWN = -1  # stands for an unknown size, for no device, for no group
 
@@ -34,6 +35,8 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
         "edges": _list_edges(placement),
         "copies": _list_copies(placed, numbers, texts),
         "causes": _list_causes(placed, sentences, texts),
+        "collectives": _list_collectives(placed, numbers, texts),
+        "sent": list_traffic(placed.traffic),
         "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
         **sentences.columns(),
         "texts": texts.values,
@@ -108,6 +111,20 @@ def _list_copies(placed: Placed, numbers: Mapping[str, int], texts: Interner[str
         "sourceMemory": [texts(copy.source_memory) for copy in copies],
         "targetMemory": [texts(copy.target_memory) for copy in copies],
         "consumers": [[node - FIRST for node in copy.consumers] for copy in copies],
+    }
+
+
+def _list_collectives(placed: Placed, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, Any]:
+    """Return columns of the collectives; "copies" are numbers of copies, [] where ops of each device do it."""
+    found = placed.collectives
+    return {
+        "kind": [texts(one.kind) for one in found],
+        "members": [[node - FIRST for node in one.members] for one in found],
+        "devices": [[numbers[name] for name in one.devices] for one in found],
+        "participants": [one.participants for one in found],
+        "type": [texts(dtypes.format_dtype(one.dtype)) for one in found],
+        "size": [UNKNOWN if one.size is None else one.size for one in found],
+        "copies": [list(one.copies) for one in found],
     }
 
 

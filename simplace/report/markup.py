@@ -16,6 +16,7 @@ from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
 from simplace.views.text import eager_tables, summary, tables
 from simplace.views.text.eager_summary import write_eager_title
+from simplace.views.text.traffic_phrases import describe_traffic
 from viz import Table
 from viz.names import elide, visible
 
@@ -72,6 +73,8 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
     placement = placed.placement
     badges = {sign.label: write_badge(sign) for sign in signs}
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
+    sent = describe_traffic(placed.traffic)
+    parts += [f"<p>{escape_text(sent)}</p>"] if sent else []
     if given := summary.describe_given_shapes(placed):
         parts.append(f"<p class='faint'>{escape_text(given)}</p>")
     parts.append(_write_refusal(placement))

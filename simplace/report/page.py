@@ -23,8 +23,9 @@ from simplace.report.colours import device_signs, rule_signs, write_style_sheet
 from simplace.report.graph_data import graph_data
 from simplace.report.schedule_data import schedule_data
 from simplace.result import Placed, Result
-from simplace.views.text import schedule_tables, summary
+from simplace.views.text import schedule_tables, summary, verdict
 from simplace.views.text.quantities import format_count
+from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
@@ -90,6 +91,8 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
     threads = simulated.threads
     return {
         "headline": schedule_tables.write_headline(simulated),
+        "verdict": verdict.write_verdict(simulated),
+        "sent": describe_traffic(simulated.estimated.graph.traffic),
         "settings": f"inter-op {threads.inter_op_size}, intra-op {threads.intra_op_size}, "
         f"{format_count(threads.cores, 'core')}",
         "notes": [*schedule_tables.list_warnings(simulated), *schedule_tables.list_assumptions(simulated)],

@@ -19,6 +19,8 @@ from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text import schedule_tables, summary, tables
 from simplace.views.text.change_summary import change_summary
 from simplace.views.text.quantities import format_count
+from simplace.views.text.traffic_phrases import collective_table, describe_traffic
+from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Figure, embedded_svg, to_html
 from viz.gantt import Gantt
 from viz.names import visible
@@ -54,9 +56,11 @@ def changes_html(changes: Changes, times: Sequence[StepTimes] = ()) -> str:
 def schedule_html(schedule: Schedule) -> str:
     """Return a simulated run as HTML: its timeline, then utilisation, critical path, waits, memory."""
     parts = [f"<p>{escape(line)}</p>" for line in schedule_tables.write_headline(schedule).splitlines()]
+    parts.append(f"<p><b>{escape(visible(write_verdict(schedule)))}</b></p>")
     parts.append(_draw_or_explain(draw_timeline(schedule)))
     found = (
         schedule_tables.lane_table(schedule),
+        device_time_table(schedule),
         schedule_tables.critical_table(schedule),
         schedule_tables.waiting_table(schedule),
         schedule_tables.memory_table(schedule),
@@ -73,7 +77,10 @@ def _wrap_in_box(parts: Sequence[str]) -> str:
 
 def _write_program(placed: Placed, is_large: bool) -> str:
     copies = tables.copy_table(placed, _COPIES)
-    parts = [to_html(tables.device_table(placed))]
+    sent = describe_traffic(placed.traffic)
+    parts = [to_html(tables.device_table(placed)), *([f"<p>{escape(sent)}</p>"] if sent else [])]
+    if placed.collectives:
+        parts.append(to_html(collective_table(placed, _COPIES)))
     if copies.rows:
         more = len(placed.crossing) - len(copies.rows)
         parts.append(to_html(replace(copies, footer=f"and {more:,} more in result.copies" if more else "")))

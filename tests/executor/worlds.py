@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
@@ -25,6 +25,7 @@ class Costs:
     default: float = 1.0
     launch: float = 0.0
     copies: float = 1.0
+    collectives: float = 1.0
     shards: dict[str, int] = field(default_factory=dict)
     overheads: Overheads = field(default_factory=Overheads)
     clock: float = 2e9
@@ -43,6 +44,9 @@ class Costs:
 
     def copy(self, size: int, source: str, target: str) -> float:
         return 0.0 if source == target == "CPU" else self.copies / 1000
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        return KernelCost(self.launch / 1000 if call.device_type == "GPU" else 0.0, self.collectives / 1000)
 
     def memory(self, device_type: str) -> int:
         return self.limit if device_type == "GPU" else 0

@@ -1,5 +1,6 @@
 """Every sample, on every machine: simplace and TensorFlow place each node alike, and every output of it can be read."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,12 +9,16 @@ from pathlib import Path
 import pytest
 
 import simplace
+from simplace.analysis.schedule import schedule_placement
 from simplace.changes.what_if import suppose_changes
 from simplace.doctor.examinations import diagnose_result
 from simplace.exports import json_report
+from simplace.report.graph_data import graph_data
 from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.eager_figure import eager_figure
+from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.summary import agreement_line, write_summary
+from simplace.views.text.traffic_phrases import describe_traffic, list_traffic
 from tests.exports import every_output, readers
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
@@ -64,6 +69,7 @@ def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
     made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["placement"])
     check_read(result, made)
+    check_counts(result, made)
     if every_output.largest(result).placement.refusal is not None:  # and has none of the outputs of what runs
         soft = suppose_changes(result, soft_placement=True)
         check_read(soft, every_output.outputs(soft, simplace.diff(result, soft)))
@@ -84,6 +90,52 @@ def check_read(result, made):
         assert [readers.devices(read[file]) for file in OF_ALL_NODES] == [[of_one] for _ in OF_ALL_NODES]
     explained = re.findall(r"^  1\. ", read["explain.txt"], flags=re.MULTILINE)
     assert len(explained) == sum(len(placed.placement.graph) - 2 for placed in result)
+
+
+def check_counts(result, made):
+    """Look that all outputs count what a step sends alike, and that it is what their lists add up to."""
+    report = json.loads(made["show.json"])
+    programs = [program for program in report["programs"] if program["kind"] != "eager"]
+    for placed, program in zip(result, programs, strict=True):
+        told, copies = program["communication"], program["copies"]
+        signals = [copy for copy in copies if copy["tensor"].startswith("^")]
+        tensors = [copy for copy in copies if copy not in signals]
+        assert told["control_signals"] == len(signals)
+        crossing = [copy["bytes"] for copy in tensors if copy["from"] != copy["to"]]
+        within = [copy["bytes"] for copy in tensors if copy["from"] == copy["to"]]
+        for volume, sizes in ((told["copies"], crossing), (told["memory_copies"], within)):
+            assert volume == {"count": len(sizes), "bytes": sum(filter(None, sizes)), "unknown": sizes.count(None)}
+        assert sum(one["count"] for one in told["collectives"]) == len(program["collectives"])
+        assert sum(one["bytes"] for one in told["collectives"]) == sum(
+            one["bytes"] or 0 for one in program["collectives"]
+        )
+        columns = graph_data(placed, [device.name for device in placed.placement.devices])
+        assert len(columns["copies"]["size"]) == len(copies)
+        assert columns["sent"] == list_traffic(placed.traffic)
+    largest = every_output.largest(result)
+    counts = count_phrase(describe_traffic(largest.traffic))
+    if largest.placement.refusal is None and not largest.runs:  # a session's schedule is of its whole graph
+        told = programs[result.programs.index(largest)]["communication"]
+        chart = draw_timeline(schedule_placement(largest.placement))
+        shown_as = [chart.caption, chart.description, made["tensorflow.schedule.txt"].decode(),
+                    made["textbook.schedule.txt"].decode(), write_summary(result.only(largest.name))]  # fmt: skip
+        assert [count_phrase(text) for text in shown_as] == [counts] * len(shown_as)
+        assert json.loads(made["tensorflow.schedule.json"])["communication"] == told
+        assert counts == count_traffic(told)
+
+
+def count_phrase(text):
+    """Read the numbers of the phrase about what a step sends: copies, those within a device, signals, collectives."""
+    found = re.search(r"sends in a step: (.*)", text)
+    phrase = "" if found is None else found[1]
+    kinds = (r"([\d,]+) cop\w+ between devices", r"([\d,]+) cop\w+ between host", r"([\d,]+) control", r" ×([\d,]+)")
+    return [sum(int(number.replace(",", "")) for number in re.findall(kind, phrase)) for kind in kinds]
+
+
+def count_traffic(told):
+    """Read the same numbers from JSON."""
+    collectives = sum(one["count"] for one in told["collectives"])
+    return [told["copies"]["count"], told["memory_copies"]["count"], told["control_signals"], collectives]
 
 
 def shown(sample, result):

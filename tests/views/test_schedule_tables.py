@@ -23,12 +23,20 @@ def test_summary_of_a_chain_over_two_devices() -> None:
 p: 8.5 ms on the tensorflow executor, costs by name
 the time of its critical path is 100% guessed
 
+sends in a step: 3 copies between devices, 8 B +?
+
 track            events  busy  of the step
 ──────────────────────────────────────────
 inter-op 0            3  2 ms          24%
 GPU:0 compute         2  5 ms          59%
 GPU:0 from host       1  1 ms          12%
 GPU:0 to host         1  1 ms          12%
+
+device  busy  waits for launches  copies  other devices  nothing to do
+──────────────────────────────────────────────────────────────────────
+CPU:0    12%                  6%     23%            59%              -
+GPU:0    59%                  6%     23%            12%              -
+GPU:1      -                   -       -              -           100%
 
  start  critical path  track            duration  waited                     line
 ─────────────────────────────────────────────────────────────────────────────────
@@ -51,7 +59,9 @@ GPU:1        0 B      -       0  -
 
 note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; for an If, 1 is then)
 
-note: the unknown shape of p:0 and 5 more is taken as that of its largest input, else as a scalar"""
+note: the unknown shape of p:0 and 5 more is taken as that of its largest input, else as a scalar
+
+verdict: GPU:0 busy 59%, waits 23% for copies, 12% for other devices; GPU:1 idle: nothing asks for it"""
     )
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// The copies between devices: ranked by the decision that causes them, and by bytes.
+// What a step sends: collectives, and copies ranked by the decision that causes them, and by bytes.
 
 const ROWS = 50;
 
@@ -15,22 +15,38 @@ class Copies {
     const all = [...size.keys()];
     const crossing = all.filter((copy) => source[copy] !== target[copy]);
     const tensors = crossing.filter((copy) => slot[copy] !== CONTROL).sort((a, b) => size[b] - size[a] || a - b);
-    const total = tensors.reduce((sum, copy) => sum + Math.max(0, size[copy]), 0);
-    const unknown = tensors.filter((copy) => size[copy] < 0).length;
-    const controls = crossing.length - tensors.length;
-    const within = all.length - crossing.length;
-    const extra = [unknown && `${unknown.toLocaleString("en")} of unknown size`, controls && `${plural(controls, "control edge")} between devices`,
-      within && `${plural(within, "copy")} between the host and the device memory of one device`].filter(Boolean);
+    const { sent, collectives } = program.raw;
     this.panel.replaceChildren(
-      make("h2", {}, "Copies between devices"),
-      make("p", {}, all.length ? `${plural(tensors.length, "tensor")}, ${bytes(total)}${extra.map((one) => `; ${one}`).join("")}.` : "No tensor is copied between devices."),
+      make("h2", {}, "Copies and collectives"),
+      make("p", {}, sent.length ? `A step sends ${sent.join("; ")}.` : "Nothing is copied between devices."),
+      ...(collectives.kind.length ? [make("h3", {}, "Collectives"), this.#collectives()] : []),
       ...(all.length ? [
-        make("h3", {}, "By the decision that causes them"),
+        make("h3", {}, "Copies by the decision that causes them"),
         make("p", { class: "faint" }, "A copy is listed under the decision at one of its ends: a request or a missing kernel ranks before a default."),
         ...this.#causes(),
       ] : []),
-      ...(tensors.length ? [make("h3", {}, "By bytes"), this.#table(tensors)] : []),
+      ...(tensors.length ? [make("h3", {}, "Copies by bytes"), this.#table(tensors)] : []),
     );
+  }
+
+  /** List the collectives, the largest first. */
+  #collectives() {
+    const { kind, members, devices, participants, type, size, copies } = this.program.raw.collectives;
+    const largest = Math.max(1, ...size);
+    const body = make("tbody");
+    const row = (i) => make("tr", {},
+      make("td", {}, this.program.text(kind[i])),
+      make("td", {}, ...devices[i].flatMap((device) => [badge(this.program.deviceSign(device)), " "]),
+        participants[i] > devices[i].length ? `and ${participants[i] - devices[i].length} elsewhere` : ""),
+      make("td", {}, this.program.text(type[i])),
+      make("td", { class: "right" }, bar100(Math.max(0, size[i]) / largest), bytes(size[i])),
+      make("td", {}, copies[i].length ? `${plural(copies[i].length, "copy")} to and from ` : "",
+        ...this.details.spelled(members[i].slice(0, 3).flatMap((node) => [{ node, text: this.program.name(node) }, " "])),
+        members[i].length > 3 ? `and ${members[i].length - 3} more` : ""));
+    const heads = ["collective", "between", "type", "each", "by"].map((title) => make("th", { scope: "col", class: title === "each" ? "right" : "" }, title));
+    const table = make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
+    const order = [...kind.keys()].sort((a, b) => size[b] - size[a] || a - b);
+    return make("div", {}, ...this.#growing(order, row, body, table));
   }
 
   #causes() {
@@ -73,7 +89,7 @@ class Copies {
       return make("tr", {},
         make("td", {}, badge(from), " → ", badge(to)),
         make("td", {}, ...this.details.spelled([{ node: raw.copies.producer[copy], text: this.program.name(raw.copies.producer[copy]) + (control ? "" : `:${raw.copies.slot[copy]}`) }])),
-        make("td", {}, control ? "control edge" : this.program.text(raw.copies.type[copy])),
+        make("td", {}, control ? "control signal" : this.program.text(raw.copies.type[copy])),
         make("td", { class: "right" }, bar100(Math.max(0, raw.copies.size[copy]) / largest), control ? "0 B" : bytes(raw.copies.size[copy])),
         make("td", {}, ...this.details.spelled(consumers.slice(0, 3).flatMap((node) => [{ node, text: this.program.name(node) }, " "])),
           consumers.length > 3 ? `and ${consumers.length - 3} more` : ""));

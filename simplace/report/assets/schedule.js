@@ -22,6 +22,8 @@ class ScheduleView {
       return;
     }
     this.spans = spansOf(schedule);
+    const { kind, members } = program.raw.collectives;
+    this.collectives = new Map(members.flatMap((nodes, i) => nodes.map((node) => [node, program.text(kind[i])])));
     this.view = { from: 0, to: Math.max(1, schedule.makespan) };
     this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Gantt chart. ${schedule.headline}. Arrow keys move, + and - zoom, 0 shows all.` });
     this.tip = make("div", { class: "tip", hidden: true });
@@ -29,10 +31,12 @@ class ScheduleView {
     this.panel.replaceChildren(
       make("h2", {}, "Simulated schedule"),
       ...schedule.headline.split("\n").map((line) => make("p", {}, visible(line))),
+      make("p", {}, make("b", {}, visible(schedule.verdict))),
+      ...(schedule.sent ? [make("p", {}, visible(schedule.sent))] : []),
       make("div", { class: "schedule-head faint" }, visible(schedule.settings),
         button("+", "Zoom in", () => this.#zoom(0.6)), button("−", "Zoom out", () => this.#zoom(1 / 0.6)), button("All", "All: show the whole step", () => this.#reset())),
       make("div", { class: "chart" }, this.canvas, this.tip),
-      make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies. simplace schedule simulates other threads, devices and costs."),
+      make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies; a grey bar over several tracks is a collective. simplace schedule simulates other threads, devices and costs."),
       ...this.#notes(),
       make("h3", {}, "Longest events of the critical path"), this.#longest());
     this.#listen();
@@ -61,7 +65,8 @@ class ScheduleView {
   #name(span) {
     const { copies } = this.program.raw;
     if (span.copy >= 0) return `copy of ${this.program.name(copies.producer[span.copy])}`;
-    return span.node >= 0 ? this.program.name(span.node) : "added by partitioning";
+    const name = span.node >= 0 ? this.program.name(span.node) : "added by partitioning";
+    return span.kind === "collective" && this.collectives.has(span.node) ? `${this.collectives.get(span.node)} of ${name}` : name;
   }
 
   #device(span) {
@@ -83,6 +88,7 @@ class ScheduleView {
     const css = getComputedStyle(document.documentElement);
     this.ink = css.getPropertyValue("--ink");
     this.rule = css.getPropertyValue("--rule");
+    this.edge = css.getPropertyValue("--edge");
     pen.font = `11px ${css.fontFamily}`;
     pen.textBaseline = "middle";
     this.#axis(pen, width, height);
@@ -129,8 +135,9 @@ class ScheduleView {
   }
 
   #bar(pen, span, x, width) {
-    const [y, height] = [AXIS + span.lane * LANE + 3, LANE - 6];
-    const style = this.#style(this.#device(span));
+    const isCollective = span.kind === "collective"; // its bars on neighbouring tracks touch: they are one transfer
+    const [y, height] = isCollective ? [AXIS + span.lane * LANE, LANE] : [AXIS + span.lane * LANE + 3, LANE - 6];
+    const style = isCollective ? { fill: this.edge, line: this.edge } : this.#style(this.#device(span));
     pen.fillStyle = style.fill;
     pen.fillRect(x, y, width, height);
     if (width < 3) return;
@@ -140,7 +147,7 @@ class ScheduleView {
     pen.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
     pen.lineWidth = 1;
     if (width < 46) return;
-    pen.fillStyle = "#14171c";
+    pen.fillStyle = isCollective ? this.ink : "#14171c";
     const name = this.#name(span);
     pen.fillText(fit(visible(name.slice(name.lastIndexOf("/") + 1) || name), width - 8, 11), x + 4, y + height / 2 + 1);
   }

@@ -7,8 +7,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import number_devices
-from simplace.views.text.quantities import format_bytes
-from simplace.views.text.schedule_tables import format_duration
+from simplace.views.text.quantities import format_bytes, format_duration
 from viz import Group
 from viz.area import Area, AreaChart
 

@@ -9,8 +9,7 @@ from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import number_devices
 from simplace.views.figures.timeline import describe_settings
-from simplace.views.text.quantities import format_count
-from simplace.views.text.schedule_tables import format_duration
+from simplace.views.text.quantities import format_count, format_duration
 from viz import Group
 from viz.area import Area, AreaChart, Points
 

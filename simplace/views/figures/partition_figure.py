@@ -12,6 +12,7 @@ from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import box_node, device_group, number_devices, what_is_copied
 from simplace.views.text import quantities
+from simplace.views.text.traffic_phrases import list_traffic
 from viz import Edge, Figure, Node
 
 _ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put together by the boxes at their ends
@@ -46,7 +47,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     ]
     return Figure(
         title=f"{placed.title}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
-        caption=_write_caption(placed.copies, sum(len(pair.copies) for pair in pairs)),
+        caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
         groups=tuple(
             device_group(placed, alike.devices[name], i)
             for i, name in number_devices(placement)
@@ -61,13 +62,10 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     )
 
 
-def _write_caption(copies: list[Copy], drawn: int) -> str:
-    tensors = [copy for copy in copies if not copy.is_control]
-    orders = len(copies) - len(tensors)
-    size = quantities.format_total_bytes([copy.size for copy in tensors])
-    parts = [quantities.format_count(len(copies), "send/recv pair"), f"{size} of tensors"]
-    parts += [f"{quantities.format_count(orders, 'control signal')}"] if orders else []
-    parts += [f"{len(copies) - drawn} between nodes of one box"] if drawn < len(copies) else []
+def _write_caption(placed: Placed, drawn: int) -> str:
+    hidden = len(placed.copy_columns) - drawn
+    parts = list_traffic(placed.traffic) or ["nothing is sent"]
+    parts += [f"{hidden} of them between nodes of one box"] if hidden else []
     return " · ".join(parts)
 
 

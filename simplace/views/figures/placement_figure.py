@@ -14,6 +14,7 @@ from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
+from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
@@ -128,6 +129,7 @@ def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: se
         quantities.format_count(count, "node")
         + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else "")
     ]
+    parts += [describe_collectives(one) for one in placed.traffic.collectives]
     idle = [device.short for device in placement.devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")

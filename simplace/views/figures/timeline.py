@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span, Track
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
-from simplace.views.text.schedule_tables import format_duration
+from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
 from viz.gantt import Track as Row
 
 _KINDS: dict[str, BarKind] = {
     "op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy", "dead": "op",
+    "collective": "collective",
 }  # fmt: skip
 
 
@@ -25,10 +28,13 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
     rows = {track: row for row, track in enumerate(used)}
     critical = set(schedule.critical_path)
-    bars = tuple(
-        _draw_bar(schedule, span, rows[span.track], i in critical)
-        for i, span in enumerate(trace.spans)
-        if span.duration
+    bars = (
+        *(
+            _draw_bar(schedule, span, rows[span.track], i in critical)
+            for i, span in enumerate(trace.spans)
+            if span.duration and span.kind != "collective"
+        ),
+        *_draw_collectives(schedule, rows, critical),
     )
     tracks = tuple(
         Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
@@ -36,8 +42,10 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     title = f"{schedule.placement.program.title}: {format_duration(trace.makespan)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
-    caption = describe_settings(schedule)
-    said = f"{describe_placement(Placed(schedule.placement), 'Simulated schedule')} {title}; {caption}."
+    sent = describe_traffic(schedule.estimated.graph.traffic)
+    caption = "\n".join([describe_settings(schedule), *([sent] if sent else [])])
+    what = describe_placement(Placed(schedule.placement), "Simulated schedule")
+    said = f"{what} {title}; {caption.replace(chr(10), '; ')}."
     return Gantt(title, caption, tracks, bars, _list_groups(schedule), trace.makespan / 1e9, said)
 
 
@@ -54,9 +62,9 @@ def describe_settings(schedule: Schedule) -> str:
 
 
 def get_track_heading(schedule: Schedule, track: Track) -> str:
-    """Return the heading of a track: the device of a stream, the process of a thread, or "links"."""
-    if track.kind == "link":
-        return "links"
+    """Return the heading of a track: the device of a stream, the process of a thread, "collectives" or "links"."""
+    if track.kind in ("link", "collective"):
+        return f"{track.kind}s"
     device = schedule.placement.devices.by_name.get(track.owner)
     if device is not None:
         return device.short
@@ -75,6 +83,8 @@ def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
 def _shorten_track_name(schedule: Schedule, track: Track) -> str:
     """Return a track's name without what its owner's heading repeats."""
     owner = get_track_heading(schedule, track)
+    if track.kind == "collective":
+        return track.name.removesuffix(f" {owner}")
     return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
 
@@ -92,6 +102,28 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
         is_critical, _write_tooltip(schedule, span, name),
     )  # fmt: skip
+
+
+def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[int]) -> Iterator[Bar]:
+    """Yield one bar for each run of a collective, over the lanes of its members; several where others lie between."""
+    graph, runs = schedule.estimated.graph, dict[tuple[int, int], list[int]]()
+    for i, span in enumerate(schedule.trace.spans):
+        if span.kind == "collective" and span.duration:
+            runs.setdefault((graph.collective_of[span.node], span.start), []).append(i)
+    for (number, _), found in runs.items():
+        spans = [schedule.trace.spans[i] for i in found]
+        one, first = graph.collectives[number], spans[0]
+        label = f"{one.kind} {format_bytes(one.size)}"
+        devices = join_devices(schedule.placement.devices, one.devices)
+        tooltip = f"{label} between {devices}; {_write_tooltip(schedule, first, graph.nodes[first.node].name)}"
+        lanes = sorted(rows[span.track] for span in spans)
+        starts = [lane for lane in lanes if lane - 1 not in lanes]
+        ends = [lane for lane in lanes if lane + 1 not in lanes]
+        for top, bottom in zip(starts, ends, strict=True):
+            yield Bar(
+                top, first.start / 1e9, first.end / 1e9, label, None, "collective", not critical.isdisjoint(found),
+                tooltip, rows=bottom - top + 1,
+            )  # fmt: skip
 
 
 def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:

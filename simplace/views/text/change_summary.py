@@ -16,8 +16,9 @@ from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
 from simplace.views.text.eager_tables import device_text
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.schedule_tables import format_duration
+from simplace.views.text.quantities import format_duration
 from simplace.views.text.tables import shorten_device
+from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -239,6 +240,20 @@ def _one_sided(change: ProgramChanges, width: int | None, in_full: bool) -> list
 
 
 def _copy_counts(change: ProgramChanges) -> str:
+    return _tensor_copy_counts(change) + _collective_counts(change)
+
+
+def _collective_counts(change: ProgramChanges) -> str:
+    """Return how the collectives change, "" where there are none."""
+    old, new = (
+        ", ".join(map(describe_collectives, one.traffic.collectives)) or "none" for one in (change.before, change.after)
+    )
+    if old == new:
+        return "" if old == "none" else f"; the same collectives: {old}"
+    return f"; collectives: {old} before, {new} after"
+
+
+def _tensor_copy_counts(change: ProgramChanges) -> str:
     old, new = change.before.crossing, change.after.crossing
     lost, gained = between_devices(change.copies_lost), between_devices(change.copies_gained)
     if not lost and not gained:

@@ -53,3 +53,19 @@ def format_count(count: int, noun: str) -> str:
     if noun.endswith("y"):
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith('x') else 's'}"
+
+
+def format_duration(nanoseconds: float) -> str:
+    """Return a time with its unit.
+
+    >>> [format_duration(time) for time in (900, 1500, 2_340_000, 3e9, 0)]
+    ['900 ns', '1.5 µs', '2.34 ms', '3 s', '0']
+    """
+    if nanoseconds == 0:
+        return "0"
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(nanoseconds) >= factor:
+            return (
+                f"{nanoseconds / factor:.3g} {unit}" if nanoseconds < 1000 * factor else f"{nanoseconds / factor:.0f} s"
+            )
+    return f"{nanoseconds:.0f} ns"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
@@ -12,35 +13,25 @@ from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
 from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
-from simplace.views.text.quantities import format_bytes, format_count
+from simplace.views.text.lines import wrap_line
+from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.traffic_phrases import describe_traffic
+from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Column, Table, to_text
 from viz.names import visible
 
 _DISTURBED = 0.05
 _WAITED_FOR: dict[Why, str] = {
     "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
+    "member": "for the other members of a collective",
 }  # fmt: skip
-
-
-def format_duration(nanoseconds: float) -> str:
-    """Return a time with its unit.
-
-    >>> [format_duration(time) for time in (900, 1500, 2_340_000, 3e9, 0)]
-    ['900 ns', '1.5 µs', '2.34 ms', '3 s', '0']
-    """
-    if nanoseconds == 0:
-        return "0"
-    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(nanoseconds) >= factor:
-            return (
-                f"{nanoseconds / factor:.3g} {unit}" if nanoseconds < 1000 * factor else f"{nanoseconds / factor:.0f} s"
-            )
-    return f"{nanoseconds:.0f} ns"
 
 
 def write_summary(schedule: Schedule, width: int | None = None) -> str:
     """Return a schedule's makespan, its tracks, critical path, waits and memory, as text."""
-    parts = [write_headline(schedule), to_text(lane_table(schedule), width)]
+    sent = describe_traffic(schedule.estimated.graph.traffic)
+    parts = [write_headline(schedule), *([wrap_line(sent, width)] if sent else [])]
+    parts += [to_text(lane_table(schedule), width), to_text(device_time_table(schedule), width)]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
@@ -50,6 +41,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     parts.append(to_text(memory_table(schedule), width))
     parts += [f"! {visible(line)}" for line in list_warnings(schedule)]
     parts += [f"note: {visible(line)}" for line in list_assumptions(schedule)]
+    parts.append(wrap_line(f"verdict: {write_verdict(schedule)}", width))
     return "\n\n".join(parts)
 
 
@@ -221,9 +213,27 @@ def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequenc
     return lines
 
 
+def _list_missing_members(schedule: Schedule) -> list[str]:
+    """Return the collectives that ran without some of their members: the assumed loops or branches differ there."""
+    graph = schedule.estimated.graph
+    runs = Counter(span.node for span in schedule.trace.spans if span.kind == "collective")
+    lines = []
+    for one, members in zip(graph.collectives, graph.members, strict=True):
+        missing = [node for node in members if runs[node] < max(runs[other] for other in members)]
+        if missing:
+            devices = schedule.placement.devices.by_name
+            where = ", ".join(devices[graph.nodes[node].device].short for node in missing)
+            lines.append(
+                f"{one.kind} {graph.nodes[members[0]].name} ran without {where}, whose loops or branches do not come "
+                f"to it as assumed; TensorFlow would wait for ever (--branch and --trips set what is assumed)"
+            )
+    return lines
+
+
 def list_warnings(schedule: Schedule) -> list[str]:
     """Return what goes wrong: memory that runs out, unordered writes."""
     lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
+    lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names
     pairs = schedule.unordered_writes
     lines += [

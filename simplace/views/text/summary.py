@@ -13,6 +13,7 @@ from simplace.views.text import tables
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
+from simplace.views.text.traffic_phrases import collective_table, describe_traffic
 from viz import Column, Table, to_text
 from viz.names import visible
 
@@ -71,6 +72,11 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(to_text(tables.device_table(placed), width))
     if placed.clusters:
         parts.append(to_text(tables.cluster_table(placed), width))
+    sent = describe_traffic(placed.traffic)
+    if sent:
+        parts.append(wrap_line(sent, width))
+    if placed.collectives:
+        parts.append(to_text(collective_table(placed, copies), width))
     crossing = tables.run_table(placed, copies) if placed.runs else tables.copy_table(placed, copies)
     if crossing.rows:
         parts.append(to_text(crossing, width))

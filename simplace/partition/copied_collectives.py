@@ -1,0 +1,113 @@
+"""Find the collectives that are made of copies: a tensor of each device is joined, and the result goes back to all.
+
+HierarchicalCopyAllReduce and ReductionToOneDevice (tensorflow/python/distribute/cross_device_ops.py) reduce so, with
+AddN, and gather the values and indices of IndexedSlices, with ConcatV2. What a program itself writes in this form
+counts as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from simplace.graph.builder import CONTROL
+from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import IDENTITIES
+from simplace.partition.transfers import CopyColumns
+from simplace.program.placed_graph import PlacedGraph
+
+_SUM, _CONCAT = "AddN", "ConcatV2"
+_HANDS_ON = IDENTITIES | {"RealDiv", "Mul"}  # a mean is a sum that is divided before it goes back
+
+Output = tuple[int, int]  # a node and its output slot
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Record of a join at `node` of the outputs `leaves`, one of each device, whose result goes to all `devices`."""
+
+    kind: Literal["all-reduce", "all-gather"]
+    node: int
+    leaves: tuple[Output, ...]
+    devices: tuple[str, ...]
+    copies: tuple[int, ...]
+
+
+def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
+    """Find such joins by node; `copies` are those of the graph, in its own node ids."""
+    graph, devices = placed.graph, placed.device_of
+    joins = {
+        node
+        for node, op in enumerate(graph.ops)
+        if op in (_SUM, _CONCAT) and any(devices[graph.edge_src[e]] != devices[node] for e in graph.data_in_edges(node))
+    }
+    if not joins:
+        return []
+    found = [one for node in sorted(joins) if (one := _examine_join(placed, node, joins)) is not None]
+    within = {node for _, one in found for node in one if node in joins}
+    roots = [(one, nodes) for one, nodes in found if one.node not in within]
+    return _with_copies(graph, roots, copies)
+
+
+def _examine_join(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[Joined, set[int]] | None:
+    """Return a join and the nodes below and after it that hand tensors on, None where not all get the result."""
+    graph, devices = placed.graph, placed.device_of
+    inner: set[int] = set()
+    leaves = list(_list_leaves(graph, node, joins, inner))
+    ends = [devices[leaf] for leaf, _ in leaves]
+    if len(ends) < 2 or len(set(ends)) < len(ends):
+        return None
+    after = _follow(graph, node)
+    reached = {devices[graph.edge_dst[e]] for one in (node, *after) for e in _data_out_edges(graph, one)}
+    if not reached.issuperset(ends):
+        return None
+    order = [device.name for device in placed.devices if device.name in ends]
+    kind: Literal["all-reduce", "all-gather"] = "all-reduce" if graph.ops[node] == _SUM else "all-gather"
+    return Joined(kind, node, tuple(leaves), tuple(order), ()), inner | after
+
+
+def _list_leaves(graph: Graph, node: int, joins: set[int], inner: set[int]) -> Iterator[Output]:
+    """Yield what a join joins; sums of sums count as one. `inner` collects the sums below."""
+    edges = graph.data_in_edges(node)
+    for edge in edges[:-1] if graph.ops[node] == _CONCAT else edges:  # the last input of a concatenation is its axis
+        source = graph.edge_src[edge]
+        if graph.ops[node] == _SUM and graph.ops[source] == _SUM and source in joins:
+            inner.add(source)
+            yield from _list_leaves(graph, source, joins, inner)
+        else:
+            yield source, graph.edge_src_slot[edge]
+
+
+def _follow(graph: Graph, node: int) -> set[int]:
+    """Return the nodes that hand the result of a node on."""
+    found: set[int] = set()
+    work = [node]
+    while work:
+        at = work.pop()
+        for edge in _data_out_edges(graph, at):
+            target = graph.edge_dst[edge]
+            if graph.ops[target] in _HANDS_ON and graph.edge_dst_slot[edge] == 0 and target not in found:
+                found.add(target)
+                work.append(target)
+    return found
+
+
+def _data_out_edges(graph: Graph, node: int) -> list[int]:
+    return [edge for edge in graph.out_edges[node] if graph.edge_src_slot[edge] != CONTROL]
+
+
+def _with_copies(graph: Graph, roots: list[tuple[Joined, set[int]]], copies: CopyColumns) -> list[Joined]:
+    """Add to each join the numbers of the copies that bring its parts, and of those that take the result back."""
+    parts: dict[int, list[int]] = {}
+    for i in copies.between_devices() if roots else ():
+        parts.setdefault(copies[i].producer, []).append(i)
+    found = []
+    for one, nodes in roots:
+        joining = {one.node} | {node for node in nodes if graph.ops[node] == _SUM}
+        bringing = {leaf for leaf, _ in one.leaves} | joining - {one.node}
+        taking = {one.node} | nodes - joining
+        numbers = {i for node in bringing for i in parts.get(node, ()) if joining & set(copies[i].consumers)}
+        numbers |= {i for node in taking for i in parts.get(node, ()) if copies.targets[i] in one.devices}
+        found.append(Joined(one.kind, one.node, one.leaves, one.devices, tuple(sorted(numbers))))
+    return found

@@ -1,0 +1,149 @@
+"""The verdict on a simulated step: why its devices are not busier, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
+from simplace.analysis.schedule import Schedule
+from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.traffic_phrases import join_devices
+from viz import Column, Table
+from viz.names import visible
+
+if TYPE_CHECKING:
+    from simplace.executor.trace import Span
+
+HEADINGS: Mapping[Cause, str] = {
+    "launches": "launches", "copies": "copies", "collectives": "collectives", "input": "input",
+    "devices": "other devices",
+}  # fmt: skip
+_SMALL = 0.1  # of a step: shorter waits of a busy device are not told
+
+
+def write_verdict(schedule: Schedule) -> str:
+    """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else is there."""
+    devices = schedule.placed.devices.by_name
+    times = [one for one in schedule.device_times if devices[one.device].type != "CPU"] or schedule.device_times
+    groups: dict[tuple[object, ...], list[DeviceTime]] = {}
+    for one in times:
+        groups.setdefault((one.main_cause, one.is_idle, _find_waited_device(schedule, one)), []).append(one)
+    return "; ".join(_describe_group(schedule, group) for group in groups.values())
+
+
+def write_step_verdict(schedule: Schedule) -> str:
+    """Return the verdict with the program, the time of its step, and the costs that it was simulated with."""
+    name, costs = schedule.placement.program.title, schedule.estimated.model.name
+    return visible(
+        f"a simulated step of {name} takes {format_duration(schedule.trace.makespan)} ({costs}): "
+        f"{write_verdict(schedule)}"
+    )
+
+
+def device_time_table(schedule: Schedule) -> Table:
+    """Return where the time of each device goes, in shares of the step that add up to 100%."""
+    rows = []
+    for one in schedule.device_times:
+        times, shares = _list_times(one), round_shares(_list_times(one))
+        name = schedule.placed.devices.by_name[one.device].short
+        rows.append((name, *(f"{share}%" if time else "-" for share, time in zip(shares, times, strict=True))))
+    columns = (Column("device", flexible=False), Column("busy", "right"),
+               *(Column(f"waits for {HEADINGS[cause]}" if cause == "launches" else HEADINGS[cause], "right")
+                 for cause in CAUSES),
+               Column("nothing to do", "right"))  # fmt: skip
+    used = [i for i in range(len(columns)) if i < 3 or any(row[i] != "-" for row in rows)]
+    return Table(tuple(columns[i] for i in used), tuple(tuple(row[i] for i in used) for row in rows))
+
+
+def round_shares(times: Sequence[int]) -> list[int]:
+    """Return shares in whole percents that add up to 100: those with the largest remainders are rounded up.
+
+    >>> round_shares([1, 1, 1]), round_shares([0, 0])
+    ([34, 33, 33], [0, 0])
+    """
+    whole = sum(times)
+    if not whole:
+        return [0] * len(times)
+    shares = [100 * time // whole for time in times]
+    order = sorted(range(len(times)), key=lambda i: (-(100 * times[i] % whole), i))
+    for i in order[: 100 - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
+    """Return what holds for devices that are busy and wait alike."""
+    first, cause = group[0], group[0].main_cause
+    names = join_devices(schedule.placed.devices, [one.device for one in group])
+    if first.is_idle:
+        has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
+        return f"{names} idle: " + ("nothing computes on it" if has_ops else "nothing asks for it")
+    busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
+    if cause is None:
+        waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
+        is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
+        words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
+        rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
+        return f"{busy}, waits {rest}" if rest else busy
+    return f"{busy}, {_describe_cause(schedule, group, cause)}"
+
+
+def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Cause) -> str:
+    """Return what devices mostly wait for, with what takes longest of it."""
+    share, who = f"{_share_of(group, cause)} of the step", "each waits" if len(group) > 1 else "it waits"
+    if cause == "launches" and schedule.placed.devices.by_name[group[0].device].type == "CPU":
+        return f"bound by the executor: its bookkeeping and hand-offs between threads take {share}"
+    if cause == "launches":
+        counts = [one.kernels for one in group]
+        kernels = format_count(max(counts), "kernel")
+        mean = sum(one.busy for one in group) / max(1, sum(counts)) / 1000
+        return f"launch-bound: {who} for the host to launch {kernels} of {mean:.2g} µs during {share}"
+    number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
+    longest = _name_span(schedule, schedule.trace.spans[number])
+    if cause == "devices":
+        return f"{who} for {_find_waited_device(schedule, group[0])} during {share}, longest for {longest}"
+    bound = {"copies": "copy-bound", "collectives": "bound by collectives", "input": "input-bound"}[cause]
+    what = {"copies": "copies", "collectives": "collectives", "input": "the input pipeline"}[cause]
+    return f"{bound}: {who} for {what} during {share}, longest for {longest}"
+
+
+def _name_span(schedule: Schedule, span: Span) -> str:
+    """Return what a span did, with the user's line."""
+    graph = schedule.estimated.graph
+    node, line = graph.nodes[span.node], graph.source_line(span.node)
+    said = node.name
+    if span.kind == "copy":
+        copy = graph.copies[node.copy]
+        said = f"{copy.tensor} ({format_bytes(schedule.estimated.copy_bytes[node.copy])})"
+    elif span.kind == "collective":
+        one = graph.collectives[graph.collective_of[span.node]]
+        said = f"{one.kind} {node.name} ({format_bytes(one.size)})"
+    return f"{said} at {line}" if line else said
+
+
+def _find_waited_device(schedule: Schedule, one: DeviceTime) -> str:
+    """Return the device that another mostly waits for, "" where it waits for something else."""
+    if one.main_cause != "devices":
+        return ""
+    node = schedule.trace.spans[one.waits["devices"].longest].node
+    return schedule.placed.devices.by_name[schedule.estimated.graph.nodes[node].device].short
+
+
+def _share_of(group: Sequence[DeviceTime], cause: Cause) -> str:
+    return _format_range([round_shares(_list_times(one))[1 + CAUSES.index(cause)] for one in group])
+
+
+def _list_times(one: DeviceTime) -> list[int]:
+    """List what adds up to the step: busy, the waits by cause, idle."""
+    return [one.busy, *(one.waits[cause].time if cause in one.waits else 0 for cause in CAUSES), one.idle]
+
+
+def _format_range(shares: Sequence[int]) -> str:
+    """Return shares in percent.
+
+    >>> _format_range([20]), _format_range([31, 20])
+    ('20%', '20% to 31%')
+    """
+    low, high = min(shares), max(shares)
+    return f"{high}%" if low == high else f"{low}% to {high}%"
