@@ -48,8 +48,11 @@ def fit_all(texts: Sequence[str], cells: int) -> list[str]:
     for alike in _list_alike(shown, texts):
         start = _count_shared(alike)
         shown |= {text: _show_part(text, start, cells) for text in alike}
-    for alike in _list_alike(shown, texts):
-        shown |= {text: _number(text, number, cells) for number, text in enumerate(alike, 1)}
+    taken = {*texts, *shown.values()}
+    for text in (text for alike in _list_alike(shown, texts) for text in alike):
+        numbered = (_number(text, number, cells) for number in range(1, len(texts) + len(taken)))
+        shown[text] = next((words for words in numbered if words not in taken), shown[text])
+        taken.add(shown[text])
     return [shown.get(text, text) for text in texts]
 
 
