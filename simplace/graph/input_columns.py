@@ -59,6 +59,16 @@ class InputColumns:
         return any(CONTROL in slot[starts[node] : starts[node] + counts[node]] for node in self.waiting)
 
 
+def has_mixed_inputs(inputs: Sequence[str]) -> bool:
+    """Return whether a data input comes after a control input, as they are written.
+
+    >>> has_mixed_inputs(("a", "^b")), has_mixed_inputs(("^b", "a"))
+    (False, True)
+    """
+    is_control = [text.startswith("^") for text in inputs]
+    return is_control != sorted(is_control)
+
+
 def number_nodes(nodes: Sequence[NodeDef]) -> dict[str, Slot]:
     """Map the name of each node, the last one of that name, to its place and its first output."""
     return {node.name: (i, 0) for i, node in enumerate(nodes)}

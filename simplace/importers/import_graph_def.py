@@ -19,7 +19,7 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, TypeNumber
 from simplace.graph.function_library import different_function
-from simplace.graph.input_columns import InputColumns, UnknownInputError, number_nodes, resolve_inputs
+from simplace.graph.input_columns import InputColumns, UnknownInputError, has_mixed_inputs, number_nodes, resolve_inputs
 from simplace.graph.node_def import AttrValue, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import PARTITIONED_CALLS, is_merge, is_next_iteration
 from simplace.graph.tensor_id import Slot
@@ -183,15 +183,9 @@ def _find_name_fault(nodes: Sequence[NodeDef]) -> str:
         seen.add(node.name)
         if not node.op:
             return f"Node '{node.name}' does not specify an operation"
-        if _is_mixed(node.inputs):
+        if has_mixed_inputs(node.inputs):
             return f"Node '{node.name}': Control dependencies must come after regular dependencies"
     return ""
-
-
-def _is_mixed(inputs: Sequence[str]) -> bool:
-    """Return whether a data input comes after a control input."""
-    is_control = [text.startswith("^") for text in inputs]
-    return is_control != sorted(is_control)
 
 
 def _find_library_fault(graph: GraphDef, table: KernelTable) -> str:

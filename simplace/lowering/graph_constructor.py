@@ -143,7 +143,10 @@ def _make_graph(
 
 
 def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraft]:
-    """Complete the attributes of nodes and find their inputs; raise as `construct_graph` does."""
+    """Complete the attributes of nodes and find their inputs; raise as `construct_graph` does.
+
+    Raises `Refused` for a data input after a control input (BuildNodeIndex).
+    """
     first_outputs = {node.name: (i, 0) for i, node in enumerate(nodes)}
     if len(first_outputs) < len(nodes):
         twice = next(node.name for i, node in enumerate(nodes) if first_outputs[node.name][0] != i)
@@ -311,9 +314,7 @@ def _find_inputs(
         raise TargetError(f"node {node!r} has the input {text!r}, but no node is called {name!r}") from None
     data = [one for one in found if one[1] != CONTROL]
     if data != found[: len(data)]:
-        first = [slot for _, slot in found].index(CONTROL)
-        text = next(text for text, (_, slot) in zip(inputs[first:], found[first:], strict=True) if slot != CONTROL)
-        raise TargetError(f"node {node!r} has the data input {text!r} after a control input")
+        raise invalid_argument(f"Node '{node}': Control dependencies must come after regular dependencies")
     return tuple(data), tuple([src for src, _ in found[len(data) :]])
 
 

@@ -6,7 +6,7 @@ from simplace.errors import TargetError
 from simplace.graph.graph import Graph, freeze_graph
 from simplace.lowering.graph_constructor import construct_finished, construct_graph
 from simplace.lowering.op_signatures import Signatures
-from simplace.program.status import Refused
+from simplace.program.status import Refusal, Refused
 from tests.lowering.worlds import TABLE, nodes
 
 
@@ -76,13 +76,20 @@ def test_loop_is_closed_after_all_nodes():
         ("a = Relu(b)\nb = Relu(a)", "2 nodes are in a cycle, among them 'a'"),
         ("a = NoOp()\nb = Relu(a)", "node 'b' reads output 0 of 'a', which has no outputs"),
         ("a = Relu()", "node 'a' has 0 inputs, but its op Relu takes 1"),
-        ("a = NoOp()\nb = Relu(^a, a)", "node 'b' has the data input 'a' after a control input"),
     ],
 )
 def test_graph_that_does_not_hold_together(text, message):
     with pytest.raises(TargetError) as error:
         build(text)
     assert str(error.value) == message
+
+
+def test_a_data_input_after_a_control_input_is_refused():
+    with pytest.raises(Refused) as error:
+        build("a = NoOp()\nb = Relu(^a, a)")
+    assert error.value.refusal == Refusal(
+        "INVALID_ARGUMENT", "Node 'b': Control dependencies must come after regular dependencies"
+    )
 
 
 FINISHED = {

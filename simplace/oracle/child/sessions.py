@@ -12,6 +12,8 @@ from weakref import WeakSet
 import numpy as np
 import tensorflow as tf
 
+from simplace.graph.input_columns import has_mixed_inputs
+from simplace.graph.op_kinds import WHILES
 from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
@@ -295,6 +297,7 @@ class SessionRuns:
 
     def _record(self, session: Any, placed: list[PlacementLine], error: Any, pruned_to: Run | None) -> None:
         graph = session.graph.as_graph_def()
+        _write_inputs_as_made(graph, session.graph)
         names = [function.signature.name for function in graph.library.function]
         self._placed += 1
         self._reached.reach(session._simplace_definition)
@@ -399,6 +402,19 @@ def _lacks_state(session: Any, error: Any) -> bool:
 
 def _tensor_name(output: Any) -> str:
     return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
+
+
+def _write_inputs_as_made(definition: Any, graph: Any) -> None:
+    """Write the inputs of loops in the order that a session is given, which a graph's GraphDef puts right.
+
+    A gradient adds inputs to its loop after the control inputs (AddWhileInputHack): then a session refuses the graph.
+    """
+    for node in definition.node:
+        if node.op in WHILES:
+            made = graph.get_operation_by_name(node.name).node_def.input
+            if has_mixed_inputs(made):
+                del node.input[:]
+                node.input.extend(made)
 
 
 def _make_fetched_zeros(graph: Any, fetches: list[str]) -> list[Any]:
