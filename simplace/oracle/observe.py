@@ -33,7 +33,7 @@ from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
-    Failure,
+    EarlyEnd,
     LoggedNode,
     MadeBy,
     Observation,
@@ -54,7 +54,7 @@ _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between
 _TELL_FUNCTIONS = "process_function_library_runtime=1"  # which function is placed next, whoever calls it
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
-_LEFT = Failure("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
+_LEFT = EarlyEnd("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
 
@@ -109,7 +109,7 @@ def _run_target(
         return _read_answer(request, ended)
 
 
-def _require_room(directory: str, ended: Failure | None) -> None:
+def _require_room(directory: str, ended: EarlyEnd | None) -> None:
     """Raise `ProgramError` where a run failed on a full disk, whatever other failure it has."""
     if ended is not None and shutil.disk_usage(directory).free < _LEAST_ROOM:
         where = Path(directory).parent
@@ -118,7 +118,7 @@ def _require_room(directory: str, ended: Failure | None) -> None:
         )
 
 
-def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failure | None:
+def _wait_for_child(request: Request, stdout: int | None, start: Start) -> EarlyEnd | None:
     """Run the child; return how it failed, as far as its exit status shows."""
     request_file = Path(request.directory, "request.json")
     request_file.write_text(request.to_json(), encoding="utf-8")
@@ -140,14 +140,14 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Failu
     try:
         status = _wait_for_exit(child, request.options.timeout, native)
     except subprocess.TimeoutExpired:
-        return Failure("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
+        return EarlyEnd("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
     finally:
         _end_child(child)
     if status < 0:
         name = _signal_name(-status)
-        return Failure("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
+        return EarlyEnd("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
     return (
-        Failure("exited", f"the program ended with exit status {status}\n{_last_words(request)}".rstrip())
+        EarlyEnd("exited", f"the program ended with exit status {status}\n{_last_words(request)}".rstrip())
         if status
         else None
     )
@@ -191,12 +191,12 @@ def _last_words(request: Request) -> str:
     return "\n".join(line for line in text.splitlines() if _FATAL.match(line))
 
 
-def _read_answer(request: Request, ended: Failure | None) -> Observation:
+def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
     events = list(_read_events(Path(request.directory, protocol.EVENTS)))
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
-    failures = [Failure(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
+    failures = [EarlyEnd(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
@@ -260,7 +260,7 @@ def _read_whole_log(path: Path) -> WholeLog:
         return cut_log(line.rstrip("\n") for line in lines)
 
 
-def _not_started(why: Failure | None) -> ProgramError:
+def _not_started(why: EarlyEnd | None) -> ProgramError:
     if why is None:
         return ProgramError(f"{_NO_START}: it ended silently; run it with plain `python` first")
     if why.how == "timed out":

@@ -149,7 +149,7 @@ class Unreached:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class EarlyEnd:
     """Record of how a program terminated early; `text` is for its author, a traceback of their own lines at best.
 
     `line` is what of it goes into one line, "" where that is the first of `text`. "internal" is what simplace itself
@@ -178,7 +178,7 @@ class Observation:
     programs: tuple[ObservedProgram, ...]
     remarks: tuple[str, ...]
     registry: str
-    failure: Failure | None = None
+    failure: EarlyEnd | None = None
     eager_ops: int = 0
     python: tuple[PythonFact, ...] = ()
     eager: tuple[ObservedEagerOp, ...] = ()

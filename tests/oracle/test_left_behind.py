@@ -14,7 +14,7 @@ import pytest
 from simplace.errors import ProgramError
 from simplace.oracle import observe
 from simplace.oracle.protocol import NO_ROOM
-from simplace.program.observation import Failure
+from simplace.program.observation import EarlyEnd
 from tests.oracle.test_orphan import within
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,4 +176,4 @@ def test_no_room_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     observe._require_room(str(tmp_path / "run"), None)
     told = rf"{tmp_path}: the disk is full, so the run cannot be recorded; set TMPDIR to a folder with free space"
     with pytest.raises(ProgramError, match=told):
-        observe._require_room(str(tmp_path / "run"), Failure("exited", "status 1"))
+        observe._require_room(str(tmp_path / "run"), EarlyEnd("exited", "status 1"))

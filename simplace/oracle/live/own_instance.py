@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +18,7 @@ from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.tf_private import cancellation, context, function_pb2
 from simplace.oracle.live.entry_points import execute
 from simplace.oracle.live.graph_collection import collecting_graphs
+from simplace.program.observation import ObservedRefusal
 
 _PREFIX = "simplace_copy_"
 _TRIES = 3
@@ -26,17 +26,9 @@ _TURN = threading.Lock()
 _numbers = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Record of TensorFlow's refusal to place a function."""
-
-    code: str
-    message: str
-
-
 def instantiate_copy(
     definition: Any, *, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int
-) -> tuple[Any, Refused | None]:
+) -> tuple[Any, ObservedRefusal | None]:
     """Return the graphs of a copy of a function for these inputs, or TensorFlow's refusal; neither if it is silent.
 
     Where another thread's function is instantiated at the same time, TensorFlow mixes the graphs of both: it is asked
@@ -52,7 +44,7 @@ def instantiate_copy(
 
 def _instantiate(
     definition: Any, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int
-) -> tuple[Any, Refused | None]:
+) -> tuple[Any, ObservedRefusal | None]:
     ctx = context.context()
     name = f"{_PREFIX}{next(_numbers)}_{definition.signature.name}"
     copy = function_pb2.FunctionDef()
@@ -80,7 +72,7 @@ def _call(name: str, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], ou
         if is_rejection(error):  # of an argument, after the function was placed
             return None
         said = str(error.message).partition(" [Op:")[0].replace(name, name.split("_", 3)[-1])
-        return Refused(code_name(find_code(error)), said)
+        return ObservedRefusal(code_name(find_code(error)), said)
     raise AssertionError(f"a call that was cancelled before it began did run: {name}")
 
 

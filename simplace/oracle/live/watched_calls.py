@@ -30,7 +30,8 @@ from simplace.oracle.child.tensors import (
 )
 from simplace.oracle.child.tf_private import atomic_function, context
 from simplace.oracle.live.graph_collection import Window, close_window, is_in_use, open_window
-from simplace.oracle.live.own_instance import Refused, instantiate_copy
+from simplace.oracle.live.own_instance import instantiate_copy
+from simplace.program.observation import ObservedRefusal
 
 _DEPTH = 40  # frames between a call and the object that is called
 _RECORDED = "Functions that ran while the program had TensorFlow record graphs for itself (tf.summary) are not counted."
@@ -65,7 +66,7 @@ class WatchedCall:
     times: int = 1
     graphs: Any = None
     copied: Any = None
-    refused: Refused | None = None
+    refused: ObservedRefusal | None = None
     home: str = ""
     has_failed: bool = False
 

@@ -30,7 +30,6 @@ from simplace.program.observation import (
     ObservedDevice,
     ObservedEagerOp,
     ObservedProgram,
-    ObservedRefusal,
 )
 from simplace.program.program import NodeNotes, Program, Resource
 from simplace.program.watched import RanOps, Watched, choose_named
@@ -154,9 +153,8 @@ class WatchedRun:
             resources={number: Resource(*found) for number, *found in call.resources},
             datasets=frozenset(call.datasets),
         )
-        refused = ObservedRefusal(call.refused.code, call.refused.message) if call.refused else None
-        is_asked = bool(log) or refused is not None
-        return ObservedProgram(program, tuple(log), refused, is_asked=is_asked, is_rewritten=True)
+        is_asked = bool(log) or call.refused is not None
+        return ObservedProgram(program, tuple(log), call.refused, is_asked=is_asked, is_rewritten=True)
 
     def _notes(self, call: WatchedCall, definition: Any) -> dict[str, NodeNotes]:
         graph = call.traced.get(definition.signature.name)
