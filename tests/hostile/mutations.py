@@ -167,6 +167,8 @@ def flood_message(descriptor: Any, rng: random.Random) -> bytes:
     """Return what to append to an encoded message: up to millions of tiny values of a list somewhere in it."""
     inside = [field for field in descriptor.fields if field.type == Field.TYPE_MESSAGE]
     lists = [field for field in descriptor.fields if _is_list(field)]
+    if not descriptor.fields:
+        return b""
     if not lists or (inside and rng.random() < 0.6):
         field = rng.choice(inside or descriptor.fields)
         content = flood_message(field.message_type, rng) if inside else bytes(rng.choice(MANY))

@@ -27,7 +27,7 @@ BROKEN = """\
 from simplace.oracle.child import functions
 def broken(*args):
     raise TypeError("broken")
-functions._list_sizes = broken
+functions.list_sizes = broken
 """
 
 

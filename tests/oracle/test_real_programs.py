@@ -56,7 +56,7 @@ def test_a_perceptron_of_tensorflow_1(tmp_path: Path) -> None:
     (placed,) = checked(tmp_path, text, V1)
     devices = {node.name: node.device[-5:] for node in placed.placement.nodes}
     assert (devices["logits/kernel"], devices["logits/MatMul"]) == ("GPU:1", "GPU:1")
-    assert placed.placement.program.notes[""]["x"].shapes == ((-1, 4),)
+    assert placed.placement.program.notes[""]["x"].shapes == ((5, 4),)  # as it was fed
 
 
 def test_a_summary_is_fetched_as_a_string(tmp_path: Path) -> None:

@@ -38,8 +38,15 @@ class CallShapes:
         """Return the shapes of the nodes of each function that a call reaches, by function and node.
 
         `arguments` are TensorShapes. `elements` has the shapes of what nodes of the function took from iterators.
-        What a function is called with twice, in two shapes, stays as it was traced.
+        What a function is called with twice, in two shapes, stays as it was traced; so does all where TensorFlow
+        finds that the shapes do not fit, as the call itself will.
         """
+        try:
+            return self._infer(name, arguments, elements)
+        except ValueError:
+            return {}
+
+    def _infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
         self._graphs.clear()
         found: dict[str, dict[str, list[Sizes]]] = {}
         called: dict[str, list[str]] = {}
@@ -178,7 +185,10 @@ def _agree(shapes: Sequence[Any]) -> Any:
 
 
 def infer_fed_graph(graph: Any, fed: Shapes, traced: Shapes) -> dict[str, list[Sizes]]:
-    """Return the shapes of the nodes of a session's graph, serialized, where the outputs of some are fed."""
+    """Return the shapes of the nodes of a session's graph, serialized, where the outputs of some are fed.
+
+    There are none where TensorFlow finds that what is fed does not fit, as the run itself will.
+    """
     for node in graph.node:
         shapes = fed.get(node.name, traced.get(node.name))
         if node.name in fed and "shape" in node.attr:
@@ -186,8 +196,11 @@ def infer_fed_graph(graph: Any, fed: Shapes, traced: Shapes) -> dict[str, list[S
         elif shapes:
             node.attr[_GIVEN].list.shape.extend(_to_shape(sizes).as_proto() for sizes in shapes)
     made = tf.Graph()
-    with made.as_default():
-        tf.graph_util.import_graph_def(graph, name="")
+    try:
+        with made.as_default():
+            tf.graph_util.import_graph_def(graph, name="")
+    except ValueError:
+        return {}
     return {op.name: [list_sizes(out.shape) for out in op.outputs] for op in made.get_operations()}
 
 
