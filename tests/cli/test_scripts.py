@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -200,7 +201,10 @@ def test_ending_it_ends_the_program_and_leaves_nothing(tmp_path, number, status)
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
     command = [sys.executable, "-m", "simplace", "show", "model.py"]
-    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    heed = partial(signal.signal, number, signal.SIG_DFL)  # what runs in a shell's background ignores SIGINT
+    running = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+    )
     pid = tmp_path / "pid"
     assert within(PATIENT, lambda: pid.exists() and pid.read_text() != "")
     running.send_signal(number)

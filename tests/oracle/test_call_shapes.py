@@ -135,3 +135,28 @@ def test_each_run_of_a_session_has_its_copies(write) -> None:
         (["soft:0"], 2),
         (["product:0"], 2),
     ]
+
+
+def test_what_does_not_fit_leaves_the_sizes_open_and_fails_as_it_would(write) -> None:
+    write("""\
+        import numpy as np
+        import tensorflow as tf
+        @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None, None])])
+        def multiply(x, y):
+            return tf.matmul(x, y)
+        try:
+            multiply(tf.ones([2, 3]), tf.ones([4, 5]))
+        except tf.errors.InvalidArgumentError:
+            print("no product")
+        v1 = tf.compat.v1
+        with tf.Graph().as_default(), v1.Session() as session:
+            x, y = v1.placeholder(tf.float32, [None, None]), v1.placeholder(tf.float32, [None, None])
+            product = tf.matmul(x, y)
+            try:
+                session.run(product, {x: np.ones([2, 3]), y: np.ones([4, 5])})
+            except tf.errors.InvalidArgumentError:
+                print("no product here either")
+    """)
+    result = simplace.check("model.py", "cpu:1")
+    assert result.failure is None
+    assert [shapes(one).get("MatMul") for one in result] == [(-1, -1), (-1, -1)]
