@@ -6,7 +6,7 @@ result. An import does both for functions that are called, since it infers their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from simplace.errors import TargetError
@@ -18,6 +18,8 @@ from simplace.kernels.registry import ArgSpec, AttrError, OpDef, argument_ranges
 
 LookUp = Callable[[str], OpDef | None]  # an op, or a function as one
 Types = tuple[int, ...]
+Need = tuple[str, str, str]  # of an attribute: its name, its kind, where it is needed
+_RESULT = "output "  # before a result's name in the last of these
 
 
 def op_of(function: FunctionDef) -> OpDef:
@@ -45,7 +47,9 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
         ):  # an element of a list argument, which the importer has taken apart
             tensors.setdefault(f"{base}:{number}", (int(arg.dtype),))
             tensors[base] = (*tensors.get(base, ()), int(arg.dtype))
-    fault = next((_find_need_fault(need) for need in function.needs if need[1] and need[0] not in attrs), "")
+    lacking = [need for need in function.needs if need[1] and need[0] not in attrs]
+    of_results = [need for need in lacking if need[2].startswith(_RESULT)]
+    fault = next((_find_need_fault(need) for need in lacking if need not in of_results), "")
     if fault:
         return fault
     try:
@@ -59,12 +63,12 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
             fault = _find_inputs_fault(node, look_up, tensors, names)
             if fault:
                 return f"{fault} In {{{{node {node.name}}}}}"
-        return _find_ret_fault(function, tensors) or _find_nodes_fault(bound, look_up)
+        return _find_ret_fault(function, tensors, of_results) or _find_nodes_fault(bound, look_up)
     except _FaultError as fault_found:
         return str(fault_found)
 
 
-def _find_need_fault(need: tuple[str, str, str]) -> str:
+def _find_need_fault(need: Need) -> str:
     name, kind, where = need
     what, _, argument = where.partition(" ")
     place = f"In function output {argument}" if what == "output" else f"In {argument}"
@@ -161,8 +165,12 @@ def _find_inputs_fault(node: NodeDef, look_up: LookUp, tensors: Mapping[str, Typ
     return ""
 
 
-def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types]) -> str:
+def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking: Sequence[Need]) -> str:
+    """Find what is wrong with a result, in their order; `lacking` are the attributes that their types need."""
     for arg in function.outputs:
+        need = next((need for need in lacking if need[2].removeprefix(_RESULT).partition(":")[0] == arg.name), None)
+        if need is not None:
+            return _find_need_fault(need)
         name = arg.name if arg.name in function.ret else arg.name.rpartition("_")[0]
         where = f"In function output {arg.name}:{dtypes.name_in_messages(arg.dtype)}"
         if name not in function.ret:
@@ -173,7 +181,7 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types]) -> str:
         if name == arg.name and found != (int(arg.dtype),):
             listed = ", ".join(map(dtypes.name_in_messages, found))
             return f"Invalid ret types {arg.name} : {dtypes.name_in_messages(arg.dtype)} vs. {listed} {where}"
-    return ""
+    return _find_need_fault(lacking[0]) if lacking else ""
 
 
 def _find_nodes_fault(nodes: list[NodeDef], look_up: LookUp) -> str:
