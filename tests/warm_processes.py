@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from simplace.oracle.launch import Fork, ForkServers
 
 ROOT = Path(__file__).resolve().parents[1]
 # The server. A child has its own standard streams, environment, folder and process group.
@@ -64,50 +61,8 @@ finally:
 """
 
 
-class WarmChild:
-    """A forked child, with the methods of `subprocess.Popen` that are needed; its pid is that of its process group."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._status: int | None = None
-        self.pid = self._receive()
-
-    def poll(self) -> int | None:
-        """Return the exit status, None while the process runs."""
-        with suppress(subprocess.TimeoutExpired):
-            return self.wait(0)
-        return None
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit status; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
-        if self._status is None:
-            if not select.select([self._connection], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
-            self._status = self._receive()
-        return self._status
-
-    def _receive(self) -> int:
-        answer = self._connection.recv(64)
-        assert answer, "the process that forks the children has ended"
-        return int(answer)
-
-
-class WarmProcesses:
-    """Processes that have imported modules in an environment, each started when it is first needed; one child a time.
-
-    Use it in a `with` statement: at its end they end.
-    """
-
-    def __init__(self) -> None:
-        self._servers: dict[Any, tuple[subprocess.Popen[bytes], socket.socket]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for server, connection in self._servers.values():
-            connection.close()
-            server.wait()
+class WarmProcesses(ForkServers):
+    """Processes that have imported modules in an environment."""
 
     def start(
         self,
@@ -119,16 +74,16 @@ class WarmProcesses:
         own: Mapping[str, str] | None = None,
         searched: str = str(ROOT),
         streams: tuple[int, int, int] = (0, 1, 2),
-    ) -> WarmChild:
+    ) -> Fork:
         """Run code where the modules are imported under `environment`; `own` are more variables, of the child alone."""
         key = (tuple(modules), searched, tuple(sorted(environment.items())))
-        if key not in self._servers:
-            self._servers[key] = _start_server(modules, searched, environment)
-        _, connection = self._servers[key]
+
+        def command(number: int) -> list[str]:
+            return [sys.executable, "-P", "-c", _SERVER, str(number), searched, *modules]
+
         request = {"code": code, "arguments": list(arguments), "directory": os.getcwd()}
         request |= {"environment": {**environment, **(own or {})}}
-        socket.send_fds(connection, [json.dumps(request).encode()], streams)
-        return WarmChild(connection)
+        return self.fork(key, command, environment, request, streams)
 
     def run(
         self, *what: Any, stdin: bytes = b"", timeout: float | None = None, **how: Any
@@ -152,16 +107,6 @@ def _content(file: Any) -> bytes:
     file.seek(0)
     found: bytes = file.read()
     return found
-
-
-def _start_server(
-    modules: Sequence[str], searched: str, environment: Mapping[str, str]
-) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        number = theirs.fileno()
-        command = [sys.executable, "-P", "-c", _SERVER, str(number), searched, *modules]
-        return subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True), ours
 
 
 def draw_by(warm: WarmProcesses, run: Callable[..., Any]) -> Callable[..., Any]:

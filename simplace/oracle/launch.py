@@ -8,12 +8,12 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from simplace.errors import ProgramError
 
@@ -68,14 +68,14 @@ def starting_by(start: Start) -> Iterator[None]:
         _chosen.reset(before)
 
 
-class Forks:
-    """Starts children as forks, which saves each the import of TensorFlow (about 5 s); one at a time.
+class ForkServers:
+    """Processes that have imported what their forks need, each started when first asked for; one fork at a time.
 
-    Use it in a `with` statement: at its end the fork servers end too.
+    Use it in a `with` statement: at its end they end.
     """
 
     def __init__(self) -> None:
-        self._servers: dict[tuple[tuple[str, str], ...], tuple[subprocess.Popen[bytes], socket.socket]] = {}
+        self._servers: dict[Hashable, tuple[subprocess.Popen[bytes], socket.socket]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -85,20 +85,39 @@ class Forks:
             connection.close()
             server.wait()
 
+    def fork(
+        self,
+        key: Hashable,
+        command: Callable[[int], Sequence[str]],
+        environment: Mapping[str, str],
+        request: Mapping[str, Any],
+        streams: Sequence[int],
+    ) -> Fork:
+        """Send a request, with files, to the server of a key; `command` starts it, given its end of the connection."""
+        if key not in self._servers:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                number = theirs.fileno()
+                server = subprocess.Popen(command(number), env=environment, pass_fds=[number], start_new_session=True)
+                self._servers[key] = server, ours
+        _, connection = self._servers[key]
+        socket.send_fds(connection, [json.dumps(request).encode()], streams)
+        return Fork(connection)
+
+
+class Forks(ForkServers):
+    """Starts children as forks, which saves each the import of TensorFlow (about 5 s)."""
+
     def __call__(self, request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
         """Start a child."""
         lasting = {name: value for name, value in environment.items() if name not in _OF_ONE_RUN}
-        key = tuple(sorted(lasting.items()))
-        if key not in self._servers:
-            self._servers[key] = _start_server(lasting)
         own = {name: environment[name] for name in _OF_ONE_RUN if name in environment}
         request = {"request": str(request_file), "environment": own, "directory": os.getcwd()}
-        _, connection = self._servers[key]
-        socket.send_fds(connection, [json.dumps(request).encode()], [1 if stdout is None else stdout, _STDERR])
-        return _Fork(connection)
+        streams = [1 if stdout is None else stdout, _STDERR]
+        return self.fork(tuple(sorted(lasting.items())), _server_command, lasting, request, streams)
 
 
-class _Fork:
+class Fork:
     """A forked child; the server sends its pid, then its exit status, negative for a signal."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -128,9 +147,5 @@ class _Fork:
         return int(answer)
 
 
-def _start_server(environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        number = theirs.fileno()
-        command = [sys.executable, "-c", _SERVER, SEARCHED, str(number), str(os.getpid())]
-        return subprocess.Popen(command, env=environment, pass_fds=[number], start_new_session=True), ours
+def _server_command(number: int) -> list[str]:
+    return [sys.executable, "-c", _SERVER, SEARCHED, str(number), str(os.getpid())]

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ import pytest
 
 import simplace
 from simplace.cli import main
+from tests.oracle.test_left_behind import hear_signals
 from tests.oracle.test_orphan import runs, within
 
 pytestmark = pytest.mark.tf
@@ -201,9 +201,8 @@ def test_ending_it_ends_the_program_and_leaves_nothing(tmp_path, number, status)
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
     command = [sys.executable, "-m", "simplace", "show", "model.py"]
-    heed = partial(signal.signal, number, signal.SIG_DFL)  # what runs in a shell's background ignores SIGINT
     running = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hear_signals
     )
     pid = tmp_path / "pid"
     assert within(PATIENT, lambda: pid.exists() and pid.read_text() != "")

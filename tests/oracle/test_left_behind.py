@@ -57,7 +57,7 @@ class World:
             env={**self.environment, **environment},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            preexec_fn=_hear_signals,
+            preexec_fn=hear_signals,
         )
 
     def processes(self) -> list[int]:
@@ -70,7 +70,7 @@ class World:
         return sorted(name for name in files if not name.endswith((".so", ".zip")))
 
 
-def _hear_signals() -> None:
+def hear_signals() -> None:
     """Take signals as in a terminal: under nohup, or in the background of a shell, some would be ignored."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
