@@ -120,8 +120,9 @@ def _find_python_fault(graph: GraphDef) -> str:
         for arg in function.inputs:
             if fault := _find_type_fault(arg.dtype):
                 return fault
-        values = (value for node in function.nodes for value in node.attrs.values())
-        if any(map(_has_no_type, values)):  # such a tensor is not equal to itself
+        attrs = chain.from_iterable(node.attrs.items() for node in function.nodes)
+        values = [value for name, value in attrs if not name.startswith("_")]  # `EqualNodeDef` skips internal ones
+        if any(map(_has_no_type, chain(values, function.attrs.values()))):  # such a tensor is not equal to itself
             return different_function(function.name)
     return ""
 
@@ -133,11 +134,9 @@ def _find_type_fault(dtype: int) -> str:
 
 
 def _has_no_type(value: AttrValue) -> bool:
-    """Return whether a value is, or holds, a tensor without a type."""
+    """Return whether a value is a tensor without a type, or a function bound to one; a list is compared as bytes."""
     if isinstance(value, FuncRef):
         return any(map(_has_no_type, value.attrs.values()))
-    if isinstance(value, tuple):
-        return any(map(_has_no_type, value))
     return isinstance(value, TensorInfo) and not value.dtype
 
 

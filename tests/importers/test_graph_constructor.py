@@ -38,6 +38,9 @@ def pool(padding: str, ksize: str = "i: 1 i: 1 i: 1 i: 1") -> str:
 
 
 NEEDS_Z = body(f'name: "i" op: "Identity" input: "z" {FLOAT}')
+WITH = (
+    'name: "i" op: "Identity" input: "a" attr { key: "T" value { type: DT_FLOAT } } attr { key: "more" value { %s } }'
+)
 OF_INTEGERS = body('name: "i" op: "Identity" input: "a" attr { key: "T" value { type: DT_INT32 } }')
 LOOP = f"""
 node {{ name: "e" op: "Enter" input: "x" {FLOAT} attr {{ key: "frame_name" value {{ s: "f" }} }} }}
@@ -142,6 +145,18 @@ REFUSED = {
         library(body(), body(ret="a")),
         "Cannot add function 'f' because a different function with the same name already exists.",
     ),
+    "a tensor without a type, unequal to itself": (
+        library(body(WITH % "tensor { float_val: 1 }")),
+        "Cannot add function 'f' because a different function with the same name already exists.",
+    ),
+    "such a tensor bound to a function": (
+        library(body(WITH % 'func { name: "g" attr { key: "v" value { tensor { float_val: 1 } } } }')),
+        "Cannot add function 'f' because a different function with the same name already exists.",
+    ),
+    "such a tensor as an attribute of a function": (
+        library(body().replace("ret {", 'attr { key: "_more" value { tensor { } } } ret {')),
+        "Cannot add function 'f' because a different function with the same name already exists.",
+    ),
     "a function called like an op": (
         library(body().replace('name: "f"', 'name: "Neg"')),
         "Cannot add function 'Neg' because an op with the same name already exists.",
@@ -182,6 +197,13 @@ REFUSED = {
         "GraphDef disallows consumer version 2474.  Please upgrade TensorFlow: this version is likely buggy.",
     ),
 }
+TAKEN = {
+    "what holds together": f"{library(body(), body())} {NEG} {ADD} {CALL} {LOOP.replace('DT_INT32', 'DT_FLOAT')}",
+    "an internal attribute, not compared": library(body(WITH.replace("more", "_internal") % "tensor { float_val: 1 }")),
+    "a list, compared as bytes": library(
+        body(WITH % 'list { tensor { float_val: 1 } func { name: "g" attr { key: "v" value { tensor { } } } } }')
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -198,16 +220,17 @@ def test_tensorflow_gives_the_same_reasons() -> None:
 
     if not tf.version.VERSION.startswith("2.21"):
         pytest.skip("the reasons name the version 2.21")
-    graphs = [protos.from_text("GraphDef", text).SerializeToString() for text, _ in REFUSED.values()]
-    assert dict(zip(REFUSED, import_graphs(graphs), strict=True)) == {name: said for name, (_, said) in REFUSED.items()}
+    texts = {name: text for name, (text, _) in REFUSED.items()} | TAKEN
+    said = {name: reason for name, (_, reason) in REFUSED.items()} | dict.fromkeys(TAKEN, "")
+    graphs = [protos.from_text("GraphDef", text).SerializeToString() for text in texts.values()]
+    assert dict(zip(texts, import_graphs(graphs), strict=True)) == said
 
 
-def test_what_holds_together_is_taken() -> None:
-    text = f"library {{ {body()} {body()} }} {X} {NEG} {ADD} {CALL} {LOOP.replace('DT_INT32', 'DT_FLOAT')}"
+@pytest.mark.parametrize("case", TAKEN)
+def test_a_graph_is_taken(case: str) -> None:
+    message = protos.from_text("GraphDef", TAKEN[case]).SerializeToString()
     for version in KernelTable.versions():
-        refuse_import(
-            parse_graph_def(protos.from_text("GraphDef", text).SerializeToString()), KernelTable.shipped(version)
-        )
+        refuse_import(parse_graph_def(message), KernelTable.shipped(version))
 
 
 def test_a_newer_graph_is_told_to_be_newer() -> None:
