@@ -10,12 +10,15 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_MANY = 50_000  # objects, whose pass takes milliseconds; and so can counting those that are frozen
+
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
     """Turn the collector off for a while, unless it is off already.
 
-    What was made meanwhile counts as old then: nearly all of it stays, and a pass over it would be one more in vain.
+    What was made meanwhile counts as old then, if it is much: nearly all of it stays, and a pass over it would be one
+    more in vain.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -23,7 +26,9 @@ def paused_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():  # nobody else keeps objects away from the collector
+            if (
+                gc.get_count()[0] > _MANY and not gc.get_freeze_count()
+            ):  # nobody else keeps objects away from the collector
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
