@@ -7,7 +7,7 @@ counts as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +40,9 @@ def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
     joins = {
         node
         for node, op in enumerate(graph.ops)
-        if op in (_SUM, _CONCAT) and any(devices[graph.edge_src[e]] != devices[node] for e in graph.data_in_edges(node))
+        if op in (_SUM, _CONCAT)
+        and len(parts := _list_inputs(graph, node)) > 1
+        and any(devices[graph.edge_src[e]] != devices[node] for e in parts)
     }
     if not joins:
         return []
@@ -53,11 +55,11 @@ def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
 def _examine_join(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[Joined, set[int]] | None:
     """Return a join and the nodes below and after it that hand tensors on, None where not all get the result."""
     graph, devices = placed.graph, placed.device_of
-    inner: set[int] = set()
-    leaves = list(_list_leaves(graph, node, joins, inner))
-    ends = [devices[leaf] for leaf, _ in leaves]
-    if len(ends) < 2 or len(set(ends)) < len(ends):
+    below = _list_leaves(placed, node, joins)
+    if below is None:
         return None
+    leaves, inner = below
+    ends = [devices[leaf] for leaf, _ in leaves]
     after = _follow(graph, node)
     reached = {devices[graph.edge_dst[e]] for one in (node, *after) for e in _data_out_edges(graph, one)}
     if not reached.issuperset(ends):
@@ -67,16 +69,32 @@ def _examine_join(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[Join
     return Joined(kind, node, tuple(leaves), tuple(order), ()), inner | after
 
 
-def _list_leaves(graph: Graph, node: int, joins: set[int], inner: set[int]) -> Iterator[Output]:
-    """Yield what a join joins; sums of sums count as one. `inner` collects the sums below."""
-    edges = graph.data_in_edges(node)
-    for edge in edges[:-1] if graph.ops[node] == _CONCAT else edges:  # the last input of a concatenation is its axis
-        source = graph.edge_src[edge]
-        if graph.ops[node] == _SUM and graph.ops[source] == _SUM and source in joins:
+def _list_leaves(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[list[Output], set[int]] | None:
+    """Return what a join joins, in order, and the sums below it, as sums of sums count as one.
+
+    None where two are of one device: so no walk is longer than there are devices, however sums share sums.
+    """
+    graph, devices = placed.graph, placed.device_of
+    leaves: dict[str, Output] = {}
+    inner: set[int] = set()
+    work = [*reversed(_list_inputs(graph, node))]
+    while work:
+        edge = work.pop()
+        source, target = graph.edge_src[edge], graph.edge_dst[edge]
+        if graph.ops[target] == _SUM and graph.ops[source] == _SUM and source in joins:
             inner.add(source)
-            yield from _list_leaves(graph, source, joins, inner)
+            work += reversed(_list_inputs(graph, source))
+        elif devices[source] in leaves:
+            return None
         else:
-            yield source, graph.edge_src_slot[edge]
+            leaves[devices[source]] = source, graph.edge_src_slot[edge]
+    return list(leaves.values()), inner
+
+
+def _list_inputs(graph: Graph, node: int) -> Sequence[int]:
+    """Return the edges of the tensors that a node joins: the last input of a concatenation is its axis."""
+    edges = graph.data_in_edges(node)
+    return edges[:-1] if graph.ops[node] == _CONCAT else edges
 
 
 def _follow(graph: Graph, node: int) -> set[int]:
@@ -101,7 +119,7 @@ def _with_copies(graph: Graph, roots: list[tuple[Joined, set[int]]], copies: Cop
     """Add to each join the numbers of the copies that bring its parts, and of those that take the result back."""
     parts: dict[int, list[int]] = {}
     for i in copies.between_devices() if roots else ():
-        parts.setdefault(copies[i].producer, []).append(i)
+        parts.setdefault(copies.producers[i], []).append(i)
     found = []
     for one, nodes in roots:
         joining = {one.node} | {node for node in nodes if graph.ops[node] == _SUM}

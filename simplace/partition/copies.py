@@ -67,7 +67,8 @@ def find_communication(placed: PlacedGraph) -> Communication:
         copy = found[i]
         return replace(copy, producer=rewritten.origin[copy.producer], consumers=rewritten.originals(copy.consumers))
 
-    copies = CopyColumns(found.slots, found.sources, found.targets, found.sizes, found.tensor, record)
+    producers = [rewritten.origin[node] for node in found.producers]
+    copies = CopyColumns(producers, found.slots, found.sources, found.targets, found.sizes, found.tensor, record)
     return Communication(copies, with_origins(collectives, rewritten.origin))
 
 

@@ -94,6 +94,7 @@ class CopyColumns(Sequence[Copy]):
 
     def __init__(
         self,
+        producers: Sequence[int],
         slots: Sequence[int],
         sources: Sequence[str],
         targets: Sequence[str],
@@ -101,6 +102,7 @@ class CopyColumns(Sequence[Copy]):
         tensor: Callable[[int], str],
         record: Callable[[int], Copy],
     ) -> None:
+        self.producers = producers
         self.slots = slots
         self.sources = sources
         self.targets = targets
@@ -111,9 +113,9 @@ class CopyColumns(Sequence[Copy]):
     @classmethod
     def of(cls, copies: Sequence[Copy]) -> CopyColumns:
         """Return the columns of records that are there already."""
-        rows = [(copy.slot, copy.source, copy.target, copy.size) for copy in copies]
-        slots, sources, targets, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return cls(slots, sources, targets, sizes, lambda i: copies[i].tensor, copies.__getitem__)
+        rows = [(copy.producer, copy.slot, copy.source, copy.target, copy.size) for copy in copies]
+        producers, slots, sources, targets, sizes = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+        return cls(producers, slots, sources, targets, sizes, lambda i: copies[i].tensor, copies.__getitem__)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -222,6 +224,7 @@ class Transfers:
             for node, slot in dict.fromkeys(outputs)
         }
         return CopyColumns(
+            [node for node, _ in outputs],
             [slot for _, slot in outputs],
             [devices[node] for node, _ in outputs],
             [devices[edge_dst[self.edges[i]]] for i in self._first],

@@ -135,6 +135,14 @@ def test_a_mean_in_two_groups_is_one_all_reduce() -> None:
     assert shown(placed(text)) == ["all-reduce sum of 3, 8 B, 4 copies"]
 
 
+def test_sums_that_share_sums_are_walked_once() -> None:
+    layers = [
+        f"s{layer}{i} = AddN(s{layer - 1}0, s{layer - 1}1) @g{i} {{N=2}}" for layer in range(1, 60) for i in (0, 1)
+    ]
+    first = "s00 = Placeholder() @g0 {dtype=float}\ns01 = Placeholder() @g1 {dtype=float}\n"
+    assert shown(placed(first + "\n".join(layers))) == [f"all-reduce s1{i} of 2, None B, 2 copies" for i in (0, 1)]
+
+
 def test_a_graph_that_sends_nothing_counts_nothing() -> None:
     none = Volume(0, 0, 0)
     assert find_communication(place(*INPUTS).placed).traffic == Traffic(none, none, 0, ())

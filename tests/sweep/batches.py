@@ -18,7 +18,7 @@ from tests.agreement.runner import outcomes
 
 PROGRAM = Path(__file__).with_name("program.py")
 NEVER = 1 << 30  # no program is stopped for being called often
-_TIME_LIMIT = 1800.0  # seconds for one process; a batch takes a thirtieth of it on a quiet machine
+_TIME_LIMIT = 600.0  # seconds for one process; a batch takes a twentieth of it on a quiet machine
 
 
 @dataclass(frozen=True, slots=True)

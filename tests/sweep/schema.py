@@ -131,7 +131,8 @@ class Op:
         if attr.type == "string":
             return AttrValue(s=b"ab,bc->ac" if attr.name == "equation" else b"a")
         if attr.type in ("func", "list(func)"):
-            function = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([], tf.float32))
+            # As the condition of a loop it gives false, so that the loop ends.
+            function = tf.function(lambda x: x - x).get_concrete_function(tf.TensorSpec([], tf.float32))
             function.add_to_graph(tf.compat.v1.get_default_graph())
             called = attr_value_pb2.NameAttrList(name=function.name)
             return AttrValue(func=called) if attr.type == "func" else AttrValue(list=AttrValue.ListValue(func=[called]))
