@@ -11,7 +11,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
+from operator import le
 from typing import Any, overload
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Origin
@@ -50,6 +51,9 @@ class EdgesOfNodes(Sequence[list[int]]):
         for end in ends:
             edges_at[end + 1] += 1
         self._starts = array("l", accumulate(edges_at))
+        if all(map(le, ends, islice(ends, 1, None))):  # most graphs list the edges into their nodes in order
+            self._edges = array("l", range(len(ends)))
+            return
         self._edges = array("l", bytes(len(ends) * self._starts.itemsize))
         free = self._starts.tolist()  # a sort by counting, which keeps the oldest first
         for edge, end in enumerate(ends):

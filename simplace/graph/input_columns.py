@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, compress, repeat
-from operator import lt
+from operator import eq, itemgetter, lt
 
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import NodeDef
@@ -89,10 +89,10 @@ def resolve_inputs(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> Inpu
         text = missing.args[0]
         raise UnknownInputError(next(i for i, own in enumerate(inputs) if text in own), text) from None
     counts = list(map(len, inputs))
-    src, slot = [src for src, _ in found], [slot for _, slot in found]
+    src, slot = list(map(itemgetter(0), found)), list(map(itemgetter(1), found))
     dst = list(chain.from_iterable(map(repeat, range(len(nodes)), counts)))
     starts = list(accumulate(counts, initial=0))
-    waiting = list(dict.fromkeys([node for node, one in zip(dst, slot, strict=True) if one == CONTROL]))
+    waiting = list(dict.fromkeys(compress(dst, map(eq, slot, repeat(CONTROL))))) if CONTROL in slot else []
     for node in waiting:
         counts[node] -= slot[starts[node] : starts[node + 1]].count(CONTROL)
     return InputColumns(starts, src, slot, dst, counts, waiting, all(map(lt, src, dst)))

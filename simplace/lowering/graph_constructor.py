@@ -286,17 +286,13 @@ def _type_name(dtype: int) -> str:
 
 def _connect_ends(edges: Edges, count: int) -> None:
     """Connect, by id, each node without in-edges to the source and each without out-edges to the sink."""
-    feeds, fed = bytearray(count), bytearray(count)
-    for node in edges[0]:
-        feeds[node] = 1
-    for node in edges[2]:
-        fed[node] = 1
+    feeds, fed = set(edges[0]), set(edges[2])
     src, dst = [_SOURCE_ID], [_SINK_ID]
     for node in range(_FIRST_ID, count):
-        if not fed[node]:
+        if node not in fed:
             src.append(_SOURCE_ID)
             dst.append(node)
-        if not feeds[node]:
+        if node not in feeds:
             src.append(node)
             dst.append(_SINK_ID)
     order_only = [CONTROL] * len(src)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, count, islice
-from operator import le, ne
+from itertools import compress, count, islice, repeat
+from operator import and_, le, ne, or_
 from typing import Any, overload
 
 from simplace.graph import dtypes
@@ -135,8 +135,12 @@ class CopyColumns(Sequence[Copy]):
 
     def between_devices(self) -> list[int]:
         """Return the numbers of the copies that the function of that name would list."""
-        rows = zip(self.slots, self.sources, self.targets, strict=True)
-        return [i for i, (slot, source, target) in enumerate(rows) if source != target and slot != CONTROL]
+        return self._between_devices
+
+    @cached_property
+    def _between_devices(self) -> list[int]:
+        crosses = map(ne, self.sources, self.targets)
+        return list(compress(count(), map(and_, crosses, map(ne, self.slots, repeat(CONTROL)))))
 
 
 def between_devices(copies: Iterable[Copy]) -> list[Copy]:
@@ -183,8 +187,10 @@ class _Places:
         number_of = {device: i for i, device in enumerate(dict.fromkeys(devices))}
         rows = zip(devices, self.memory.special, strict=True)
         kinds = [~node if is_special else number_of[device] for node, (device, is_special) in enumerate(rows)]
-        apart = compress(count(), map(ne, map(kinds.__getitem__, src), map(kinds.__getitem__, dst)))
-        return [edge for edge in apart if devices[src[edge]] and devices[dst[edge]]]
+        apart = list(compress(count(), map(ne, map(kinds.__getitem__, src), map(kinds.__getitem__, dst))))
+        for ends in (src, dst):  # nodes without a device, such as the source, need nothing
+            apart = list(compress(apart, map(devices.__getitem__, map(ends.__getitem__, apart))))
+        return apart
 
     @cached_property
     def is_odd(self) -> list[bool]:
@@ -236,9 +242,8 @@ class Transfers:
     @cached_property
     def _first(self) -> list[int]:
         """List for each transfer where the first edge that needs it stands in `edges`."""
-        seen: set[Key] = set()
-        add = seen.add
-        return [i for i, key in enumerate(self.keys) if key not in seen and not add(key)]
+        places = range(len(self.keys))
+        return sorted(dict(zip(reversed(self.keys), reversed(places), strict=True)).values())
 
     @cached_property
     def _sizes(self) -> TensorSizes:
@@ -294,8 +299,8 @@ def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     nodes = list(map(graph.edge_dst.__getitem__, edges))
     slots = map(graph.edge_src_slot.__getitem__, edges)
     keys: list[Key | None] = list(zip(sources, slots, map(places.of.__getitem__, nodes), strict=True))
-    is_odd = places.is_odd
-    for i in [i for i, (source, node) in enumerate(zip(sources, nodes, strict=True)) if is_odd[source] or is_odd[node]]:
+    is_odd = places.is_odd.__getitem__
+    for i in compress(count(), map(or_, map(is_odd, sources), map(is_odd, nodes))):
         keys[i] = places.find_key(edges[i])
     return _without_none(placed, places, edges, keys)
 

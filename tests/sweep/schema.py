@@ -131,8 +131,9 @@ class Op:
         if attr.type == "string":
             return AttrValue(s=b"ab,bc->ac" if attr.name == "equation" else b"a")
         if attr.type in ("func", "list(func)"):
-            # As the condition of a loop it gives false, so that the loop ends.
-            function = tf.function(lambda x: x - x).get_concrete_function(tf.TensorSpec([], tf.float32))
+            # The scalar 0, which is false, so that a loop ends; a tensor of another shape is true if it is not empty.
+            zero = tf.function(lambda x: tf.reduce_sum(tf.zeros_like(x)))
+            function = zero.get_concrete_function(tf.TensorSpec([], tf.float32))
             function.add_to_graph(tf.compat.v1.get_default_graph())
             called = attr_value_pb2.NameAttrList(name=function.name)
             return AttrValue(func=called) if attr.type == "func" else AttrValue(list=AttrValue.ListValue(func=[called]))
