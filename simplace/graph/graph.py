@@ -8,6 +8,7 @@ before the placer).
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,10 +48,7 @@ class EdgesOfNodes(Sequence[list[int]]):
     """
 
     def __init__(self, ends: Sequence[int], count: int) -> None:
-        edges_at = [0] * (count + 1)
-        for end in ends:
-            edges_at[end + 1] += 1
-        self._starts = array("l", accumulate(edges_at))
+        self._starts = array("l", accumulate(map(Counter(ends).__getitem__, range(count)), initial=0))
         if all(map(le, ends, islice(ends, 1, None))):  # most graphs list the edges into their nodes in order
             self._edges = array("l", range(len(ends)))
             return

@@ -16,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from simplace.errors import UnreadableError
 from simplace.graph import protos
 
-MOST_PARTS = 12_000_000
+MOST_PARTS = 12_000_000  # or half of the bytes, which nodes with names and attributes stay below: their number is open
 # How many parts a message counts for, by the memory and time that it takes.
 WEIGHTS = {
     "NodeDef": 20, "FunctionDef": 80, "NodeDef.AttrEntry": 10, "TensorProto": 8, "TensorShapeProto": 4,
@@ -49,6 +49,7 @@ def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOS
     """
     if len(data) * max(WEIGHTS.values()) // 2 <= most:
         return
+    most = max(most, len(data) // 2)
     counter = _Counter(data, most, set() if sealed else None)
     try:
         counter.count(0, len(data), _describe_message(name), 0)
@@ -144,11 +145,13 @@ class _Counter:
             at += 1
             if tag in strings and data[at] < _CONTINUED:  # most parts of a large graph are the inputs of its nodes
                 at += data[at] + 1
-                self._left -= _STRING
+                found, most = 1, self._left // _STRING
+                while at < end and data[at] == tag and data[at + 1] < _CONTINUED and found <= most:
+                    at += data[at + 1] + 2
+                    found += 1
                 if at > end:
                     raise _DamagedError
-                if self._left < 0:
-                    raise _TooManyError
+                self._take(_STRING * found)
                 continue
             if tag >= _CONTINUED:
                 tag, at = _read_varint(data, at - 1)

@@ -37,12 +37,13 @@ class Joined:
 def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
     """Find such joins by node; `copies` are those of the graph, in its own node ids."""
     graph, devices = placed.graph, placed.device_of
+    most = len(placed.devices)
     joins = {
         node
         for node, op in enumerate(graph.ops)
         if op in (_SUM, _CONCAT)
-        and len(parts := _list_inputs(graph, node)) > 1
-        and any(devices[graph.edge_src[e]] != devices[node] for e in parts)
+        and 1 < len(graph.in_types[node]) - (op == _CONCAT) <= most  # one tensor of each device
+        and any(devices[graph.edge_src[e]] != devices[node] for e in _list_inputs(graph, node))
     }
     if not joins:
         return []

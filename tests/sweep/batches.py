@@ -18,6 +18,7 @@ from tests.agreement.runner import outcomes
 
 PROGRAM = Path(__file__).with_name("program.py")
 NEVER = 1 << 30  # no program is stopped for being called often
+_WAITING = "SIGALRM"  # of what has waited for long
 _TIME_LIMIT = 600.0  # seconds for one process; a batch takes a twentieth of it on a quiet machine
 
 
@@ -41,12 +42,16 @@ class Batch:
 
 
 def run(kind: str, names: Sequence[str], machine: Machine) -> list[Batch]:
-    """Sweep names in one process, and what one that ends it leaves over in another: its other cases, other names."""
+    """Sweep names in one process, and what one that ends it leaves over in another: its other cases, other names.
+
+    Of one that waits without an end, no other case is tried.
+    """
     found: list[Batch] = []
     left, skipped = list(names), []
     while left:
         batch, last = _run(kind, left, skipped, machine)
-        alone = bool(batch.killed) and _dies_alone(kind, left[len(batch.names) :][:1] or batch.names[-1:], skipped)
+        ending = batch.names[-1:] if _WAITING in batch.killed else left[len(batch.names) :][:1] or batch.names[-1:]
+        alone = bool(batch.killed) and _dies_alone(kind, ending, skipped)
         found.append(replace(batch, alone=alone))
         left, skipped = left[len(batch.names) :], [*skipped, *last]
     return found
@@ -68,10 +73,7 @@ def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> t
 
 
 def _dies_alone(kind: str, names: list[str], skipped: list[str]) -> bool:
-    """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs.
-
-    One that waits without an end is not killed.
-    """
+    """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs."""
     plain = [sys.executable, str(PROGRAM), os.devnull, kind, ",".join(skipped), *names]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     try:
@@ -89,7 +91,7 @@ def _batch(names: list[str], observed: Observation, words: list[list[str]], last
     how = observed.failure.text.splitlines()[0] if observed.failure else "it ended without a word"
     found = outcomes(observed)
     return Batch(
-        names[: len(begun) - 1 if is_killed and last else max(1, len(begun))],
+        names[: len(begun) - 1 if is_killed and last and _WAITING not in how else max(1, len(begun))],
         len(cases),
         len(found),
         sum(each.nodes for each in found),

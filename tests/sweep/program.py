@@ -8,6 +8,7 @@ Write to the file PROGRESS: "begin NAME", for each case "case CASE" and then "ca
 "end NAME", or "none NAME WHY" where no case could be built.
 """
 
+import signal
 import sys
 
 import schema
@@ -16,6 +17,7 @@ import tensorflow as tf
 
 DTYPES = ("float32", "float16", "int32", "int64", "complex64", "bool")
 _KINDS = {"ops": schema.Op, "surface": surface.Function}
+_PATIENCE = 30  # seconds for a case: what waits for others, such as Unstage, is ended by a signal
 v1 = tf.compat.v1
 
 
@@ -63,10 +65,13 @@ def cases(built, name, dtype, empty, gpus):
 
 
 def attempt(call):
+    signal.alarm(_PATIENCE)
     try:
         call()
     except Exception as error:  # what TensorFlow says to values that make no sense is not looked at
         return f"raised {type(error).__name__}"
+    finally:
+        signal.alarm(0)
     return "called"
 
 
