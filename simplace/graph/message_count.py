@@ -16,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from simplace.errors import UnreadableError
 from simplace.graph import protos
 
-MOST_PARTS = 12_000_000  # or half of the bytes, which nodes with names and attributes stay below: their number is open
+MOST_PARTS = 12_000_000
 # How many parts a message counts for, by the memory and time that it takes.
 WEIGHTS = {
     "NodeDef": 20, "FunctionDef": 80, "NodeDef.AttrEntry": 10, "TensorProto": 8, "TensorShapeProto": 4,
@@ -36,8 +36,19 @@ _LONGEST_VARINT = 10
 _DEEPEST = 100
 
 
-def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOST_PARTS) -> None:
-    """Raise `UnreadableError` where an encoded message `tensorflow.<name>` has more than so many parts.
+def most_parts(size: int) -> int:
+    """Return how many parts a message of so many bytes may have.
+
+    One for every two bytes is more than nodes with names and attributes have: any number of those is read.
+
+    >>> most_parts(1_000_000), most_parts(100_000_000)
+    (12000000, 50000000)
+    """
+    return max(MOST_PARTS, size // 2)
+
+
+def check_count(name: str, data: bytes, *, sealed: bool = False, most: int | None = None) -> None:
+    """Raise `UnreadableError` where an encoded message `tensorflow.<name>` has more than so many parts (`most_parts`).
 
     `sealed` says that attributes of nodes are opened by `graph_def.py`, equal ones once. A damaged encoding is counted
     as far as protobuf reads it.
@@ -47,9 +58,9 @@ def check_count(name: str, data: bytes, *, sealed: bool = False, most: int = MOS
     Traceback (most recent call last):
     simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
     """
+    most = most_parts(len(data)) if most is None else most
     if len(data) * max(WEIGHTS.values()) // 2 <= most:
         return
-    most = max(most, len(data) // 2)
     counter = _Counter(data, most, set() if sealed else None)
     try:
         counter.count(0, len(data), _describe_message(name), 0)

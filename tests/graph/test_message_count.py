@@ -115,11 +115,11 @@ def test_too_many_parts_are_refused_in_a_line(kind: str, tmp_path) -> None:
     assert str(refused.value) == f"the SavedModel in {tmp_path} cannot be read: {REFUSED}"
 
 
-@pytest.mark.parametrize(("letters", "is_read"), [(100, True), (10, False)])
+@pytest.mark.parametrize(("letters", "is_read"), [(40, True), (10, False)])
 def test_a_large_file_may_have_a_part_for_every_two_bytes(letters: int, is_read: bool) -> None:
-    data = b"".join(field(1, field(1, b"%0*d" % (letters, i))) for i in range(100))
+    data = field(1, field(1, bytes(letters))) * (MOST_PARTS // 20 + 1)
     with contextlib.nullcontext() if is_read else pytest.raises(UnreadableError):
-        check_count("GraphDef", data, most=1000)
+        check_count("GraphDef", data)
 
 
 def test_a_meta_graph_is_not_counted_as_the_graph_that_it_is_not(tmp_path) -> None:
