@@ -55,6 +55,7 @@ def refuse_import(graph: GraphDef, table: KernelTable) -> InputColumns:
             fault = _find_fault(graph, table, places, inputs)
         if table.graph_def_version:
             fault = with_version_warning(fault, graph.producer, table.graph_def_version)
+        fault = fault or _find_python_fault(graph)
     if fault or inputs is None:
         raise ImportRefusedError(f"TensorFlow would not import this graph: {fault}")
     return inputs
@@ -98,11 +99,7 @@ def _find_input_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> t
 
 
 def _find_fault(graph: GraphDef, table: KernelTable, places: Mapping[str, Slot], inputs: InputColumns) -> str:
-    return (
-        _find_library_fault(graph, table)
-        or _Importer(graph, table, places, inputs).find_fault()
-        or _find_python_fault(graph)
-    )
+    return _find_library_fault(graph, table) or _Importer(graph, table, places, inputs).find_fault()
 
 
 def _find_python_fault(graph: GraphDef) -> str:

@@ -133,6 +133,12 @@ REFUSED = {
         X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { type: 65536 } }'),
         "Cannot convert the argument `type_value`: 65536 to a TensorFlow DType.",
     ),
+    "a type as groups, in a graph from the future": (
+        X
+        + NEG.replace(FLOAT, FLOAT + ' attr { key: "_class" value { type: DT_FLOAT } }')
+        + " versions { producer: 9999 }",
+        "'DType' object is not iterable",
+    ),
     "too few shapes": (
         X + NEG.replace(FLOAT, FLOAT + ' attr { key: "_output_shapes" value { list { } } }'),
         "Node 'n' has 1 outputs but the _output_shapes attribute specifies shapes for 0 outputs",
