@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from simplace.errors import MalformedError, TargetError, UnreadableError
 from simplace.graph import protos
 from simplace.graph.collector import paused_collector
-from simplace.graph.dtypes import DataType, TypeNumber, data_type_size
+from simplace.graph.dtypes import DataType, TypeNumber, data_type_size, name_in_messages
 from simplace.graph.function_library import find_gradient_fault, find_library_fault
 from simplace.graph.message_count import AS_BINARY, check_count, check_text
 from simplace.graph.node_def import (
@@ -165,9 +165,11 @@ def _convert_function(message: Any, reader: _NodeReader) -> FunctionDef:
 def _needed_type_attrs(args: Any, what: str) -> Iterator[tuple[str, str, str]]:
     """Yield the attributes that arguments take types from, as `ArgNumType` of framework/function.cc and a call do."""
     for arg in args:
-        where = f"{what} {arg.name}"
+        number = f"{arg.number_attr}*" if arg.number_attr else ""
+        told = number + (name_in_messages(arg.type) if arg.type else arg.type_attr)
+        where = f"{what} {arg.name}:" + (f"Ref({told})" if arg.is_ref else told)
         if arg.number_attr:
-            yield arg.number_attr, "" if arg.type_list_attr else "type", where
+            yield arg.number_attr, "" if arg.type_list_attr else "number", where
         if arg.type_attr:
             yield arg.type_attr, "" if arg.type_list_attr or arg.type else "type", where
         if arg.type_list_attr:
@@ -329,9 +331,9 @@ def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef
                 )
             types = (dtype,) * count
         if types is None:
-            args.append(ArgDef(arg.name, dtype))  # type: ignore[arg-type]  # a type newer than ours stays a number
+            args.append(ArgDef(arg.name, dtype, arg.is_ref))  # type: ignore[arg-type]  # a type newer than ours stays a number
         else:
-            args.extend(ArgDef(f"{arg.name}_{i}", one) for i, one in enumerate(types))
+            args.extend(ArgDef(f"{arg.name}_{i}", one, arg.is_ref) for i, one in enumerate(types))
     return tuple(args)
 
 

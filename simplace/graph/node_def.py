@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from simplace.graph.dtypes import DataType
+from simplace.graph.dtypes import REF_OFFSET, DataType, name_in_messages
 
 Shape = tuple[int, ...] | None  # None: unknown rank; -1: unknown dimension
 
@@ -56,6 +56,17 @@ class ArgDef:
 
     name: str
     dtype: DataType
+    is_ref: bool = False
+
+    @property
+    def edge_type(self) -> int:
+        """Return the number of the type that a call takes or gives here, a reference's plus 100 (`AddArgToSig`)."""
+        return int(self.dtype) + REF_OFFSET * self.is_ref
+
+    def __str__(self) -> str:
+        """Write it as TensorFlow's messages do, `Print` of framework/function.cc."""
+        told = name_in_messages(self.dtype) if self.dtype else ""
+        return f"{self.name}:Ref({told})" if self.is_ref else f"{self.name}:{told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +76,8 @@ class FunctionDef:
     `ret` maps an output argument's name to the tensor it returns ("node:out_arg:k" or an input's name),
     `control_ret` lists the nodes that must run, in the order of the proto's sorted keys.
     `arg_attrs` holds the attributes of argument i, where there are any. `needs` are the attributes that a call must
-    have for the types of arguments: the attribute; "type", "type list" or, where a type is written beside, ""; and
-    "input a" or "output b".
+    have for the types of arguments: the attribute; "type", "number", "type list" or, where only a call asks for it,
+    ""; and "input a:T" or "output b:T", as TensorFlow's messages have it.
     `signature_attrs` are the attributes that it declares: the name, and whether there is a default.
     `removed_in` is the version of GraphDefs since which the function says to be deprecated, None if it does not.
     """

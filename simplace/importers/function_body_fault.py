@@ -25,7 +25,8 @@ _RESULT = "output "  # before a result's name in the last of these
 def op_of(function: FunctionDef) -> OpDef:
     """Return a function as an op without attributes."""
     inputs, outputs = (
-        tuple(ArgSpec(arg.name, arg.dtype) for arg in args) for args in (function.inputs, function.outputs)
+        tuple(ArgSpec(arg.name, arg.dtype, is_ref=arg.is_ref) for arg in args)
+        for args in (function.inputs, function.outputs)
     )
     return OpDef(function.name, inputs, outputs)
 
@@ -39,7 +40,7 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
     arguments = {arg.name for arg in function.inputs}
     for arg in function.inputs:
         if arg.name in tensors:
-            return f"Duplicated arg name: {arg.name} In {arg.name}:{dtypes.name_in_messages(arg.dtype)}"
+            return f"Duplicated arg name: {arg.name} In {arg}"
         tensors[arg.name] = tensors[f"{arg.name}:0"] = (int(arg.dtype),)
         base, _, number = arg.name.rpartition("_")
         if (
@@ -172,7 +173,7 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking
         if need is not None:
             return _find_need_fault(need)
         name = arg.name if arg.name in function.ret else arg.name.rpartition("_")[0]
-        where = f"In function output {arg.name}:{dtypes.name_in_messages(arg.dtype)}"
+        where = f"In function output {arg}"
         if name not in function.ret:
             return f"Return {arg.name} missing. {where}"
         found = tensors.get(function.ret[name])

@@ -55,7 +55,7 @@ def refuse_import(graph: GraphDef, table: KernelTable) -> InputColumns:
             fault = _find_fault(graph, table, places, inputs)
         if table.graph_def_version:
             fault = with_version_warning(fault, graph.producer, table.graph_def_version)
-        fault = fault or _find_python_fault(graph)
+        fault = fault.partition("\0")[0] or _find_python_fault(graph)  # C++ hands Python a string that a NUL ends
     if fault or inputs is None:
         raise ImportRefusedError(f"TensorFlow would not import this graph: {fault}")
     return inputs
@@ -395,7 +395,7 @@ class _Types:
     def _types(self, node: NodeDef) -> Types:
         function = self._library.get(node.op)
         if function is not None:
-            return tuple(int(arg.dtype) for arg in function.inputs), tuple(int(arg.dtype) for arg in function.outputs)
+            return tuple(arg.edge_type for arg in function.inputs), tuple(arg.edge_type for arg in function.outputs)
         op_def: Any = self._table.op(node.op)
         return argument_types(op_def, with_defaults(op_def, node.attrs))
 
@@ -414,7 +414,7 @@ def _find_call_fault(node: NodeDef, function: FunctionDef, inputs: int, producer
     if inputs == len(function.inputs):
         op_def = OpDef(function.name, removed_in=function.removed_in)
         return find_deprecation_fault(op_def, producer)
-    listed = ", ".join(dtypes.name_in_messages(arg.dtype) for arg in function.inputs)
+    listed = ", ".join(dtypes.name_in_messages(arg.edge_type) for arg in function.inputs)
     return (
         f"NodeDef expected inputs '{listed}' do not match {inputs} inputs specified; Op<name={function.name}>; "
         f"NodeDef: {{{{node {node.name}}}}}"

@@ -13,6 +13,7 @@ from simplace.kernels.op_def_util import find_value_fault
 from simplace.kernels.registry import OpDef, argument_counts, types_of
 
 _SHOWN_TYPES = 1000
+_MOST = (1 << 31) - 1  # of the tensors of an argument, counted in 32 bits
 
 
 def find_node_fault(node: str, op_def: OpDef, attrs: Mapping[str, AttrValue], inputs: int) -> str:
@@ -34,6 +35,10 @@ def find_node_fault(node: str, op_def: OpDef, attrs: Mapping[str, AttrValue], in
         missing = sorted(op_def.attr_types.keys() - attrs.keys())
         named = "', '".join(missing)
         return f"NodeDef missing attr{'s'[: len(missing) - 1]} '{named}' from Op<name={op_def.name}>; {where}"
+    for arg in (*op_def.inputs, *op_def.outputs):
+        count = attrs.get(arg.number_attr) if arg.number_attr else 0
+        if isinstance(count, int) and not -_MOST - 1 <= count <= _MOST:
+            return f"Number of outputs is too big: {count}"
     wanted = sum(argument_counts(op_def.inputs, attrs))
     if wanted == inputs:
         return ""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from simplace.errors import SimplaceError, TargetError
 from simplace.graph import protos
-from simplace.graph.dtypes import REF_OFFSET, DataType
+from simplace.graph.dtypes import REF_OFFSET, DataType, TypeNumber
 from simplace.graph.graph_def import attr_value, data_type
 from simplace.graph.node_def import AttrValue
 from simplace.kernels import table_file
@@ -257,15 +257,18 @@ def argument_counts(args: tuple[ArgSpec, ...], attrs: Mapping[str, AttrValue]) -
     """
     counts = []
     for arg in args:
-        value = attrs.get(arg.type_list_attr or arg.number_attr, 1)
+        named = arg.type_list_attr or arg.number_attr  # "" can be the name of an attribute, too
+        value = attrs.get(named, 1) if named else 1
         counts.append(len(value) if isinstance(value, tuple) else value if isinstance(value, int) else 0)
     return counts
 
 
 def _arg_types(op_def: OpDef, arg: ArgSpec, attrs: Mapping[str, AttrValue]) -> tuple[int, ...]:
     if arg.type_list_attr:
-        types = _require_attr(op_def, attrs, arg.type_list_attr, tuple)
-        if not all(isinstance(one, int) for one in types):
+        types: tuple[int, ...]
+        found = _require_attr(op_def, attrs, arg.type_list_attr, tuple)
+        types = tuple(one for one in found if isinstance(one, (DataType, TypeNumber)))
+        if found and not types:
             raise AttrError(f"a node of op {op_def.name} has a list {arg.type_list_attr!r} that is not of types")
     else:
         one = arg.type or _require_attr(op_def, attrs, arg.type_attr, int)

@@ -7,7 +7,8 @@ Mirrors tensorflow/core/common_runtime/graph_constructor.cc (`InitFromEdges`, `C
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from operator import lt, sub
 from typing import Any
@@ -73,22 +74,18 @@ def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures, inputs:
 
     `inputs` is what the inputs of these nodes name, where that has been looked up before.
     """
-    made = _construct_in_list_order(nodes, signatures, inputs)
-    return _construct_by_drafts(nodes, signatures) if made is None else made
-
-
-def _construct_in_list_order(
-    nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns | None
-) -> Graph | None:
-    """Return the graph of nodes that come in TensorFlow's order without a loop, None where anything is otherwise."""
     if inputs is None:
         places = number_nodes(nodes)
-        try:
+        with suppress(UnknownInputError):
             inputs = resolve_inputs(nodes, places) if len(places) == len(nodes) else None
-        except UnknownInputError:
-            inputs = None
-    if inputs is None or not inputs.is_forward or inputs.is_mixed:
-        return None
+    if inputs is None or inputs.is_mixed:
+        return _construct_by_drafts(drafts_of(nodes, signatures))
+    made = _construct_in_list_order(nodes, signatures, inputs) if inputs.is_forward else None
+    return _construct_by_drafts(_drafts_with(nodes, signatures, inputs)) if made is None else made
+
+
+def _construct_in_list_order(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns) -> Graph | None:
+    """Return the graph of nodes that come in TensorFlow's order without a loop, None where anything is otherwise."""
     ops = [node.op for node in nodes]
     if not MERGES.isdisjoint(ops):
         return None
@@ -107,8 +104,8 @@ def _construct_in_list_order(
     return _make_graph(names, ops, devices, all_attrs, types, _connect_columns(inputs, names))
 
 
-def _construct_by_drafts(nodes: Sequence[NodeDef], signatures: Signatures) -> Graph:
-    wiring = connect_drafts(drafts_of(nodes, signatures))
+def _construct_by_drafts(nodes: Sequence[NodeDraft]) -> Graph:
+    wiring = connect_drafts(nodes)
     drafts = wiring.drafts
     return _make_graph(
         [SOURCE, SINK, *[draft.name for draft in drafts]],
@@ -163,6 +160,19 @@ def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraf
         if len(data) != len(types[0]):
             raise wrong_input_count(name, op, len(data), len(types[0]))
         drafts.append(NodeDraft(name, op, device, complete, types, data, control))
+    return drafts
+
+
+def _drafts_with(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns) -> list[NodeDraft]:
+    """Complete the attributes of nodes whose inputs have been found."""
+    pairs, src, starts = list(zip(inputs.src, inputs.slot, strict=True)), inputs.src, inputs.starts
+    drafts = []
+    for i, ((name, op, device, _, attrs), count) in enumerate(zip(nodes, inputs.data_counts, strict=True)):
+        complete, types = signatures.complete(op, attrs, name)
+        if count != len(types[0]):
+            raise wrong_input_count(name, op, count, len(types[0]))
+        start, stop = starts[i], starts[i] + count
+        drafts.append(NodeDraft(name, op, device, complete, types, pairs[start:stop], src[stop : starts[i + 1]]))
     return drafts
 
 
@@ -338,14 +348,12 @@ def _order_drafts(drafts: Sequence[NodeDraft]) -> list[NodeDraft]:
         stuck = next(i for i, count in enumerate(pending) if count > 0)
         raise TargetError(f"{len(drafts) - len(order)} nodes are in a cycle, among them {drafts[stuck].name!r}")
     place = {i: k for k, i in enumerate(order)}
-    return [
-        replace(
-            drafts[i],
-            data=[(place[src], slot) for src, slot in drafts[i].data],
-            control=[place[src] for src in drafts[i].control],
-        )
-        for i in order
-    ]
+    ordered = []
+    for draft in map(drafts.__getitem__, order):
+        data = [(place[src], slot) for src, slot in draft.data]
+        control = [place[src] for src in draft.control] if draft.control else ()
+        ordered.append(NodeDraft(draft.name, draft.op, draft.device, draft.attrs, draft.types, data, control))
+    return ordered
 
 
 def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:

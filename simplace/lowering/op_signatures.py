@@ -136,7 +136,7 @@ class Signatures:
 
 
 def _types_of_function(function: FunctionDef) -> Types:
-    return tuple(int(arg.dtype) for arg in function.inputs), tuple(int(arg.dtype) for arg in function.outputs)
+    return tuple(arg.edge_type for arg in function.inputs), tuple(arg.edge_type for arg in function.outputs)
 
 
 def _function_outputs(function: FunctionDef) -> Ranges:

@@ -144,6 +144,9 @@ class ColocationGroups:
         if self._settled[root] is device or self._settled[root] == device:
             return
         self._settled[root] = device
+        if self._is_free(root):
+            self._assigned[root] = self._resource[root] = self._requested[root] = device
+            return
         before = (self._assigned[root], self._resource[root], self._requested[root], device)
         ids = (id(before[0]), id(before[1]), id(before[2]), id(device))
         known = self._limits.get(ids)  # most groups share the very objects, which takes no hash of names to see

@@ -19,6 +19,10 @@ NEG = f'node {{ name: "n" op: "Neg" input: "x" {FLOAT} }}'
 ADD = f'node {{ name: "s" op: "AddN" input: "x" input: "x" {FLOAT} attr {{ key: "N" value {{ i: 2 }} }} }}'
 SIGNATURE = 'signature { name: "f" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "b" type: DT_FLOAT } }'
 CALL = 'node { name: "c" op: "f" input: "x" }'
+PARTITIONED_CALL = (
+    'node { name: "c" op: "PartitionedCall" input: "x" attr { key: "f" value { func { name: "f" } } }'
+    'attr { key: "Tin" value { list { type: DT_FLOAT } } } attr { key: "Tout" value { list { type: DT_FLOAT } } } }'
+)
 
 
 def body(node: str = f'name: "i" op: "Identity" input: "a" {FLOAT}', ret: str = "i:output:0") -> str:
@@ -175,6 +179,24 @@ REFUSED = {
         f'library {{ {body()} }} {X} node {{ name: "c" op: "f" input: "x" input: "x" }}',
         "NodeDef expected inputs 'float' do not match 2 inputs specified; Op<name=f>; NodeDef: {{node c}}",
     ),
+    "a value where the function takes a reference": (
+        library(body().replace('name: "a" type: DT_FLOAT', 'name: "a" type: DT_FLOAT is_ref: true')) + CALL,
+        "Input 0 of node c was passed float from x:0 incompatible with expected float_ref.",
+    ),
+    "more tensors than 32 bits can count": (
+        X + ADD.replace("i: 2", "i: 4294967296"),
+        "Number of outputs is too big: 4294967296",
+    ),
+    "a result without a type": (
+        library(body().replace('name: "b" type: DT_FLOAT', 'name: "b"')) + PARTITIONED_CALL,
+        "Invalid ret types b : INVALID vs. float In function output b:",
+    ),
+    "a list without its length": (
+        library(body().replace('name: "a" type: DT_FLOAT', 'name: "a" number_attr: "N" type: DT_FLOAT'))
+        + PARTITIONED_CALL,
+        "number attr not found: N In a:N*float",
+    ),
+    "a name with a NUL": (X.replace('"x"', '"a b\\000c"'), "Node 'a b"),
     "a body that reads what it has not": (
         library(NEEDS_Z) + CALL,
         "input z is not found: {{node i}} In {{node i}}",
@@ -205,6 +227,7 @@ REFUSED = {
 }
 TAKEN = {
     "what holds together": f"{library(body(), body())} {NEG} {ADD} {CALL} {LOOP.replace('DT_INT32', 'DT_FLOAT')}",
+    "an attribute without a name": X + NEG.replace(FLOAT, FLOAT + " attr { value { b: false } }"),
     "an internal attribute, not compared": library(body(WITH.replace("more", "_internal") % "tensor { float_val: 1 }")),
     "a list, compared as bytes": library(
         body(WITH % 'list { tensor { float_val: 1 } func { name: "g" attr { key: "v" value { tensor { } } } } }')
