@@ -144,6 +144,10 @@ def nearest_dtype(table: KernelTable, op: str, device_type: str, attrs: Mapping[
     return None
 
 
+class UnknownConstraintError(AttrError):
+    """Report a node whose op lacks an attribute that one of its kernels depends on (KernelAttrsMatch)."""
+
+
 def attrs_match(kernel: Kernel, attrs: Mapping[str, AttrValue]) -> bool:
     """Return whether a node's attributes meet all constraints of a registration.
 
@@ -153,7 +157,7 @@ def attrs_match(kernel: Kernel, attrs: Mapping[str, AttrValue]) -> bool:
     """
     for name, allowed in kernel.constraints:
         if name not in attrs:
-            raise AttrError(f"a kernel of op {kernel.op} depends on the attribute {name!r}, which the node lacks")
+            raise UnknownConstraintError(f"OpKernel '{kernel.op}' has constraint on attr '{name}' not in NodeDef")
         value = attrs[name]
         if not (allowed.issuperset(value) if isinstance(value, tuple) else value in allowed):
             return False

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from simplace.devices.device_name import DeviceName
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, Edge, GraphBuilder, Node, Origin, control_inputs
-from simplace.graph.dtypes import DataType, base_type
+from simplace.graph.dtypes import DataType, base_type, name_in_messages
 from simplace.graph.op_kinds import is_enter, is_partitioned_call
 from simplace.lowering.function_body import Body
+from simplace.program.status import invalid_argument
 
 LOWER_AS_MULTI_DEVICE = "_lower_as_multi_device_function"
 COLOCATION = "_class"
@@ -189,6 +190,20 @@ def require_attr(node: Node, attr: str, kind: type[Attr]) -> Attr:
     if not isinstance(value, kind):
         raise TargetError(f"node {node.name!r} of op {node.op} needs the attribute {attr!r}")
     return value
+
+
+def require_bool(graph: GraphBuilder, tensor: tuple[Node, int], argument: str, prefix: str, op: str) -> None:
+    """Raise `Refused` where a tensor is no bool, as NodeDefBuilder::SingleInput does for a node that would read it.
+
+    `prefix` is what the node's name would begin with, `op` what the message says of its op.
+    """
+    dtype = tensor[0].out_types[tensor[1]]
+    if base_type(dtype) != DataType.DT_BOOL:
+        name = graph.new_name(prefix)
+        raise invalid_argument(
+            f"Input '{argument}' passed {name_in_messages(dtype)} expected bool while building NodeDef '{name}' using "
+            f"Op{op}"
+        )
 
 
 def _merge_call_device(requested: str, call_device: str, call_spec: DeviceName | None) -> str:

@@ -12,10 +12,18 @@ from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_inputs
 from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.node_def import FuncRef
-from simplace.lowering.inline_function_utils import COLOCATION, GROUP, LOWER_AS_MULTI_DEVICE, leave_stand_in
+from simplace.lowering.inline_function_utils import (
+    COLOCATION,
+    GROUP,
+    LOWER_AS_MULTI_DEVICE,
+    leave_stand_in,
+    require_bool,
+)
 from simplace.lowering.op_signatures import Signatures
 
 Tensor = tuple[Node, int]
+
+_SWITCH = "<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>"
 
 
 def lower_if(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:
@@ -24,6 +32,7 @@ def lower_if(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchab
     names = [graph.new_name(f"{node.name}/{role}") for role in ("then", "else")]
     work = _BranchLowering(graph, node, "lower If", own_groups=True)
     predicate = work.inputs[0]
+    require_bool(graph, predicate, "pred", f"{node.name}/switch_pred", _SWITCH)
 
     switch = work.add("switch_pred", "Switch", [predicate, predicate], _type_attr(predicate))
     pivot_else = work.add("pivot_f", "Identity", [(switch, 0)], _type_attr(predicate))

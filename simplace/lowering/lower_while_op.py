@@ -12,8 +12,15 @@ from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_inputs
 from simplace.graph.dtypes import DataType, base_type, is_ref
 from simplace.graph.node_def import FuncRef, FunctionDef
-from simplace.lowering.inline_function_utils import LOWER_AS_MULTI_DEVICE, leave_stand_in, require_attr
+from simplace.lowering.inline_function_utils import (
+    LOWER_AS_MULTI_DEVICE,
+    leave_stand_in,
+    require_attr,
+    require_bool,
+)
 from simplace.lowering.op_signatures import Signatures
+
+_LOOP_COND = "<name=LoopCond; signature=input:bool -> output:bool>"
 
 
 def lower_while(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:
@@ -88,6 +95,7 @@ class _LoopLowering:
         inputs = [(merge or enter, 0) for merge, enter in zip(self.merges, self.enters, strict=True)]
         self.condition = self._add_call(self.condition_name, self.condition_ref, inputs)
         self.graph.add_control_edge(_find_first_node(self.merges), self.condition)
+        require_bool(self.graph, (self.condition, 0), "input", f"{self.node.name}/LoopCond", _LOOP_COND)
         self.loop_condition = self._add("LoopCond", "LoopCond", [(self.condition, 0)], {})
 
     def add_switches(self) -> None:

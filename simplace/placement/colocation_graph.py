@@ -14,6 +14,7 @@ from simplace.devices.device_set import COMPOSITE, Device, DeviceSet, type_order
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.graph import Graph
+from simplace.kernels.kernel_lookup import UnknownConstraintError
 from simplace.placement import error_messages
 from simplace.placement.candidates import CandidateFinder, Candidates
 from simplace.placement.exemptions import EXEMPT_FROM_INPUT_COLOCATION, is_dataset_op
@@ -176,7 +177,10 @@ class ColocationGroups:
         for node, (op, attrs, requested, assigned) in enumerate(rows):
             if node < 2:
                 continue
-            types = types_of(op, attrs, requested)
+            try:
+                types = types_of(op, attrs, requested)
+            except UnknownConstraintError as error:
+                raise invalid_argument(str(error), node, (node,)) from None
             self.own_types[node] = self._types[node] = types
             if assigned:
                 self._add_assigned(node, types)

@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501 (a node a line, however long)
 
+import pytest
+
+from simplace.program.status import Refused
 from tests.lowering.worlds import call_program, function, prepared, same, session_program
 
 H = function("h(x: float) -> y: float", "r = Relu(x)", {"y": "r:activations:0"})
@@ -146,3 +149,27 @@ def test_case_colocates_its_switches_with_nothing():
         c/branch1/_1 = NoOp(^Func/c/branch1/_1/output_control_node/_15) @/device:GPU:1
         """,
     )
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (
+            "c = If(x, x) {Tcond=float, Tin=(float,), Tout=(float,), then_branch=fn('h'), else_branch=fn('h'), "
+            "_lower_using_switch_merge=True}",
+            "Input 'pred' passed float expected bool while building NodeDef 'c/switch_pred/_2' using Op<name=Switch; "
+            "signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>",
+        ),
+        (
+            "c = While(x) {T=(float,), cond=fn('h'), body=fn('h'), parallel_iterations=10, "
+            "_lower_using_switch_merge=True}",
+            "Input 'input' passed float expected bool while building NodeDef 'c/LoopCond/_4' using Op<name=LoopCond; "
+            "signature=input:bool -> output:bool>",
+        ),
+    ],
+)
+def test_a_number_that_is_asked_for_is_refused(node, message):
+    output = "c:output:0"
+    with pytest.raises(Refused) as refused:
+        prepared(call_program(function("f(x: float) -> y: float", node, {"y": output}), H))
+    assert str(refused.value) == message

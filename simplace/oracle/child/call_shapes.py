@@ -39,11 +39,11 @@ class CallShapes:
 
         `arguments` are TensorShapes. `elements` has the shapes of what nodes of the function took from iterators.
         What a function is called with twice, in two shapes, stays as it was traced; so does all where TensorFlow
-        finds that the shapes do not fit, as the call itself will.
+        finds that the shapes do not fit, as the call itself will, or no longer imports an op.
         """
         try:
             return self._infer(name, arguments, elements)
-        except ValueError:
+        except (ValueError, tf.errors.OpError):
             return {}
 
     def _infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from simplace.graph.input_columns import has_mixed_inputs
 from simplace.graph.op_kinds import WHILES
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
@@ -420,9 +420,14 @@ def _write_inputs_as_made(definition: Any, graph: Any) -> None:
 def _make_fetched_zeros(graph: Any, fetches: list[str]) -> list[Any]:
     """Return zeros as a session returns values: arrays, but plain numbers and strings where there is no dimension.
 
-    An unknown number of strings becomes none: such lists report problems, such as uninitialized variables.
+    An unknown number of strings becomes none: such lists report problems, such as uninitialized variables. Raise what a
+    session does for a tensor that has no array, such as a variant.
     """
     tensors = [graph.get_tensor_by_name(name) for name in fetches]
+    for dtype in (tensor.dtype.base_dtype for tensor in tensors):
+        if dtype == tf.variant:
+            message = f"Tensorflow type {dtype.as_datatype_enum} not convertible to numpy dtype."
+            raise_as_theirs(tf.errors.InternalError(None, None, message))
     return [_shape_as_fetched(make_zeros(tensor.dtype.base_dtype, tensor.shape), tensor) for tensor in tensors]
 
 
