@@ -146,13 +146,10 @@ def _name_run(run: RunCopies) -> str:
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
     """Return the records of the tensors copied between devices, the largest first, then by name."""
-
-    def order(i: int) -> tuple[int, str]:
-        return -(copies.sizes[i] or 0), copies.tensor(i)
-
     crossing = copies.between_devices()
-    first = sorted(crossing, key=order) if limit is None else nsmallest(limit, crossing, order)
-    return [copies[i] for i in first]
+    rows = zip([-(copies.sizes[i] or 0) for i in crossing], map(copies.tensor, crossing), crossing, strict=True)
+    first = sorted(rows) if limit is None else nsmallest(limit, rows)
+    return [copies[i] for _, _, i in first]
 
 
 def node_table(placed: Placed) -> Table:
