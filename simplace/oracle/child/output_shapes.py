@@ -15,14 +15,18 @@ def infer_output_shapes(
 ) -> list[Any]:
     """Infer the shape of each output of a function, known as `traced` so far; `library` has the functions it calls.
 
-    A first size that stays unknown is that of the first input that the function takes with any number of rows.
+    A first size that stays unknown is that of the first input that the function takes with any number of rows. Where
+    TensorFlow finds that the shapes do not fit, as the call itself will, they stay as traced.
     """
     graph, names = function_def_to_graph.function_def_to_graph_def(definition)
     graph.library.function.extend(library)
     rows = [_describe_input(node, tensor) for node, tensor in zip(graph.node, inputs, strict=False)]
     ends = [names[definition.ret[arg.name]] for arg in definition.signature.output_arg]
     with tf.Graph().as_default():
-        made = tf.graph_util.import_graph_def(graph, name="", return_elements=ends)
+        try:
+            made = tf.graph_util.import_graph_def(graph, name="", return_elements=ends)
+        except (ValueError, tf.errors.OpError):
+            return list(traced)
     batch = next((each for each in rows if each is not None), None)
     return [_with_rows(_merge_shapes(before, tensor.shape), batch) for before, tensor in zip(traced, made, strict=True)]
 

@@ -15,7 +15,9 @@ def program(name):
     def steps():
         number = tf.compat.v1.placeholder_with_default(3.0, [])
         double, negative = of(lambda x: x * 2.0), of(lambda x: -x)
-        if_op = tf.raw_ops.If(cond=number, input=[number], Tout=[tf.float32], then_branch=double, else_branch=negative)[0].op
+        if_op = tf.raw_ops.If(cond=number, input=[number], Tout=[tf.float32], then_branch=double, else_branch=negative)[
+            0
+        ].op
         if_op._set_attr("_lower_using_switch_merge", attr_value_pb2.AttrValue(b=True))
         yield
 
