@@ -9,9 +9,9 @@ from tests.sweep.batches import run
 from tests.sweep.figures import FILE, Figures, read
 
 # Each once ended TensorFlow's process on an emulated GPU, or stands for those that do: reductions, decompositions that
-# abort on a refused allocation, updates in place, references, sparse matrices, collectives, cuDNN, XLA. Ops that are no
-# longer imported, shapes that do not fit, a kernel that depends on an attribute that its op lacks, a predicate that is a
-# number.
+# abort on a refused allocation, updates in place, references, sparse matrices, collectives, cuDNN, XLA. Others were
+# told wrong: ops that are no longer imported, shapes that do not fit, a kernel that depends on an attribute that its op
+# lacks, a predicate that is a number.
 OPS = (
     "All", "ArgMax", "Assign", "BatchNormWithGlobalNormalization", "CTCLossV2", "CheckNumerics", "Cholesky",
     "CollectiveReduceV2", "CudnnRNNV3", "Lu", "Max", "ResourceApplyAdam", "ScatterUpdate", "SparseMatrixMatMul", "Sum",
