@@ -174,3 +174,8 @@ def test_random_programs_agree_op_by_op(machine) -> None:
     batches = [batch for _, _, batch in eager_rounds(SEED, PROGRAMS, PROGRAMS, machine)]
     assert [line for batch in batches for line in batch.differences] == []
     assert sum(batch.total for batch in batches) > 100
+
+
+def test_an_op_that_another_task_refuses_to_compute_is_not_refused_by_tensorflow() -> None:
+    result = simplace.place("samples/towers_spread.py", "2xworker=gpu:1")
+    assert (result.eager_agreement.differences, result.failure) == ((), None)

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.devices import describe_context
+from simplace.oracle.child.devices import computes_nothing, describe_context
 from simplace.oracle.child.failures import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -145,8 +145,12 @@ class EagerLog:
         return _until_executed(op, self._log.since(start))
 
     def is_refused(self, attempt: Attempt, error: Any) -> bool:
-        """Return whether an error says that TensorFlow finds no device, and not that the op itself is wrong."""
-        return not (attempt.device or is_rejection(error) or _INVALID.match(str(error.message)))
+        """Return whether an error says that TensorFlow finds no device, and not that the op itself is wrong.
+
+        That of an op which another task's emulated GPU does not compute leaves no device here.
+        """
+        is_found = attempt.device or computes_nothing(error)
+        return not (is_found or is_rejection(error) or _INVALID.match(str(error.message)))
 
     def tell(self, kind: EagerKind, attempt: Attempt, refusal: Any = None) -> None:
         """Write down a kind of ops with what TensorFlow did with the first one; `refusal` is the error if it did not.
