@@ -239,7 +239,7 @@ class FunctionCalls:
         self.tell_devices()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        self._recorder.program(
+        number = self._recorder.program(
             graph,
             name=shown,
             role=name_keras_call(shown, self._lines),
@@ -256,7 +256,7 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
         )
-        self._partitionings.record(self._recorder.programs - 1, start, thread=placed[0].thread if placed else None)
+        self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
 
     def is_left_out(self, shown: str) -> bool:
         """Return whether the run is narrowed to other functions."""

@@ -32,7 +32,8 @@ class Recorder:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.programs = 0
+        self._programs = 0
+        self._turn = threading.Lock()
         self._remarked: set[str] = set()
         self._noted: set[str] = set()
         self._refusals: list[str] = []
@@ -61,13 +62,16 @@ class Recorder:
         """Return whether an exception is TensorFlow's refusal of a recorded program."""
         return isinstance(error, Exception) and any(status in text_of(error) for status in self._refusals)
 
-    def program(self, graph: bytes, **fields: Any) -> None:
-        """Append a program and write its serialized GraphDef beside the events."""
-        name = f"graph_{self.programs}.pb"
-        with leaving_without_room():
-            (self.directory / name).write_bytes(graph)
-        self.programs += 1
-        self.event("program", graph=name, **fields)
+    def program(self, graph: bytes, **fields: Any) -> int:
+        """Append a program and write its serialized GraphDef beside the events; return its number."""
+        with self._turn:  # the events of programs stand in the order of their numbers, whichever thread runs them
+            number = self._programs
+            self._programs += 1
+            name = f"graph_{number}.pb"
+            with leaving_without_room():
+                (self.directory / name).write_bytes(graph)
+            self.event("program", graph=name, **fields)
+            return number
 
     def wants_notes(self, function: str) -> bool:
         """Return whether notes of `function` are still to be written."""

@@ -306,7 +306,7 @@ class SessionRuns:
         notes = note_graph(session.graph, self._lines)
         self._recorder.event("notes", function=f"graph {self._placed}", nodes=notes)
         shown = self._name if self._placed == 1 else f"{self._name} ({self._placed})"
-        self._recorder.program(
+        session._simplace_program = self._recorder.program(
             graph.SerializeToString(),
             name=shown,
             program_kind=self._kind,
@@ -323,7 +323,6 @@ class SessionRuns:
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
             devices=self._devices(session),
         )
-        session._simplace_program = self._recorder.programs - 1
         session._simplace_fed = {}
         shapes = {node: note[2] for node, note in notes.items()}
         self._traced[session._simplace_program] = shapes if is_open(shapes) else {}
