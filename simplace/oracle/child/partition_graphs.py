@@ -70,17 +70,24 @@ class PartitionGraphs:
             self._recorder.event("partition", program=program, graphs=files, run=run)
 
     def _cuts_of_workers(self, start: int) -> dict[str, str]:
-        """Map each device to the file of its subgraph; TensorFlow names both the devices and the tasks in files."""
+        """Map each device to the file of its subgraph; TensorFlow names both the devices and the tasks in files.
+
+        Each task partitions its part once, on a thread of its own; what is partitioned after that is a function.
+        """
         found: dict[str, str] = {}
-        has_parts = False
+        tasks, cuts = 0, 0
+        is_of_part: dict[int | None, bool] = {}  # what a thread dumps now
         for line in self._log.lines_since(start):
+            if _CUT.search(line):
+                cuts += tasks > 0
+                is_of_part[read_thread(line)] = 0 < cuts <= tasks
             dumped = _DUMPED.search(line)
             place = _PLACE.search(dumped["path"]) if dumped else None
             if not dumped or not place:
                 continue
             if "_device:" not in place["name"]:
-                has_parts = True
-            elif has_parts:
+                tasks += 1
+            elif is_of_part.get(read_thread(line)):
                 found.setdefault(place["name"], os.path.basename(dumped["path"]))
         return found
 
