@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from simplace.oracle.child.partition_graphs import PartitionGraphs
+import pytest
+
+pytestmark = pytest.mark.tf  # the module that is tested imports it
 
 MASTER, FIRST, SECOND = 7, 8, 9
 GPU = "_job:worker_replica:0_task:{}_device:GPU:{}"
@@ -22,6 +24,8 @@ def dumped(thread: int, place: str) -> str:
 
 def recorded(lines: list[str]) -> list[str]:
     """Return the files of the run that a log tells of."""
+    from simplace.oracle.child.partition_graphs import PartitionGraphs
+
     told: list[Any] = []
     recorder = SimpleNamespace(event=lambda kind, **fields: told.append(fields["graphs"]))
     log = SimpleNamespace(lines_since=lambda start: lines)
