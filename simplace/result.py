@@ -106,7 +106,7 @@ class Placed:
     @cached_property
     def crossing(self) -> list[Copy]:
         """List the copies that carry a tensor to another device: those that people count."""
-        return [self.copy_columns[i] for i in self.copy_columns.between_devices()]
+        return [self.copy_columns[i] for i in self.copy_columns.between_devices]
 
     @cached_property
     def copy_columns(self) -> CopyColumns:

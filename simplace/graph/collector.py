@@ -26,9 +26,8 @@ def paused_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if (
-                gc.get_count()[0] > _MANY and not gc.get_freeze_count()
-            ):  # nobody else keeps objects away from the collector
+            made_many = gc.get_count()[0] > _MANY
+            if made_many and not gc.get_freeze_count():  # nobody else keeps objects away from the collector
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

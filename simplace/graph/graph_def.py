@@ -27,10 +27,12 @@ from simplace.graph.node_def import (
     FuncRef,
     FunctionDef,
     GraphDef,
+    NeededAttr,
     NodeDef,
     Shape,
     ShapeAttr,
     TensorInfo,
+    format_arg,
 )
 from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes
 
@@ -156,24 +158,27 @@ def _convert_function(message: Any, reader: _NodeReader) -> FunctionDef:
         attrs=attrs,
         arg_attrs={i: attrs_from_message(message.arg_attr[i].attr) for i in sorted(message.arg_attr)},
         is_stateful=signature.is_stateful,
-        needs=(*_needed_type_attrs(signature.input_arg, "input"), *_needed_type_attrs(signature.output_arg, "output")),
+        needs=(
+            *_needed_type_attrs(signature.input_arg, is_output=False),
+            *_needed_type_attrs(signature.output_arg, is_output=True),
+        ),
         signature_attrs=tuple((attr.name, attr.HasField("default_value")) for attr in signature.attr),
         removed_in=signature.deprecation.version if signature.HasField("deprecation") else None,
     )
 
 
-def _needed_type_attrs(args: Any, what: str) -> Iterator[tuple[str, str, str]]:
+def _needed_type_attrs(args: Any, *, is_output: bool) -> Iterator[NeededAttr]:
     """Yield the attributes that arguments take types from, as `ArgNumType` of framework/function.cc and a call do."""
     for arg in args:
         number = f"{arg.number_attr}*" if arg.number_attr else ""
-        told = number + (name_in_messages(arg.type) if arg.type else arg.type_attr)
-        where = f"{what} {arg.name}:" + (f"Ref({told})" if arg.is_ref else told)
+        types = number + (name_in_messages(arg.type) if arg.type else arg.type_attr)
+        where = arg.name, format_arg(arg.name, types, is_ref=arg.is_ref), is_output
         if arg.number_attr:
-            yield arg.number_attr, "" if arg.type_list_attr else "number", where
+            yield NeededAttr(arg.number_attr, "" if arg.type_list_attr else "number", *where)
         if arg.type_attr:
-            yield arg.type_attr, "" if arg.type_list_attr or arg.type else "type", where
+            yield NeededAttr(arg.type_attr, "" if arg.type_list_attr or arg.type else "type", *where)
         if arg.type_list_attr:
-            yield arg.type_list_attr, "type list", where
+            yield NeededAttr(arg.type_list_attr, "type list", *where)
 
 
 def attrs_from_message(attrs: Any) -> Mapping[str, AttrValue]:

@@ -58,15 +58,31 @@ class ArgDef:
     dtype: DataType
     is_ref: bool = False
 
-    @property
-    def edge_type(self) -> int:
-        """Return the number of the type that a call takes or gives here, a reference's plus 100 (`AddArgToSig`)."""
-        return int(self.dtype) + REF_OFFSET * self.is_ref
-
     def __str__(self) -> str:
-        """Write it as TensorFlow's messages do, `Print` of framework/function.cc."""
-        told = name_in_messages(self.dtype) if self.dtype else ""
-        return f"{self.name}:Ref({told})" if self.is_ref else f"{self.name}:{told}"
+        return format_arg(self.name, name_in_messages(self.dtype) if self.dtype else "", is_ref=self.is_ref)
+
+
+def format_arg(name: str, types: str, *, is_ref: bool) -> str:
+    """Write an argument as TensorFlow's messages do (`Print` of framework/function.cc).
+
+    >>> format_arg("a", "N*float", is_ref=True), str(ArgDef("b", DataType.DT_INVALID))
+    ('a:Ref(N*float)', 'b:')
+    """
+    return f"{name}:Ref({types})" if is_ref else f"{name}:{types}"
+
+
+class NeededAttr(NamedTuple):
+    """Describe an attribute that a call must have for the types of an argument.
+
+    `kind` is "type", "number", "type list" or, where only a call asks for it, "". `argument` is the name of an input or
+    an output, `shown` what TensorFlow's messages say of it.
+    """
+
+    name: str
+    kind: str
+    argument: str
+    shown: str
+    is_output: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +92,7 @@ class FunctionDef:
     `ret` maps an output argument's name to the tensor it returns ("node:out_arg:k" or an input's name),
     `control_ret` lists the nodes that must run, in the order of the proto's sorted keys.
     `arg_attrs` holds the attributes of argument i, where there are any. `needs` are the attributes that a call must
-    have for the types of arguments: the attribute; "type", "number", "type list" or, where only a call asks for it,
-    ""; and "input a:T" or "output b:T", as TensorFlow's messages have it.
+    have for the types of arguments.
     `signature_attrs` are the attributes that it declares: the name, and whether there is a default.
     `removed_in` is the version of GraphDefs since which the function says to be deprecated, None if it does not.
     """
@@ -92,9 +107,17 @@ class FunctionDef:
     attrs: Mapping[str, AttrValue]
     arg_attrs: Mapping[int, Mapping[str, AttrValue]]
     is_stateful: bool = False
-    needs: tuple[tuple[str, str, str], ...] = ()
+    needs: tuple[NeededAttr, ...] = ()
     signature_attrs: tuple[tuple[str, bool], ...] = ()
     removed_in: int | None = None
+
+    @property
+    def call_types(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the types that a call takes and gives, references + 100 (`AddArgToSig`, node_def_util.cc)."""
+        inputs, outputs = (
+            tuple(int(arg.dtype) + REF_OFFSET * arg.is_ref for arg in args) for args in (self.inputs, self.outputs)
+        )
+        return inputs, outputs
 
 
 @dataclass(frozen=True, slots=True)

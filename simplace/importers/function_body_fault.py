@@ -12,14 +12,12 @@ from typing import Any
 from simplace.errors import TargetError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType, TypeNumber
-from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
+from simplace.graph.node_def import FuncRef, FunctionDef, NeededAttr, NodeDef
 from simplace.kernels.node_def_util import find_node_fault
 from simplace.kernels.registry import ArgSpec, AttrError, OpDef, argument_ranges, types_of, with_defaults
 
 LookUp = Callable[[str], OpDef | None]  # an op, or a function as one
 Types = tuple[int, ...]
-Need = tuple[str, str, str]  # of an attribute: its name, its kind, where it is needed
-_RESULT = "output "  # before a result's name in the last of these
 
 
 def op_of(function: FunctionDef) -> OpDef:
@@ -48,9 +46,9 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
         ):  # an element of a list argument, which the importer has taken apart
             tensors.setdefault(f"{base}:{number}", (int(arg.dtype),))
             tensors[base] = (*tensors.get(base, ()), int(arg.dtype))
-    lacking = [need for need in function.needs if need[1] and need[0] not in attrs]
-    of_results = [need for need in lacking if need[2].startswith(_RESULT)]
-    fault = next((_find_need_fault(need) for need in lacking if need not in of_results), "")
+    lacking = [need for need in function.needs if need.kind and need.name not in attrs]
+    of_results = [need for need in lacking if need.is_output]
+    fault = next((_describe_lack(need) for need in lacking if not need.is_output), "")
     if fault:
         return fault
     try:
@@ -69,11 +67,8 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
         return str(fault_found)
 
 
-def _find_need_fault(need: Need) -> str:
-    name, kind, where = need
-    what, _, argument = where.partition(" ")
-    place = f"In function output {argument}" if what == "output" else f"In {argument}"
-    return f"{kind} attr not found: {name} {place}"
+def _describe_lack(need: NeededAttr) -> str:
+    return f"{need.kind} attr not found: {need.name} In {'function output ' * need.is_output}{need.shown}"
 
 
 class _FaultError(Exception):
@@ -166,12 +161,12 @@ def _find_inputs_fault(node: NodeDef, look_up: LookUp, tensors: Mapping[str, Typ
     return ""
 
 
-def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking: Sequence[Need]) -> str:
+def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking: Sequence[NeededAttr]) -> str:
     """Find what is wrong with a result, in their order; `lacking` are the attributes that their types need."""
     for arg in function.outputs:
-        need = next((need for need in lacking if need[2].removeprefix(_RESULT).partition(":")[0] == arg.name), None)
+        need = next((need for need in lacking if need.argument == arg.name), None)
         if need is not None:
-            return _find_need_fault(need)
+            return _describe_lack(need)
         name = arg.name if arg.name in function.ret else arg.name.rpartition("_")[0]
         where = f"In function output {arg}"
         if name not in function.ret:
@@ -182,7 +177,7 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking
         if name == arg.name and found != (int(arg.dtype),):
             listed = ", ".join(map(dtypes.name_in_messages, found))
             return f"Invalid ret types {arg.name} : {dtypes.name_in_messages(arg.dtype)} vs. {listed} {where}"
-    return _find_need_fault(lacking[0]) if lacking else ""
+    return _describe_lack(lacking[0]) if lacking else ""
 
 
 def _find_nodes_fault(nodes: list[NodeDef], look_up: LookUp) -> str:

@@ -395,7 +395,7 @@ class _Types:
     def _types(self, node: NodeDef) -> Types:
         function = self._library.get(node.op)
         if function is not None:
-            return tuple(arg.edge_type for arg in function.inputs), tuple(arg.edge_type for arg in function.outputs)
+            return function.call_types
         op_def: Any = self._table.op(node.op)
         return argument_types(op_def, with_defaults(op_def, node.attrs))
 
@@ -408,13 +408,13 @@ def _find_call_fault(node: NodeDef, function: FunctionDef, inputs: int, producer
         return (
             f"NodeDef missing attr{plural} '{named}' from Op<name={function.name}>; NodeDef: {{{{node {node.name}}}}}"
         )
-    missing = next((name for name, _, _ in function.needs if name not in node.attrs), None)
+    missing = next((need.name for need in function.needs if need.name not in node.attrs), None)
     if missing is not None:
         return f"No attr named '{missing}' in NodeDef:"
     if inputs == len(function.inputs):
         op_def = OpDef(function.name, removed_in=function.removed_in)
         return find_deprecation_fault(op_def, producer)
-    listed = ", ".join(dtypes.name_in_messages(arg.edge_type) for arg in function.inputs)
+    listed = ", ".join(map(dtypes.name_in_messages, function.call_types[0]))
     return (
         f"NodeDef expected inputs '{listed}' do not match {inputs} inputs specified; Op<name={function.name}>; "
         f"NodeDef: {{{{node {node.name}}}}}"

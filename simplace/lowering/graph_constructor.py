@@ -6,7 +6,7 @@ Mirrors tensorflow/core/common_runtime/graph_constructor.cc (`InitFromEdges`, `C
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -27,6 +27,7 @@ from simplace.program.status import invalid_argument
 
 _SOURCE_ID, _SINK_ID, _FIRST_ID = 0, 1, 2
 
+Inputs = tuple[Sequence[tuple[int, int]], Sequence[int]]  # as the fields of a `NodeDraft`
 Edges = tuple[list[int], list[int], list[int], list[int]]  # source, its output slot, destination, its input slot
 
 
@@ -78,10 +79,10 @@ def construct_finished(nodes: Sequence[NodeDef], signatures: Signatures, inputs:
         places = number_nodes(nodes)
         with suppress(UnknownInputError):
             inputs = resolve_inputs(nodes, places) if len(places) == len(nodes) else None
-    if inputs is None or inputs.is_mixed:
-        return _construct_by_drafts(drafts_of(nodes, signatures))
-    made = _construct_in_list_order(nodes, signatures, inputs) if inputs.is_forward else None
-    return _construct_by_drafts(_drafts_with(nodes, signatures, inputs)) if made is None else made
+    if inputs is not None and inputs.is_mixed:
+        inputs = None
+    made = None if inputs is None or not inputs.is_forward else _construct_in_list_order(nodes, signatures, inputs)
+    return _construct_by_drafts(drafts_of(nodes, signatures, inputs)) if made is None else made
 
 
 def _construct_in_list_order(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns) -> Graph | None:
@@ -104,8 +105,8 @@ def _construct_in_list_order(nodes: Sequence[NodeDef], signatures: Signatures, i
     return _make_graph(names, ops, devices, all_attrs, types, _connect_columns(inputs, names))
 
 
-def _construct_by_drafts(nodes: Sequence[NodeDraft]) -> Graph:
-    wiring = connect_drafts(nodes)
+def _construct_by_drafts(listed: Sequence[NodeDraft]) -> Graph:
+    wiring = connect_drafts(listed)
     drafts = wiring.drafts
     return _make_graph(
         [SOURCE, SINK, *[draft.name for draft in drafts]],
@@ -139,41 +140,50 @@ def _make_graph(
     )
 
 
-def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures) -> list[NodeDraft]:
+def drafts_of(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns | None = None) -> list[NodeDraft]:
     """Complete the attributes of nodes and find their inputs; raise as `construct_graph` does.
 
-    Raises `Refused` for a data input after a control input (BuildNodeIndex).
+    `inputs` is what the inputs name, where that has been looked up; without, a data input after a control input raises
+    `Refused` (BuildNodeIndex).
     """
-    first_outputs = {node.name: (i, 0) for i, node in enumerate(nodes)}
-    if len(first_outputs) < len(nodes):
-        twice = next(node.name for i, node in enumerate(nodes) if first_outputs[node.name][0] != i)
-        raise TargetError(f"two nodes are called {twice!r}; names must be unique in a graph")
-    first_output, slots = first_outputs.__getitem__, TensorSlots(first_outputs)
+    inputs_of = _look_up_names(nodes) if inputs is None else _read_columns(inputs)
     drafts = []
-    control: tuple[int, ...]
-    for name, op, device, inputs, attrs in nodes:
+    for i, (name, op, device, _, attrs) in enumerate(nodes):
         complete, types = signatures.complete(op, attrs, name)
-        try:
-            data, control = tuple(map(first_output, inputs)), ()
-        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
-            data, control = _find_inputs(inputs, name, slots)
+        data, control = inputs_of(i)
         if len(data) != len(types[0]):
             raise wrong_input_count(name, op, len(data), len(types[0]))
         drafts.append(NodeDraft(name, op, device, complete, types, data, control))
     return drafts
 
 
-def _drafts_with(nodes: Sequence[NodeDef], signatures: Signatures, inputs: InputColumns) -> list[NodeDraft]:
-    """Complete the attributes of nodes whose inputs have been found."""
-    pairs, src, starts = list(zip(inputs.src, inputs.slot, strict=True)), inputs.src, inputs.starts
-    drafts = []
-    for i, ((name, op, device, _, attrs), count) in enumerate(zip(nodes, inputs.data_counts, strict=True)):
-        complete, types = signatures.complete(op, attrs, name)
-        if count != len(types[0]):
-            raise wrong_input_count(name, op, count, len(types[0]))
-        start, stop = starts[i], starts[i] + count
-        drafts.append(NodeDraft(name, op, device, complete, types, pairs[start:stop], src[stop : starts[i + 1]]))
-    return drafts
+def _look_up_names(nodes: Sequence[NodeDef]) -> Callable[[int], Inputs]:
+    """Return what looks up the data and control inputs of a node by their names."""
+    places = number_nodes(nodes)
+    if len(places) < len(nodes):
+        twice = next(node.name for i, node in enumerate(nodes) if places[node.name][0] != i)
+        raise TargetError(f"two nodes are called {twice!r}; names must be unique in a graph")
+    first_output, slots = places.__getitem__, TensorSlots(places)
+
+    def inputs_of(i: int) -> Inputs:
+        node = nodes[i]
+        try:
+            return tuple(map(first_output, node.inputs)), ()
+        except KeyError:  # a control input, or an output that is not the first: no name has a caret or a colon in it
+            return _find_inputs(node.inputs, node.name, slots)
+
+    return inputs_of
+
+
+def _read_columns(inputs: InputColumns) -> Callable[[int], Inputs]:
+    """Return what reads the data and control inputs of a node from columns."""
+    slots, src, starts = list(zip(inputs.src, inputs.slot, strict=True)), inputs.src, inputs.starts
+
+    def inputs_of(i: int) -> Inputs:
+        control = starts[i] + inputs.data_counts[i]
+        return slots[starts[i] : control], src[control : starts[i + 1]]
+
+    return inputs_of
 
 
 def assemble_graph(drafts: Sequence[NodeDraft], signatures: Signatures, function: str) -> GraphBuilder:
@@ -309,9 +319,7 @@ def _connect_ends(edges: Edges, count: int) -> None:
     _extend_edges(edges, src, order_only, dst, order_only)
 
 
-def _find_inputs(
-    inputs: Sequence[str], node: str, slots: TensorSlots
-) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+def _find_inputs(inputs: Sequence[str], node: str, slots: TensorSlots) -> Inputs:
     try:
         found = list(map(slots.__getitem__, inputs))
     except KeyError as missing:

@@ -202,7 +202,7 @@ def require_bool(graph: GraphBuilder, tensor: tuple[Node, int], argument: str, p
         name = graph.new_name(prefix)
         raise invalid_argument(
             f"Input '{argument}' passed {name_in_messages(dtype)} expected bool while building NodeDef '{name}' using "
-            f"Op{op}"
+            f"{op}"
         )
 
 

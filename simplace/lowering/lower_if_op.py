@@ -23,7 +23,7 @@ from simplace.lowering.op_signatures import Signatures
 
 Tensor = tuple[Node, int]
 
-_SWITCH = "<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>"
+_SWITCH = "Op<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>"
 
 
 def lower_if(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:

@@ -20,7 +20,7 @@ from simplace.lowering.inline_function_utils import (
 )
 from simplace.lowering.op_signatures import Signatures
 
-_LOOP_COND = "<name=LoopCond; signature=input:bool -> output:bool>"
+_LOOP_COND = "Op<name=LoopCond; signature=input:bool -> output:bool>"
 
 
 def lower_while(graph: GraphBuilder, node: Node, signatures: Signatures, *, fetchable: bool) -> list[Node]:

@@ -33,7 +33,7 @@ class Signatures:
     def __init__(self, table: KernelTable, library: Mapping[str, FunctionDef]) -> None:
         self.table = table
         self.library = library
-        self._function_types = {name: _types_of_function(function) for name, function in library.items()}
+        self._function_types = {name: function.call_types for name, function in library.items()}
         self._type_attrs: dict[str, tuple[str, ...]] = {}
         self._known: dict[tuple[str, tuple[Any, ...]], tuple[Types, Ranges]] = {}
         self._completed: dict[tuple[str, int], tuple[Mapping[str, Any], Types]] = {}
@@ -133,10 +133,6 @@ class Signatures:
             return argument_types(op_def, attrs), argument_ranges(op_def, op_def.outputs, attrs)
         except AttrError as error:
             raise TargetError(f"node {node!r}: {error}" if node else str(error)) from error
-
-
-def _types_of_function(function: FunctionDef) -> Types:
-    return tuple(arg.edge_type for arg in function.inputs), tuple(arg.edge_type for arg in function.outputs)
 
 
 def _function_outputs(function: FunctionDef) -> Ranges:

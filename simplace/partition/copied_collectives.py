@@ -119,7 +119,7 @@ def _data_out_edges(graph: Graph, node: int) -> list[int]:
 def _with_copies(graph: Graph, roots: list[tuple[Joined, set[int]]], copies: CopyColumns) -> list[Joined]:
     """Add to each join the numbers of the copies that bring its parts, and of those that take the result back."""
     parts: dict[int, list[int]] = {}
-    for i in copies.between_devices() if roots else ():
+    for i in copies.between_devices if roots else ():
         parts.setdefault(copies.producers[i], []).append(i)
     found = []
     for one, nodes in roots:

@@ -133,12 +133,9 @@ class CopyColumns(Sequence[Copy]):
         found = range(len(self))[index]
         return self.record(found) if isinstance(found, int) else [self.record(i) for i in found]
 
-    def between_devices(self) -> list[int]:
-        """Return the numbers of the copies that the function of that name would list."""
-        return self._between_devices
-
     @cached_property
-    def _between_devices(self) -> list[int]:
+    def between_devices(self) -> list[int]:
+        """List the numbers of the copies that the function of that name would list."""
         crosses = map(ne, self.sources, self.targets)
         return list(compress(count(), map(and_, crosses, map(ne, self.slots, repeat(CONTROL)))))
 

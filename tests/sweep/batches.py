@@ -49,16 +49,15 @@ def run(kind: str, names: Sequence[str], machine: Machine) -> list[Batch]:
     found: list[Batch] = []
     left, skipped = list(names), []
     while left:
-        batch, last = _run(kind, left, skipped, machine)
-        ending = batch.names[-1:] if _WAITING in batch.killed else left[len(batch.names) :][:1] or batch.names[-1:]
-        alone = bool(batch.killed) and _dies_alone(kind, ending, skipped)
+        batch, name, last = _run(kind, left, skipped, machine)
+        alone = bool(batch.killed) and _dies_alone(kind, name, skipped)
         found.append(replace(batch, alone=alone))
         left, skipped = left[len(batch.names) :], [*skipped, *last]
     return found
 
 
-def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> tuple[Batch, list[str]]:
-    """Sweep names in one process; return also the cases of the last name that it began with."""
+def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> tuple[Batch, str, list[str]]:
+    """Sweep names in one process; return also the name that it began last (else the first) and that name's cases."""
     with tempfile.TemporaryDirectory(prefix="sweep-") as folder:
         progress = Path(folder, "progress.txt")
         progress.touch()
@@ -69,12 +68,12 @@ def _run(kind: str, names: list[str], skipped: list[str], machine: Machine) -> t
         words = [line.split(" ", 2) for line in progress.read_text(encoding="utf-8").splitlines()]
     begun = [number for number, each in enumerate(words) if each[0] == "begin"]
     last = [each[1] for each in words[begun[-1] :] if each[0] == "case"] if begun else []
-    return _batch(names, observed, words, last), last
+    return _batch(names, observed, words, last), words[begun[-1]][1] if begun else names[0], last
 
 
-def _dies_alone(kind: str, names: list[str], skipped: list[str]) -> bool:
+def _dies_alone(kind: str, name: str, skipped: list[str]) -> bool:
     """Return whether the swept program is killed for a name by TensorFlow itself, on a machine without GPUs."""
-    plain = [sys.executable, str(PROGRAM), os.devnull, kind, ",".join(skipped), *names]
+    plain = [sys.executable, str(PROGRAM), os.devnull, kind, ",".join(skipped), name]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     try:
         done = subprocess.run(plain, env=environment, capture_output=True, check=False, timeout=_TIME_LIMIT)

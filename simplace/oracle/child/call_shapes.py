@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import CASES, IFS, PARTITIONED_CALLS, WHILES
+from simplace.oracle.child.output_shapes import NOT_IMPORTED
 from simplace.oracle.child.tf_private import function_def_to_graph
 
 Sizes = list[int] | None  # -1 for an unknown size, None for an unknown rank
@@ -43,7 +44,7 @@ class CallShapes:
         """
         try:
             return self._infer(name, arguments, elements)
-        except (ValueError, tf.errors.OpError):
+        except NOT_IMPORTED:
             return {}
 
     def _infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
@@ -199,7 +200,7 @@ def infer_fed_graph(graph: Any, fed: Shapes, traced: Shapes) -> dict[str, list[S
     try:
         with made.as_default():
             tf.graph_util.import_graph_def(graph, name="")
-    except ValueError:
+    except NOT_IMPORTED:
         return {}
     return {op.name: [list_sizes(out.shape) for out in op.outputs] for op in made.get_operations()}
 

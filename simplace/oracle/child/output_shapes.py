@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from simplace.oracle.child.tf_private import function_def_to_graph
 
+NOT_IMPORTED = (ValueError, tf.errors.OpError)  # raised where shapes do not fit, or an op has been removed
+
 
 def infer_output_shapes(
     definition: Any, inputs: Sequence[Any], library: Iterable[Any], traced: Sequence[Any]
@@ -25,7 +27,7 @@ def infer_output_shapes(
     with tf.Graph().as_default():
         try:
             made = tf.graph_util.import_graph_def(graph, name="", return_elements=ends)
-        except (ValueError, tf.errors.OpError):
+        except NOT_IMPORTED:
             return list(traced)
     batch = next((each for each in rows if each is not None), None)
     return [_with_rows(_merge_shapes(before, tensor.shape), batch) for before, tensor in zip(traced, made, strict=True)]

@@ -39,7 +39,7 @@ def device_table(placed: Placed) -> Table:
         for copy in (copy for each in placed.runs for copy in between_devices(each.copies)):
             arriving[copy.target].append(copy.size)
     else:
-        for i in copies.between_devices():
+        for i in copies.between_devices:
             arriving[copies.targets[i]].append(copies.sizes[i])
     rows: list[tuple[str, ...]] = []
     for device in placement.devices:
@@ -109,7 +109,7 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
         )
         for c in _list_largest(copies, limit)
     )
-    more = len(copies.between_devices()) - len(rows)
+    more = len(copies.between_devices) - len(rows)
     columns = (Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
                Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
@@ -146,7 +146,7 @@ def _name_run(run: RunCopies) -> str:
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
     """Return the records of the tensors copied between devices, the largest first, then by name."""
-    crossing = copies.between_devices()
+    crossing = copies.between_devices
     rows = zip([-(copies.sizes[i] or 0) for i in crossing], map(copies.tensor, crossing), crossing, strict=True)
     first = sorted(rows) if limit is None else nsmallest(limit, rows)
     return [copies[i] for _, _, i in first]
