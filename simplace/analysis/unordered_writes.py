@@ -54,7 +54,7 @@ def _find_variable(placed: PlacedGraph, node: int) -> int:
     graph, seen = placed.graph, set()
     while node not in seen:
         seen.add(node)
-        source = next((e for e in graph.in_edges[node] if graph.edge_dst_slot[e] == 0), None)
+        source = graph.first_inputs.get(node)
         if source is None:
             return -1
         node = graph.edge_src[source]

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice
-from operator import le
+from itertools import accumulate, compress, count, islice
+from operator import le, not_
 from typing import Any, overload
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Origin
@@ -47,8 +47,8 @@ class EdgesOfNodes(Sequence[list[int]]):
     [[1], [0, 2], []]
     """
 
-    def __init__(self, ends: Sequence[int], count: int) -> None:
-        self._starts = array("l", accumulate(map(Counter(ends).__getitem__, range(count)), initial=0))
+    def __init__(self, ends: Sequence[int], nodes: int) -> None:
+        self._starts = array("l", accumulate(map(Counter(ends).__getitem__, range(nodes)), initial=0))
         if all(map(le, ends, islice(ends, 1, None))):  # most graphs list the edges into their nodes in order
             self._edges = array("l", range(len(ends)))
             return
@@ -120,6 +120,11 @@ class Graph:
     def out_edges(self) -> Sequence[list[int]]:
         """List the edge numbers out of each node, oldest first."""
         return EdgesOfNodes(self.edge_src, len(self))
+
+    @cached_property
+    def first_inputs(self) -> dict[int, int]:
+        """Map nodes with data inputs to the number of the edge into the first of them."""
+        return dict(compress(zip(self.edge_dst, count(), strict=False), map(not_, self.edge_dst_slot)))
 
     @cached_property
     def ids(self) -> dict[str, int]:

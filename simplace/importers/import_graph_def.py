@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from operator import getitem, itemgetter
+from operator import itemgetter
 from typing import Any
 
 from simplace.errors import ImportRefusedError, TargetError
@@ -242,7 +242,7 @@ class _Importer:
         rows = zip(types, inputs.data_counts, strict=True)
         wanted = list(chain.from_iterable((_NO_TYPE,) * count if own is None else own[0] for own, count in rows))
         try:
-            found = list(map(getitem, map(outputs.__getitem__, src), slot))
+            found = [outputs[node][one] for node, one in zip(src, slot, strict=True)]
         except IndexError:
             edges = zip(src, slot, strict=True)
             found = [outputs[node][one] if one < len(outputs[node]) else _NO_TYPE for node, one in edges]

@@ -98,7 +98,7 @@ def _construct_in_list_order(nodes: Sequence[NodeDef], signatures: Signatures, i
         types.append(own)
         all_attrs.append(complete)
     outputs = [len(outputs) for _, outputs in types]
-    if not all(map(lt, inputs.slot, map(outputs.__getitem__, inputs.src))):
+    if not all(map(lt, inputs.slot, [outputs[node] for node in inputs.src])):
         return None
     names = [SOURCE, SINK, *[node.name for node in nodes]]
     devices = [node.device for node in nodes]
@@ -263,7 +263,7 @@ def _connect_in_list_order(drafts: Sequence[NodeDraft], *, is_ordered: bool = Fa
 def _connect_columns(inputs: InputColumns, names: Sequence[str]) -> Edges:
     """Connect nodes as `connect_drafts` does, where they come in order; `names` are by node id."""
     ids = list(range(_FIRST_ID, len(names)))  # one number each, however many edges a node has
-    src, dst = list(map(ids.__getitem__, inputs.src)), list(map(ids.__getitem__, inputs.dst))
+    src, dst = [ids[node] for node in inputs.src], [ids[node] for node in inputs.dst]
     dst_slot = list(chain.from_iterable(map(range, map(sub, inputs.starts[1:], inputs.starts))))
     edges: Edges = ([], [], [], [])
     start = 0

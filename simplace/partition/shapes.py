@@ -41,7 +41,7 @@ class TensorSizes:
             if own is not None or graph.ops[node] not in _HANDS_ON:
                 self._known[node, slot] = own
                 break
-            source = next((e for e in graph.in_edges[node] if graph.edge_dst_slot[e] == 0), None)
+            source = graph.first_inputs.get(node)
             if source is None or len(chain) > len(graph):
                 self._known[node, slot] = None
                 break

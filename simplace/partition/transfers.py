@@ -184,10 +184,9 @@ class _Places:
         number_of = {device: i for i, device in enumerate(dict.fromkeys(devices))}
         rows = zip(devices, self.memory.special, strict=True)
         kinds = [~node if is_special else number_of[device] for node, (device, is_special) in enumerate(rows)]
-        apart = list(compress(count(), map(ne, map(kinds.__getitem__, src), map(kinds.__getitem__, dst))))
-        for ends in (src, dst):  # nodes without a device, such as the source, need nothing
-            apart = list(compress(apart, map(devices.__getitem__, map(ends.__getitem__, apart))))
-        return apart
+        apart = compress(count(), map(ne, [kinds[node] for node in src], [kinds[node] for node in dst]))
+        # nodes without a device, such as the source, need nothing
+        return [edge for edge in apart if devices[src[edge]] and devices[dst[edge]]]
 
     @cached_property
     def is_odd(self) -> list[bool]:
@@ -231,7 +230,7 @@ class Transfers:
             [slot for _, slot in outputs],
             [devices[node] for node, _ in outputs],
             [devices[edge_dst[self.edges[i]]] for i in self._first],
-            list(map(sizes.__getitem__, outputs)),
+            [sizes[output] for output in outputs],
             self._tensor,
             self._record,
         )
@@ -292,10 +291,10 @@ def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
     edges = _by_consumer(graph, places.list_edges_apart())
     if not places.is_one_to_one:
         return _without_none(placed, places, edges, list(map(places.find_key, edges)))
-    sources = list(map(graph.edge_src.__getitem__, edges))
-    nodes = list(map(graph.edge_dst.__getitem__, edges))
-    slots = map(graph.edge_src_slot.__getitem__, edges)
-    keys: list[Key | None] = list(zip(sources, slots, map(places.of.__getitem__, nodes), strict=True))
+    src, dst, slot, place = graph.edge_src, graph.edge_dst, graph.edge_src_slot, places.of
+    sources, nodes = [src[edge] for edge in edges], [dst[edge] for edge in edges]
+    slots, targets = [slot[edge] for edge in edges], [place[node] for node in nodes]
+    keys: list[Key | None] = list(zip(sources, slots, targets, strict=True))
     is_odd = places.is_odd.__getitem__
     for i in compress(count(), map(or_, map(is_odd, sources), map(is_odd, nodes))):
         keys[i] = places.find_key(edges[i])
