@@ -123,6 +123,34 @@ def test_a_function_is_placed_by_the_task_it_is_called_on(run: Observe) -> None:
     )
 
 
+def test_a_call_on_another_task_changes_its_variables_and_iterators_once(run: Observe) -> None:
+    seen = run(
+        """
+        with tf.device("/job:worker/task:1/CPU:0"):
+            count, weight = tf.Variable(0, dtype=tf.int64), tf.Variable(1.0)
+            elements = iter(tf.data.Dataset.range(10))
+
+        @tf.function
+        def step():
+            count.assign_add(1)
+            element = next(elements)
+            product = tf.abs(tf.cast(element, tf.float32)) * weight
+            weight.assign_add(1.0)
+            return element, product
+
+        for i in range(3):
+            with tf.device("/job:worker/task:1/GPU:1"):
+                element, product = step()
+            found = int(element), float(product), int(count), float(weight)
+            assert found == (i, i * (i + 1.0), i + 1, i + 2.0), found
+        """,
+        make_cluster(TWO_WORKERS, connected=True),
+    )
+    assert seen.failure is None
+    (step,) = (program for program in seen.programs if program.program.name == "step")
+    assert placed(step)["Abs"] == "/job:worker/task:1/GPU:1"
+
+
 def test_the_environment_tells_the_program_of_its_cluster(run: Observe) -> None:
     seen = run(
         """

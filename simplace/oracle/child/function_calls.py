@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -16,6 +17,7 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
+from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
@@ -60,14 +62,14 @@ class _Kind:
 class _Attempt:
     """Record of a call: what was placed before it began, whether it began, and its result or error.
 
-    `is_cancelled` tells that it was cancelled as planned, as soon as it had been placed.
+    `is_placed_only` tells that it ended as planned when it had been placed: it has not computed anything.
     """
 
     placed: list[PlacementLine]
     has_begun: bool
     result: Any
     error: Any
-    is_cancelled: bool
+    is_placed_only: bool
 
     @property
     def is_refused(self) -> bool:
@@ -135,7 +137,7 @@ class FunctionCalls:
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
         attempt = self._place(kind, inputs, call)
-        if attempt.is_cancelled and not self._computes_on_gpu(kind):
+        if attempt.is_placed_only and not self._computes_on_gpu(kind):
             self._real.add(kind)
             attempt = self._attempt(kind, inputs, call)
         return self._values(kind, inputs, attempt)
@@ -146,12 +148,19 @@ class FunctionCalls:
         return self._values(kind, inputs, self._place(kind, inputs, call))
 
     def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
-        """Make TensorFlow place a function; run it only if it is known to need no GPU, or runs on another task."""
-        is_local = task_of(kind.scope or find_host()) == task_of(find_host())
-        if not self._emulate or not is_local or kind in self._real:
+        """Make TensorFlow place a function; run it only if it is known to need no GPU."""
+        if not self._emulate or kind in self._real:
             return self._attempt(kind, inputs, call)
-        with self._turn:  # nothing runs that could wait for another thread
-            return self._attempt(kind, inputs, call, is_cancelled=True)
+        if not self._is_remote(kind):
+            with self._turn:  # nothing runs that could wait for another thread
+                return self._attempt(kind, inputs, cancel_call(call), is_for_placement=True)
+        if not has_resources(inputs):
+            return self._attempt(kind, inputs, call)
+        with replace_resources(inputs) as replaced:
+            return self._attempt(kind, inputs, partial(call, inputs=replaced), is_for_placement=True)
+
+    def _is_remote(self, kind: _Kind) -> bool:
+        return task_of(kind.scope or find_host()) != task_of(find_host())
 
     def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
         """Return what identifies the iterator that a call takes an element from; None where it takes none."""
@@ -175,14 +184,15 @@ class FunctionCalls:
             "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
         )
 
-    def _attempt(self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_cancelled: bool = False) -> _Attempt:
-        """Make the call, or cancel it as soon as it is placed, and record what TensorFlow places for it."""
+    def _attempt(self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_for_placement: bool = False) -> _Attempt:
+        """Make the call, whose result may not count, and record what TensorFlow places for it."""
         start = self._log.end()
-        result, error = _attempt_call(_cancel_call(call) if is_cancelled else call)
-        is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
+        result, error = _attempt_call(call)
+        is_remote = self._is_remote(kind)
         lines = self._log.since(start, every_thread=is_remote)
         placed, has_begun = _until_executed(kind.function, on_its_thread(kind.function, lines) if is_remote else lines)
-        attempt = _Attempt(placed, has_begun, result, error, is_cancelled and has_begun and error is not None)
+        is_placed_only = is_for_placement and has_begun and (is_remote or error is not None)
+        attempt = _Attempt(placed, has_begun, result, error, is_placed_only)
         if placed or attempt.is_refused:
             self._placed[kind.instance] = placed
             self._record(kind, inputs, placed, error if attempt.is_refused else None, start)
@@ -197,9 +207,9 @@ class FunctionCalls:
     def _values(self, kind: _Kind, inputs: Sequence[Any], attempt: _Attempt) -> Any:
         """Return what a call returned, or what the CPU computes where it failed because of emulated GPUs."""
         self._seen.add(kind)
-        if attempt.error is None:
+        if attempt.error is None and not attempt.is_placed_only:
             return attempt.result
-        if not attempt.is_cancelled and (attempt.is_refused or not computes_nothing(attempt.error)):
+        if not attempt.is_placed_only and (attempt.is_refused or not computes_nothing(attempt.error)):
             raise attempt.error
         self._on_gpus[kind] = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
         return self._compute(kind, inputs)
@@ -282,12 +292,12 @@ class FunctionCalls:
     def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
         """Call what XLA compiles whole; on an emulated GPU TensorFlow names the device, and the CPU computes."""
         self._seen.add(kind)
-        is_remote = task_of(kind.scope or find_host()) != task_of(find_host())
+        is_remote = self._is_remote(kind)
         is_emulated = self._emulate and "/device:GPU:" in eager_device.choose_device(
             eager_device.EVERY_TYPE, kind.scope
         )
         start = self._log.end()
-        result, error = _attempt_call(_cancel_call(call) if is_emulated else call)
+        result, error = _attempt_call(cancel_call(call) if is_emulated else call)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
         self._record_compiled(kind, inputs, home, None if home else error)
@@ -366,7 +376,7 @@ def _attempt_call(call: Call) -> tuple[Any, Any]:
         return None, error
 
 
-def _cancel_call(call: Call) -> Call:
+def cancel_call(call: Call) -> Call:
     """Return a call that is cancelled before it begins: the function is placed, and nothing of it runs."""
     manager = cancellation.CancellationManager()
     manager.start_cancel()

@@ -10,7 +10,7 @@ import tensorflow as tf
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.failures import find_code
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind
+from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, cancel_call
 from simplace.oracle.child.loaded_graphs import list_node_defs
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
@@ -32,7 +32,7 @@ class UnexecutedCalls(FunctionCalls):
         if self._is_compiled(name):
             self._record_compiled(kind, inputs, "", None, is_asked=False)
         else:
-            attempt = self._attempt(kind, inputs, call, is_cancelled=True)
+            attempt = self._attempt(kind, inputs, cancel_call(call), is_for_placement=True)
             if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:
                 raise attempt.error
         return self._make_up(name, inputs, {})
