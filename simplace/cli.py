@@ -18,7 +18,19 @@ from simplace.commands.streams import discard_stdout, flush_stdout, no_room, usa
 from simplace.errors import SimplaceError
 
 # In the order of --help; only the one that is asked for is imported.
-_COMMANDS = ("show", "report", "explain", "check", "doctor", "diff", "export", "kernels", "schedule", "measure")
+_COMMANDS = (
+    "show",
+    "report",
+    "explain",
+    "check",
+    "doctor",
+    "diff",
+    "export",
+    "kernels",
+    "schedule",
+    "memory",
+    "measure",
+)
 
 _EXAMPLES = """\
 examples:

@@ -90,7 +90,7 @@ def test_no_module_imports_itself_by_a_detour():
 def test_one_name_stands_for_one_idea():
     """Packages may have their own errors, failures, child process, folders; a command is called as what it shows."""
     names = Counter(path.name for path in MODULES if path.name != "__init__.py")
-    shared = {"errors.py", "failures.py", "process.py", "scratch.py", "schedule.py"}
+    shared = {"errors.py", "failures.py", "process.py", "scratch.py", "memory.py", "schedule.py"}
     assert {name for name, count in names.items() if count > 1} == shared
 
 

@@ -36,6 +36,7 @@ SAME_STEM = (
     ("graph/graph_partition.cc", "partition/graph_partition.py"),
     ("common_runtime/propagator_state.cc", "executor/propagator_state.py"),
     ("common_runtime/device_set.cc", "devices/device_set.py"),
+    ("../tsl/framework/bfc_allocator.cc", "analysis/bfc_allocator.py"),
 )
 OTHER_STEM = (
     ("framework/op_kernel.cc", "kernels/kernel_lookup.py"),
@@ -59,6 +60,8 @@ OTHER_STEM = (
     ("common_runtime/executor.cc", "executor/kernel_stats.py"),
     ("common_runtime/gpu/gpu_util.cc", "executor/gpu_streams.py"),
     ("common_runtime/gpu/gpu_device.cc", "costs/gpu_memory.py"),
+    ("kernels/resource_variable_ops.cc", "executor/variable_memory.py"),
+    ("kernels/training_op_helpers.h", "executor/variable_memory.py"),
 )
 
 

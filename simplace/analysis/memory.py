@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from simplace.executor.trace import MemoryChange, Trace
+from simplace.analysis.bfc_allocator import BfcAllocator
+from simplace.executor.trace import PERMANENT, MemoryChange, Trace
 
-_HOLDERS = 10
+Tensor = tuple[int, int]  # a node of the partitioned graph and the slot of its output
+Resize = Callable[[Tensor, int], int]  # the bytes of a tensor that had so many
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Name a tensor in memory: output `slot` of a node of the partitioned graph; -1 for a constant or variable."""
+    """Name a tensor in memory: output `slot` of a node of the partitioned graph, `PERMANENT` for what is no output."""
 
     node: int
     slot: int
@@ -23,9 +25,10 @@ class Held:
 class MemoryUse:
     """Record of the memory of one device over time.
 
-    `resident` is what constants, arguments and variables take all the time, `series` lists (time in nanoseconds,
-    bytes alive from then on). `holders` are the largest tensors at the peak. `limit` is 0 where nothing limits.
-    `runs_out` is the node whose output, or copy, would first not fit (-1: all fits), `alive_then` the largest then.
+    `resident` is what constants, arguments and variables take as the step begins, `series` lists (time in nanoseconds,
+    bytes alive from then on). `holders` are the tensors at the peak, the largest first. `limit` is 0 where nothing
+    limits. `runs_out` is the node whose output, or copy, TensorFlow's allocator would first find no room for (-1: all
+    fits), `alive_then` the tensors then, with that one. `largest_free` is the largest piece of free memory then.
     """
 
     device: str
@@ -38,50 +41,103 @@ class MemoryUse:
     runs_out: int = -1
     runs_out_at: int = -1
     alive_then: tuple[Held, ...] = ()
+    largest_free: int = 0
 
 
-def memory_use(trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int]) -> tuple[MemoryUse, ...]:
-    """Follow the memory of each device. Allocators are perfect here: no fragmentation."""
-    return tuple(_of_device(trace, device, limits.get(device, 0)) for device in devices)
+@dataclass(frozen=True, slots=True)
+class _Shortage:
+    """Record of the change, by number, that found no room; -1 for what is there before the step begins."""
+
+    number: int
+    node: int
+    largest_free: int
 
 
-def _of_device(trace: Trace, device: str, limit: int) -> MemoryUse:
-    permanent = [Held(node, -1, size) for where, size, node in trace.resident if where == device]
+def _keep_size(_: Tensor, size: int) -> int:
+    return size
+
+
+def memory_use(
+    trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int], resize: Resize = _keep_size
+) -> tuple[MemoryUse, ...]:
+    """Follow the memory of each device; where it is limited, TensorFlow's allocator hands it out.
+
+    `resize` returns the bytes that each tensor is to have.
+    """
+    return tuple(_of_device(trace, device, limits.get(device, 0), resize) for device in devices)
+
+
+def fits(trace: Trace, device: str, limit: int, resize: Resize) -> bool:
+    """Return whether the memory of a device would suffice if each tensor had the bytes that `resize` returns."""
+    return _find_shortage(*_list_allocations(trace, device, resize), limit) is None
+
+
+def _list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[dict[Tensor, int], list[MemoryChange]]:
+    permanent = {
+        (node, PERMANENT): resize((node, PERMANENT), size) for where, size, node in trace.resident if where == device
+    }
     changes = [change for change in trace.memory if change.device == device]
-    resident = sum(held.size for held in permanent)
-    now, peak, peak_at, holders = resident, resident, 0, _find_largest(permanent, {})
+    if resize is not _keep_size:
+        changes = [replace(change, change=_resize_change(change, resize)) for change in changes]
+    return permanent, changes
+
+
+def _resize_change(change: MemoryChange, resize: Resize) -> int:
+    size = resize((change.node, change.slot), abs(change.change))
+    return size if change.change > 0 else -size
+
+
+def _of_device(trace: Trace, device: str, limit: int, resize: Resize) -> MemoryUse:
+    permanent, changes = _list_allocations(trace, device, resize)
+    resident = sum(permanent.values())
+    now, peak, peak_index = resident, resident, -1
     series: list[tuple[int, int]] = [(0, resident)]
-    runs_out, runs_out_at = -1, -1
-    alive_then: tuple[Held, ...] = ()
-    peak_index = -1
     for i, change in enumerate(changes):
         now += change.change
         if now > peak:
-            peak, peak_at, peak_index = now, change.time, i
-        if 0 < limit < now and runs_out < 0:
-            runs_out, runs_out_at = change.node, change.time
-            alive_then = _find_largest(permanent, _alive_after(changes, i))
+            peak, peak_index = now, i
         if series[-1][0] == change.time:
             series[-1] = (change.time, now)
         else:
             series.append((change.time, now))
-    if peak_index >= 0:
-        holders = _find_largest(permanent, _alive_after(changes, peak_index))
-    if 0 < limit < resident:
-        runs_out, runs_out_at, alive_then = permanent[0].node, 0, _find_largest(permanent, {})
+    peak_at = changes[peak_index].time if peak_index >= 0 else 0
+    holders = _sort_alive(permanent, changes, peak_index)
+    short = _find_shortage(permanent, changes, limit) if limit > 0 else None
+    if short is None:
+        return MemoryUse(device, resident, peak, peak_at, holders, tuple(series), limit)
+    at = changes[short.number].time if short.number >= 0 else 0
+    alive_then = _sort_alive(permanent, changes, short.number)
     return MemoryUse(
-        device, resident, peak, peak_at, holders, tuple(series), limit, runs_out, runs_out_at, alive_then
+        device, resident, peak, peak_at, holders, tuple(series), limit, short.node, at, alive_then, short.largest_free
     )  # fmt: skip
 
 
-def _alive_after(changes: list[MemoryChange], last: int) -> dict[tuple[int, int], int]:
-    alive: dict[tuple[int, int], int] = {}
+def _find_shortage(permanent: Mapping[Tensor, int], changes: list[MemoryChange], limit: int) -> _Shortage | None:
+    """Let TensorFlow's allocator hand out one region of the whole memory; return where it first has no room."""
+    memory = BfcAllocator(limit, growth=False)
+    places: dict[Tensor, list[int]] = {}
+    for tensor, size in permanent.items():
+        address = memory.allocate(size)
+        if address is None:
+            return _Shortage(-1, tensor[0], memory.largest_free)
+        places[tensor] = [address]
+    for number, change in enumerate(changes):
+        tensor = change.node, change.slot
+        if change.change < 0:
+            memory.free(places[tensor].pop(0))
+            continue
+        address = memory.allocate(change.change)
+        if address is None:
+            return _Shortage(number, change.node, memory.largest_free)
+        places.setdefault(tensor, []).append(address)
+    return None
+
+
+def _sort_alive(permanent: Mapping[Tensor, int], changes: list[MemoryChange], last: int) -> tuple[Held, ...]:
+    """List what is alive after a change, the largest first."""
+    alive = dict(permanent)
     for change in changes[: last + 1]:
-        key = (change.node, change.slot)
-        alive[key] = alive.get(key, 0) + change.change
-    return {key: size for key, size in alive.items() if size}
-
-
-def _find_largest(permanent: list[Held], alive: dict[tuple[int, int], int]) -> tuple[Held, ...]:
-    held = permanent + [Held(node, slot, size) for (node, slot), size in alive.items()]
-    return tuple(sorted(held, key=lambda one: (-one.size, one.node, one.slot))[:_HOLDERS])
+        tensor = change.node, change.slot
+        alive[tensor] = alive.get(tensor, 0) + change.change
+    held = [Held(node, slot, size) for (node, slot), size in alive.items() if size]
+    return tuple(sorted(held, key=lambda one: (-one.size, one.node, one.slot)))

@@ -1,7 +1,7 @@
 """The one door: what the library and the command line call, and the results that print, draw and export themselves.
 
 Its functions and methods import what they need when they are called: a command that prints a summary waits for no
-drawing, and for no simulation. `Simulated` and `Diff` are imported when they are first named.
+drawing, and for no simulation. `Simulated`, `Memory` and `Diff` are imported when they are first named.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from simplace.targets import Settings
 
 if TYPE_CHECKING:
     from simplace.api.differences import Diff
+    from simplace.api.fitting import Memory
     from simplace.api.simulated import Simulated
     from simplace.executor.step_options import StepKeywords, StepOptions
     from simplace.placement.placement import Placement
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Diff", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "place", "place_program",
+    "Diff", "Memory", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "place", "place_program",
     "schedule", "settings",
 ]  # fmt: skip
 
@@ -37,6 +38,10 @@ def __getattr__(name: str) -> object:
         from simplace.api.simulated import Simulated
 
         return Simulated
+    if name == "Memory":
+        from simplace.api.fitting import Memory
+
+        return Memory
     if name == "Diff":
         from simplace.api.differences import Diff
 
@@ -179,6 +184,19 @@ class Placements(Result):
         from simplace.executor.step_options import StepOptions
 
         return Simulated.of(self._one(program).placement, StepOptions(**options))
+
+    def memory(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Memory:
+        """Tell whether a step of one program (the largest by default) fits in memory, and the largest batch that does.
+
+        The options are those of `schedule`: `gpu` names the GPU, `batch` is another batch than the program's own.
+        """
+        from simplace.analysis.schedule import Schedule
+        from simplace.api.fitting import Memory
+        from simplace.executor.step_options import StepOptions
+
+        placed = self._one(program)
+        others = [each.placement.program for each in self.programs if each is not placed]
+        return Memory.of(Schedule.of(placed.placement, StepOptions(**options)), others, options.get("batch", 0))
 
     def report(
         self,

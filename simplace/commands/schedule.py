@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _ASSUMED = (
     "Assumed: Grappler rewrites nothing; a GPU has a PCIe link, a pair of processes a network link of its own; "
-    "pools of a session's own are the process's; allocators do not fragment. docs/schedule.md lists what is modelled, "
-    "after which source file, and how close it comes."
+    "pools of a session's own are the process's. docs/schedule.md lists what is modelled, after which source file, and "
+    "how close it comes."
 )
 
 
@@ -97,7 +97,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
         settings = words.read_settings(options, stage)
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
-        chosen = replace(_step_options(options), inter_op=sizes[0], limits=_find_limits(placed, settings))
+        chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_limits(placed, settings))
         if options.costs == "measured":
             stage("running real steps", is_alone=True)
             chosen = replace(chosen, costs=_measured_costs(placed, options))
@@ -151,7 +151,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
     )
 
 
-def _find_limits(placed: Placed, settings: Settings) -> dict[str, int]:
+def find_limits(placed: Placed, settings: Settings) -> dict[str, int]:
     """Return the limits of logical GPUs from the machine, where it splits GPUs."""
     machine = settings.machine
     split = [limit for gpu in machine.visible_gpus for limit in machine.split_of(gpu) or (0,)]

@@ -40,7 +40,7 @@ class Iteration:
     number: int
     pending: dict[int, int] = field(default_factory=dict)
     dead: dict[int, int] = field(default_factory=dict)
-    payloads: dict[int, list[Payload]] = field(default_factory=dict)
+    payloads: dict[int, dict[int, Payload]] = field(default_factory=dict)
     children: dict[int, Frame] = field(default_factory=dict)
     running: int = 0
     open_frames: int = 0
@@ -53,12 +53,15 @@ class Iteration:
 
 @dataclass(slots=True, eq=False)
 class Activation:
-    """Record of one execution of a node. `ready_at` and `released_by` are the executor's own notes."""
+    """Record of one execution of a node, with the payload of each input slot that has one.
+
+    `ready_at` and `released_by` are the executor's own notes.
+    """
 
     node: int
     iteration: Iteration
     is_dead: bool
-    payloads: list[Payload]
+    payloads: dict[int, Payload]
     ready_at: int = 0
     released_by: int = -1
 
@@ -92,7 +95,7 @@ class Propagator:
         """Return the roots of the step: the `_SOURCE` of each device."""
         root = self._root.iterations[0]
         root.running = len(self._graph.sources)
-        return [Activation(i, root, False, []) for i in self._graph.sources]
+        return [Activation(i, root, False, {}) for i in self._graph.sources]
 
     @property
     def is_done(self) -> bool:
@@ -164,10 +167,10 @@ class Propagator:
         if dead:
             target.dead[node] = dead
         if payload is not None:
-            target.payloads.setdefault(node, []).append(payload)
+            target.payloads.setdefault(node, {})[edge.dst_slot] = payload
         if is_ready:
             target.running += 1
-            ready.append(Activation(node, target, is_dead, target.payloads.pop(node, [])))
+            ready.append(Activation(node, target, is_dead, target.payloads.pop(node, {})))
 
     def _merge_counts(
         self, edge: PartEdge, target: Iteration, pending: int, dead: int, is_live: bool

@@ -25,7 +25,8 @@ from simplace.executor.propagator_state import Activation, Iteration, Propagator
 from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
 from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
-from simplace.executor.trace_recorder import Buffer, TraceRecorder
+from simplace.executor.trace_recorder import TraceRecorder
+from simplace.executor.variable_memory import Buffer
 
 
 @dataclass(slots=True, eq=False)
@@ -317,7 +318,7 @@ class _TensorFlowSimulation:
                 payload.uses += 1
         ready = self.propagator.done(activation, outputs)
         is_send = self.graph.nodes[activation.node].role == "send"
-        for payload in (*outputs, *(() if is_send else activation.payloads)):
+        for payload in (*outputs, *(() if is_send else activation.payloads.values())):
             self.recorder.release(payload, now, span)
         for one in ready:
             one.ready_at, one.released_by = now, span
@@ -433,9 +434,9 @@ class _TensorFlowSimulation:
         receive = self.graph.receiver[activation.node]
         entry = self._find_entry(receive, activation.iteration)
         entry.sent_by, entry.is_dead = span, activation.is_dead
-        entry.payload = activation.payloads[0] if activation.payloads else None
+        entry.payload = activation.payloads.get(0)
         if entry.receive is None and not self._is_posted_by_source(receive):
-            entry.receive = Activation(receive, activation.iteration, False, [], self.events.now, span)
+            entry.receive = Activation(receive, activation.iteration, False, {}, self.events.now, span)
             activation.iteration.running += 1
         if entry.receive is not None:
             self._transfer(activation.node, entry, worker, span)

@@ -10,7 +10,7 @@ the edges; the free thread with the lowest number is taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
@@ -20,7 +20,8 @@ from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span, SpanKind, Trace, Why
-from simplace.executor.trace_recorder import Buffer, TraceRecorder
+from simplace.executor.trace_recorder import TraceRecorder
+from simplace.executor.variable_memory import Buffer
 
 _Start = Callable[[int, int], None]  # called with a free track and the last span on it
 
@@ -139,7 +140,7 @@ class _TextbookSimulation:
             self._send(activation)
             return
         outputs = [] if activation.is_dead else self._outputs(activation, span)
-        self._done(activation, outputs, activation.payloads, span)
+        self._done(activation, outputs, activation.payloads.values(), span)
 
     def _outputs(self, activation: Activation, span: int) -> list[object]:
         return self.recorder.outputs(activation.node, activation.payloads, self.events.now, span)
@@ -152,7 +153,7 @@ class _TextbookSimulation:
         def end() -> None:
             self.recorder.ends_at(span, self.events.now)
             self.inter[device].give_back(track, span)
-            self._done(activation, outputs, activation.payloads, span)
+            self._done(activation, outputs, activation.payloads.values(), span)
 
         parts = min(self.estimated.kernels[activation.node].shards, self.threads.intra_op_size)
         if parts < 2:
@@ -215,7 +216,7 @@ class _TextbookSimulation:
             )
         )
 
-    def _done(self, activation: Activation, outputs: list[object], used: list[object], span: int) -> None:
+    def _done(self, activation: Activation, outputs: list[object], used: Iterable[object], span: int) -> None:
         for slot in self.propagator.delivers(activation):
             payload = outputs[slot] if slot < len(outputs) else None
             if isinstance(payload, Buffer):
@@ -258,7 +259,7 @@ class _TextbookSimulation:
 
         def finished() -> None:
             for one, span in zip(arrived, spans, strict=True):
-                self._done(one.activation, one.outputs, one.activation.payloads, span)
+                self._done(one.activation, one.outputs, one.activation.payloads.values(), span)
 
         self.events.at(end, finished)
 
@@ -269,12 +270,12 @@ class _TextbookSimulation:
         number = self.graph.nodes[activation.node].copy
         copy = self.graph.copies[number]
         receive = Activation(
-            self.graph.receiver[activation.node], activation.iteration, activation.is_dead, [],
+            self.graph.receiver[activation.node], activation.iteration, activation.is_dead, {},
             self.events.now, activation.released_by,
         )  # fmt: skip
         if not self.graph.ins[receive.node]:  # in a loop nothing posts it beforehand
             activation.iteration.running += 1
-        payload = activation.payloads[0] if activation.payloads else None
+        payload = activation.payloads.get(0)
         duration = 0 if activation.is_dead else round(1e9 * self.estimated.copy_seconds[number])
         self._done(activation, [], [], activation.released_by)
         if duration == 0:

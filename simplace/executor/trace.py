@@ -52,11 +52,15 @@ class Span:
         return self.end - self.start
 
 
+PERMANENT = -1
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
     """Record that a tensor appeared in, or left, the memory of a device at `time` (nanoseconds).
 
-    `node` and `slot` name the output that was allocated; `change` is in bytes.
+    `node` and `slot` name the output that was allocated; `change` is in bytes. The slot of constants, arguments and
+    variables, of which the memory has some before the step begins, is `PERMANENT`.
     """
 
     time: int

@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
+from math import prod
 
+from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
-from simplace.executor.trace import LaneKind, MemoryChange, Span, Trace, Track
-from simplace.graph.op_kinds import (
-    ARGS,
-    CONSTANTS,
-    CONTROL_FLOW,
-    IDENTITIES,
-    LOOP_COND,
-    RETVALS,
-    VARIABLE_HANDLE,
-    VARIABLES,
-    is_arg,
-)
+from simplace.executor import kernel_memory
+from simplace.executor.trace import PERMANENT, LaneKind, MemoryChange, Span, Trace, Track
+from simplace.executor.variable_memory import Buffer, Variable
+from simplace.graph.builder import CONTROL
+from simplace.graph.dtypes import DataType, data_type_size
+from simplace.graph.node_def import ShapeAttr
+from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_merge
 from simplace.partition.transfers import MemoryTypes
 
 _GRAIN = 256  # BFCAllocator::kMinAllocationSize: a GPU's allocator rounds up to this
-
-# Ops whose first output is the buffer of their first input.
-_SAME_BUFFER = frozenset(
-    "StopGradient PreventGradient Snapshot Reshape Squeeze ExpandDims EnsureShape Bitcast".split()
-).union(IDENTITIES, CONTROL_FLOW, [LOOP_COND], RETVALS)
-# Ops that hand out what lives longer than the step: constants, arguments, variables.
-_RESIDENT = CONSTANTS | ARGS | VARIABLES | {VARIABLE_HANDLE, "ReadVariableOp"}
-# Ops that write their output into an input which no other op needs, of the same type and size: those that call
-# forward_input in tensorflow/core/kernels/cwise_ops_common.{h,cc}, bias_op.cc, softmax_op.cc, aggregate_ops.cc,
-# cwise_op_clip.cc and in the UnaryElementWiseOp and BinaryElementWiseOp of core/framework/numeric_op.h.
-_TAKES_OVER = frozenset(
-    "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Digamma Div "
-    "DivNoNan Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Inv InvGrad Invert Lgamma Log Log1p LogicalAnd LogicalNot "
-    "LogicalOr Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Rint Round Rsqrt RsqrtGrad "
-    "Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv "
-    "TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus "
-    "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue".split()
-)
-
-
-@dataclass(slots=True, eq=False)
-class Buffer:
-    """Record of a tensor in memory; `uses` counts who still needs it."""
-
-    device: str
-    size: int
-    node: int
-    slot: int
-    uses: int = 1
+_NOTHING = Tensor("", (), 0)
 
 
 class TraceRecorder:
@@ -62,6 +32,11 @@ class TraceRecorder:
         self.tracks: list[Track] = []
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []
+        self._node_of = {node.origin: i for i, node in enumerate(self._graph.nodes) if node.role == "op"}
+        self._given: dict[int, list[Tensor]] = {}
+        self._variables: dict[int, Variable] = {}
+        self._resident: list[tuple[str, int, int]] = []
+        self._find_resident()
 
     def track(self, name: str, kind: LaneKind, owner: str) -> int:
         """Add a track; return its number."""
@@ -80,29 +55,81 @@ class TraceRecorder:
             s.node, s.track, s.kind, s.start, end, s.ready, s.cause, s.why, s.step, s.iteration
         )  # fmt: skip
 
-    def outputs(self, node: int, inputs: list[object], time: int, span: int) -> list[object]:
+    def outputs(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         """Allocate what a node puts out; a slot without memory of its own has None."""
         part = self._graph.nodes[node]
         tensors = self._priced.outputs[node]
-        if part.op in _RESIDENT or part.origin < 0:
+        if part.op in kernel_memory.RESIDENT or part.origin < 0:
             return [None] * len(tensors)
-        if part.op in _SAME_BUFFER:
-            first = inputs[0] if inputs else None
-            if isinstance(first, Buffer):
-                first.uses += len(tensors)
-            return [first] * len(tensors)
-        taken = self._taken_over(node, inputs) if part.op in _TAKES_OVER and len(tensors) == 1 else None
-        if taken is not None:
-            taken.uses += 1
-            return [taken]
-        return [self._output(node, slot, t.size, time, span) for slot, t in enumerate(tensors)]
+        if part.op == kernel_memory.READ:
+            allocate = partial(self._output, node, 0, tensors[0].size, time, span)
+            return [self._variable(node, 0).read(allocate)]
+        self._write_variables(node, inputs, time, span)
+        given = self._inputs(node)
+        return [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
+
+    def _place_output(
+        self, node: int, slot: int, payloads: Mapping[int, object], given: list[Tensor], time: int, span: int
+    ) -> Buffer | None:
+        """Hand on the buffer of an input, write into it, or allocate one."""
+        op, output = self._graph.nodes[node].op, self._priced.outputs[node][slot]
+        handed_on = kernel_memory.find_input_handed_on(op, slot, given, output)
+        if handed_on >= 0:
+            found = next(iter(payloads.values()), None) if is_merge(op) else payloads.get(handed_on)
+            if not isinstance(found, Buffer):
+                return None
+            found.uses += 1
+            return found
+        device = self._graph.nodes[node].device
+        for number in kernel_memory.list_forwardable(op, slot, given, output):
+            found = payloads.get(number)
+            if isinstance(found, Buffer) and found.uses == 1 and found.device == device:
+                found.uses += 1
+                return found
+        return self._output(node, slot, output.size, time, span)
+
+    def _inputs(self, node: int) -> list[Tensor]:
+        """List what a node is given, by slot."""
+        if node not in self._given:
+            edges = [edge for edge in self._graph.ins[node] if edge.dst_slot != CONTROL]
+            self._given[node] = [self._tensor(edge.src, edge.src_slot) for edge in edges]
+        return self._given[node]
+
+    def _tensor(self, node: int, slot: int) -> Tensor:
+        part = self._graph.nodes[node]
+        if part.copy >= 0:
+            copy = self._graph.copies[part.copy]
+            node, slot = self._node_of[copy.producer], copy.slot
+        outputs = self._priced.outputs[node]
+        return outputs[slot] if 0 <= slot < len(outputs) else _NOTHING
+
+    # variables
+
+    def _write_variables(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> None:
+        """Do to variables what a kernel does that assigns, updates or accesses them by rows."""
+        op = self._graph.nodes[node].op
+        if op == kernel_memory.ASSIGN:
+            allocate = partial(self._output_of_variable, node, self._inputs(node)[1].size, time, span)
+            old = self._variable(node, 0).assign(inputs.get(1), allocate)
+            self.release(old, time, span)
+            return
+        by_rows = op.startswith(kernel_memory.ROW_ACCESS)
+        if not by_rows and not op.startswith(kernel_memory.UPDATES):
+            return
+        for slot, given in enumerate(self._inputs(node)):
+            if given.dtype != "resource":
+                continue
+            variable = self._variable(node, slot)
+            size = 0 if variable.buffer is None else variable.buffer.size
+            allocate = partial(self._output_of_variable, node, size, time, span)
+            old = variable.access_rows(allocate) if by_rows else variable.update(allocate)
+            self.release(old, time, span)
 
     def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
         """Allocate a buffer with one use; None for nothing."""
         if size <= 0:
             return None
-        if device not in self._hosts.values():
-            size = -(-size // _GRAIN) * _GRAIN
+        size = self._round(device, size)
         self.changes.append(MemoryChange(time, device, size, node, slot, span))
         return Buffer(device, size, node, slot)
 
@@ -127,7 +154,10 @@ class TraceRecorder:
     def trace(self, steps: list[int]) -> Trace:
         """Return the record."""
         changes = tuple(sorted(self.changes, key=lambda change: change.time))
-        return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), self._resident())
+        return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), tuple(self._resident))
+
+    def _round(self, device: str, size: int) -> int:
+        return size if device in self._hosts.values() else -(-size // _GRAIN) * _GRAIN
 
     def _output(self, node: int, slot: int, size: int, time: int, span: int) -> Buffer | None:
         part = self._graph.nodes[node]
@@ -136,46 +166,65 @@ class TraceRecorder:
         device = self._hosts[part.device] if is_host else part.device
         return self.allocate(device, size, node, slot, time, span)
 
-    def _taken_over(self, node: int, inputs: list[object]) -> Buffer | None:
-        """Return the first input that the output may be written into."""
-        wanted, device = self._priced.outputs[node][0], self._graph.nodes[node].device
-        for buffer in inputs:
-            if not isinstance(buffer, Buffer) or buffer.uses != 1 or buffer.device != device:
-                continue
-            held = self._priced.outputs[buffer.node]
-            if buffer.slot < len(held) and (held[buffer.slot].dtype, held[buffer.slot].size) == (
-                wanted.dtype,
-                wanted.size,
-            ):
-                return buffer
-        return None
+    def _output_of_variable(self, node: int, size: int, time: int, span: int) -> Buffer | None:
+        return self.allocate(self._graph.nodes[node].device, size, node, PERMANENT, time, span)
 
-    def _resident(self) -> tuple[tuple[str, int, int], ...]:
-        """List (device, bytes, node) of constants, arguments and variables; a variable read twice counts once."""
-        found: list[tuple[str, int, int]] = []
-        seen: set[int] = set()
+    def _variable(self, node: int, slot: int) -> Variable:
+        return self._variables.setdefault(self._find_handle(node, slot), Variable(None))
+
+    def _find_resident(self) -> None:
+        """Find constants, arguments and variables: (device, bytes, node), each variable once, however often used."""
         for i, node in enumerate(self._graph.nodes):
-            if node.op not in _RESIDENT or node.origin < 0:
+            if node.op in kernel_memory.RESIDENT:
+                size = sum(tensor.size for tensor in self._priced.outputs[i])
+                if size and node.origin >= 0:
+                    self._resident.append((node.device, self._round(node.device, size), i))
+            elif node.op == kernel_memory.READ:
+                self._add_variable(i, 0, self._priced.outputs[i][0].size)
+        for i, node in enumerate(self._graph.nodes):
+            by_rows = node.op.startswith(kernel_memory.ROW_ACCESS)
+            if not by_rows and node.op != kernel_memory.ASSIGN and not node.op.startswith(kernel_memory.UPDATES):
                 continue
-            origin = self._variable(i) if node.op == "ReadVariableOp" else i
-            size = sum(tensor.size for tensor in self._priced.outputs[i])
-            if size and origin not in seen:
-                seen.add(origin)
-                found.append((node.device, size, i))
-        return tuple(found)
+            for slot, given in enumerate(self._inputs(i)):
+                if given.dtype == "resource":
+                    self._add_variable(i, slot, self._value_bytes(self._find_handle(i, slot)))
+                    self._variable(i, slot).is_copied |= by_rows  # since the first step, which is long over
 
-    def _variable(self, read: int) -> int:
-        """Follow a read back to its variable's handle."""
-        at, seen = read, set()
-        while self._graph.ins[at] and at not in seen:
-            seen.add(at)
-            at = self._graph.ins[at][0].src
-            if self._graph.nodes[at].role == "source":
-                break
+    def _add_variable(self, node: int, slot: int, size: int) -> None:
+        handle = self._find_handle(node, slot)
+        if size and handle not in self._variables:
+            device = self._graph.nodes[node].device
+            buffer = Buffer(device, self._round(device, size), node, PERMANENT)
+            self._variables[handle] = Variable(buffer)
+            self._resident.append((device, buffer.size, node))
+
+    def _value_bytes(self, handle: int) -> int:
+        """Return the bytes of the value that a handle stands for, 0 where nothing tells them."""
+        part, placed = self._graph.nodes[handle], self._priced.graph.placed
+        if part.origin < 0:
+            return 0
+        attrs = placed.graph.attrs[part.origin]
+        if is_arg(part.op):
+            resource = placed.program.resources.get(attrs["index"])
+            return (resource.size or 0) if resource is not None else 0
+        shape, dtype = attrs.get("shape"), attrs.get("dtype")
+        if part.op != VARIABLE_HANDLE or not isinstance(shape, ShapeAttr) or not isinstance(dtype, DataType):
+            return 0
+        dims = shape.dims
+        return 0 if dims is None or min(dims, default=0) < 0 else prod(dims) * (data_type_size(dtype) or 0)
+
+    def _find_handle(self, node: int, slot: int) -> int:
+        """Follow the first inputs back from an input to the handle of a variable; return the node where it is lost."""
+        edges = [edge for edge in self._graph.ins[node] if edge.dst_slot == slot]
+        at, seen = edges[0].src if edges else node, {node}
+        while at not in seen:
             op = self._graph.nodes[at].op
             if is_arg(op) or op == VARIABLE_HANDLE:
                 return at
-        return read
+            seen.add(at)
+            edges = [edge for edge in self._graph.ins[at] if edge.dst_slot == 0]
+            at = edges[0].src if edges else at
+        return at
 
 
 def _find_host_cpus(estimated: EstimatedGraph) -> dict[str, str]:

@@ -17,6 +17,8 @@ from simplace.views.text.verdict import write_verdict
 
 SCHEMA = "simplace/schedule/1"
 
+_HOLDERS = 10  # tensors listed where memory is full
+
 
 def report_schedule(schedule: Schedule) -> dict[str, Any]:
     """Return the whole schedule as dictionaries, lists, strings and numbers."""
@@ -99,14 +101,14 @@ def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
         "peak": use.peak,
         "peak_at": use.peak_at,
         "limit": use.limit or None,
-        "holders": [_report_held(schedule, held) for held in use.holders],
+        "holders": [_report_held(schedule, held) for held in use.holders[:_HOLDERS]],
         "series": [list(point) for point in use.series],
         "runs_out": None
         if use.runs_out < 0
         else {
             "node": nodes[use.runs_out].name,
             "time": use.runs_out_at,
-            "alive": [_report_held(schedule, held) for held in use.alive_then],
+            "alive": [_report_held(schedule, held) for held in use.alive_then[:_HOLDERS]],
         },
     }
 

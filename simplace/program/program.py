@@ -33,12 +33,16 @@ class NodeNotes:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Describe a resource that a function is given: its handle's name, its device, the user's line that made it."""
+    """Describe a resource that a function is given: its handle's name, its device, the user's line that made it.
+
+    `size` is the bytes of a variable's value, None where its type or shape leaves them open.
+    """
 
     name: str
     device: str
     made_at: str
     is_variable: bool
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

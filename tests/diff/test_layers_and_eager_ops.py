@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 import simplace
-from simplace.views.figures.boxes import get_known_name
+from simplace.program.known_names import get_known_name
 
 PROGRAM = """\
     import numpy as np
@@ -50,4 +50,4 @@ def test_a_layer_of_cudnn_and_the_lines_of_eager_ops(tmp_path: Path, monkeypatch
     pinned = simplace.diff(gpu, soft_placement=False)
     assert pinned.eager.compared == 0
     step = gpu.program("step").placement
-    assert "reader/CudnnRNNV3" in {get_known_name(step, node) for node in step.graph.op_ids}
+    assert "reader/CudnnRNNV3" in {get_known_name(step.placed, node) for node in step.graph.op_ids}

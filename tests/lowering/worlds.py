@@ -30,6 +30,7 @@ _NAMES = {
     "variant": DataType.DT_VARIANT,
     "fn": FuncRef,
     "shape": ShapeAttr((2,)),
+    "dims": lambda *sizes: ShapeAttr(sizes),
 }
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from simplace.placement.placement import Placement
-from simplace.views.figures.boxes import group_into_boxes, tidy_path
+from simplace.program.known_names import tidy_path
+from simplace.views.figures.boxes import group_into_boxes
 from tests.views import graphs
 from tests.worlds import constant, node, place
 

@@ -51,11 +51,11 @@ waited                ops  total  longest
 ──────────────────────────────────────────────────────
 for a GPU's stream  2 ops   7 ms  s:1/_send_2 (4.5 ms)
 
-memory of   peak  limit      at  largest tensors at the peak
-────────────────────────────────────────────────────────────
-CPU:0       16 B      -  7.5 ms  C 8 B, s:1/_recv_2 8 B
-GPU:0      512 B      -    1 ms  A 256 B, x:0/_recv_0 256 B
-GPU:1        0 B      -       0  -
+memory of   peak  limit  at  largest tensors at the peak
+────────────────────────────────────────────────────────
+CPU:0        9 B      -   0  x 8 B, p 1 B
+GPU:0      256 B      -   0  x:0/_recv_0 256 B
+GPU:1        0 B      -   0  -
 
 note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; for an If, 1 is then)
 

@@ -61,12 +61,28 @@ def input_device(tensor: Any, target: str) -> str:
 
 
 def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
-    """List the resources among the inputs of a call: number, name, device, the line that made it, what it is."""
+    """List the resources among the inputs of a call: number, name, device, the line that made it, what it is, bytes."""
     return [
-        [number, _name_resource(tensor), resource_device(tensor), getattr(tensor, MADE_AT, ""), is_variable(tensor)]
+        [
+            number,
+            _name_resource(tensor),
+            resource_device(tensor),
+            getattr(tensor, MADE_AT, ""),
+            is_variable(tensor),
+            _value_bytes(tensor),
+        ]
         for number, tensor in enumerate(inputs)
         if getattr(tensor, "dtype", None) == tf.resource
     ]
+
+
+def _value_bytes(handle: Any) -> int | None:
+    """Return the bytes of the value of a variable, None for what is none or of open size."""
+    if not is_variable(handle):
+        return None
+    described = handle._handle_data.shape_and_type[0]
+    elements, dtype = tf.TensorShape(described.shape).num_elements(), tf.as_dtype(described.dtype)
+    return None if elements is None or dtype in (tf.string, tf.variant, tf.resource) else elements * dtype.size
 
 
 def list_datasets(inputs: Sequence[Any]) -> list[int]:

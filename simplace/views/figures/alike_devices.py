@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simplace.placement.placement import Placement
+from simplace.program.known_names import strip_number
 from simplace.views.figures.boxes import Box, group_into_boxes
-from simplace.views.figures.scopes import strip_number
 
 _DRAWN = 9  # devices that a figure takes
 _BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that

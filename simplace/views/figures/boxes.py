@@ -14,17 +14,15 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
+from simplace.program.known_names import Path, get_known_name, strip_number, tidy_path
 from simplace.views.figures.folding import LEFT_OUT, fold_nodes
-from simplace.views.figures.scopes import OTHERS, Path, insert_stems, open_scopes, strip_number
+from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable"]
 _FOLD_FROM = 10  # nodes: a smaller graph is drawn as it is
 _DEEPEST = 40  # scopes, one in the other, that can be opened
 _GROUPS: dict[str, BoxKind] = {"#variables": "variable", "#arguments": "argument", "#results": "result"}
-# Scopes that TensorFlow adds: around inlined calls, and per replica, which its device says already.
-_MADE_SCOPE = re.compile(r"(Func|_\d+|(Stateful)?PartitionedCall(_\d+)?|replica_\d+)$")
 _MADE_ENDING = re.compile(r"((_read)?_readvariableop)?_resource$|_RetVal$")
-_BODIES = ("body", "cond", "then", "else")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     drawn = _list_drawn(placement)
     home = fold_nodes(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
     keepers = [node for node in drawn if home[node] == node]
-    parts = {node: tidy_path(get_known_name(placement, node)) for node in keepers}
+    parts = {node: tidy_path(get_known_name(placement.placed, node)) for node in keepers}
     shared = _count_shared_scopes(list(parts.values()))
     keys = _choose_keys(placement, keepers, parts, home, limit)
     groups: dict[tuple[str, Path], list[int]] = {}
@@ -60,28 +58,6 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     made = [_make_box(placement, path, nodes, parts, shared, clusters) for (_, path), nodes in groups.items()]
     number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
-
-
-def get_known_name(placement: Placement, node: int) -> str:
-    """Return a node's name with the layers in it as the user named them."""
-    name, own = placement.graph.names[node], placement.graph.origins[node].name
-    known = placement.notes(node).known_as
-    return name.removesuffix(own) + known if known and name.endswith(own) else name
-
-
-def tidy_path(name: str) -> Path:
-    """Return the parts of a node's name that the user wrote, without the scopes that TensorFlow adds.
-
-    >>> tidy_path("StatefulPartitionedCall/while/body/_1/while/dense/MatMul")
-    ('while', 'body', 'dense', 'MatMul')
-    """
-    *scopes, last = name.split("/")
-    kept: list[str] = []
-    for part in scopes:
-        again = bool(kept) and kept[-1] in _BODIES and strip_number(part) in map(strip_number, kept[:-1])
-        if part and not again and not _MADE_SCOPE.match(part):
-            kept.append(part)
-    return tuple(kept) if kept and _MADE_SCOPE.match(last) else (*kept, last)
 
 
 def _list_drawn(placement: Placement) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simplace.analysis.memory import MemoryUse
 from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
@@ -14,8 +16,12 @@ from viz.area import Area, AreaChart
 _HOLDERS = 5
 
 
-def memory_chart(schedule: Schedule) -> AreaChart:
-    """Return the chart; devices without live tensors are left out. Notes name the peak and its largest tensors."""
+def memory_chart(schedule: Schedule, uses: Sequence[MemoryUse] | None = None) -> AreaChart:
+    """Return the chart; devices without live tensors are left out. Notes name the peak and its largest tensors.
+
+    `uses` are those to draw instead of the schedule's own.
+    """
+    uses = schedule.memory if uses is None else uses
     placement = schedule.placement
     index = {name: i for i, name in number_devices(placement)}
     areas = tuple(
@@ -25,10 +31,10 @@ def memory_chart(schedule: Schedule) -> AreaChart:
             float(use.limit),
             _list_notes(schedule, use),
         )
-        for use in schedule.memory
+        for use in uses
         if use.peak
     )
-    peak = max(schedule.memory, key=lambda use: use.peak, default=None)
+    peak = max(uses, key=lambda use: use.peak, default=None)
     caption = "no device has live tensors"
     if peak is not None and peak.peak:
         device = placement.devices.by_name[peak.device].short

@@ -7,15 +7,13 @@ that differ only in a number share a box until it is opened. A scope is opened o
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-Path = tuple[str, ...]
+from simplace.program.known_names import Path, strip_number
 
 OTHERS = "#others"
-_NUMBER = re.compile(r"(_\d+)+$")
 _FEW = 3  # siblings of a kind that are drawn one by one
 _SMALL = 3  # nodes: siblings of a kind with fewer each stay together
 _MANY = 12  # siblings of a kind, however large, that stay together
@@ -34,15 +32,6 @@ class _Scope:
     def size(self) -> int:
         """Return the number of nodes on the device that has most of them."""
         return max(self.sizes.values())
-
-
-def strip_number(name: str) -> str:
-    """Return a name without the numbers that make it unique.
-
-    >>> strip_number("dense_12_1"), strip_number("conv2d"), strip_number("_7")
-    ('dense', 'conv2d', '_7')
-    """
-    return _NUMBER.sub("", name) or name
 
 
 def insert_stems(parts: Iterable[str]) -> Path:

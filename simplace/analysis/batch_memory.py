@@ -1,0 +1,104 @@
+"""Memory with another batch: which tensors grow with it, and the largest batch that fits.
+
+The order of allocations is that of the simulated step; only the sizes change. A tensor grows if its first dimension is
+the batch, or a multiple of it that no dimension of a variable is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from simplace.analysis.memory import Tensor, fits
+from simplace.analysis.schedule import Schedule
+from simplace.costs import cost_model
+from simplace.executor.kernel_memory import READ
+from simplace.executor.trace import PERMANENT
+from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
+
+_ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
+_GIVEN = ARGS | PLACEHOLDERS | _ELEMENTS
+_MOST = 1 << 24
+
+
+@dataclass(frozen=True)
+class BatchMemory:
+    """Record of what a program's memory is for other batches than its own, `batch`, where `growing` tensors grow.
+
+    `batch` is 0 where nothing the program is given has a first dimension. `clash` is a node that reads a variable whose
+    first dimension is the batch, too, -1 for none: with one, nothing can be said of other batches.
+    """
+
+    schedule: Schedule
+    batch: int
+    growing: frozenset[Tensor]
+    clash: int = -1
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> BatchMemory:
+        """Find the batch of a program, and what grows with it."""
+        nodes = schedule.estimated.graph.nodes
+        batch = _find_batch(schedule)
+        variables = [(i, shape) for i, node in enumerate(nodes) if node.op == READ for shape in _shapes(schedule, i)]
+        clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
+        if not batch or clashes:
+            return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
+        fixed = {dim for _, shape in variables for dim in shape}
+        return cls(schedule, batch, frozenset(_find_growing(schedule, batch, fixed)))
+
+    def resize(self, batch: int, tensor: Tensor, size: int) -> int:
+        """Return the bytes of a tensor for another batch."""
+        return -(-size * batch // self.batch) if tensor in self.growing else size
+
+    def fits(self, batch: int, limits: Mapping[str, int]) -> bool:
+        """Return whether a step with that batch fits in the memory of every device that has a limit."""
+        resize = partial(self.resize, batch)
+        return all(fits(self.schedule.trace, device, limit, resize) for device, limit in limits.items() if limit)
+
+    def find_largest(self, limits: Mapping[str, int]) -> int | None:
+        """Return the largest batch that fits, 0 for none; None where the batch is unknown or nothing limits it."""
+        if not self.growing or not any(limits.values()):
+            return None
+        low, high = 0, max(self.batch, 1)
+        while self.fits(high, limits):
+            low, high = high, 2 * high
+            if high > _MOST:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.fits(middle, limits) else (low, middle)
+        return low
+
+
+def _find_batch(schedule: Schedule) -> int:
+    """Return the most common first dimension of what the program is given, of equal ones the largest; 0 for none."""
+    nodes = schedule.estimated.graph.nodes
+    found = Counter(
+        shape[0] for i, node in enumerate(nodes) if node.op in _GIVEN for shape in _shapes(schedule, i) if shape
+    )
+    return max(found, key=lambda size: (found[size], size), default=0)
+
+
+def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
+    return (tensor.shape for tensor in schedule.estimated.outputs[node] if tensor.size)
+
+
+def _find_growing(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[Tensor]:
+    graph, outputs = schedule.estimated.graph, schedule.estimated.outputs
+    node_of = {node.origin: i for i, node in enumerate(graph.nodes) if node.role == "op"}
+    for i, node in enumerate(graph.nodes):
+        if node.role == "recv":
+            copy = graph.copies[node.copy]
+            tensors = {0: outputs[node_of[copy.producer]][copy.slot]} if copy.slot >= 0 else {}
+        elif node.op in ARGS:
+            tensors = dict.fromkeys((PERMANENT,), outputs[i][0])
+        else:
+            tensors = dict(enumerate(outputs[i]))
+        yield from ((i, slot) for slot, tensor in tensors.items() if _grows(tensor, batch, fixed))
+
+
+def _grows(tensor: cost_model.Tensor, batch: int, fixed: set[int]) -> bool:
+    first = tensor.shape[0] if tensor.shape else 0
+    return first == batch or (first > 0 and first % batch == 0 and batch > 1 and first not in fixed)

@@ -1,0 +1,120 @@
+"""What the memory of a device holds at its peak: by kind and by the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.schedule import Schedule
+from simplace.executor.trace import PERMANENT
+from simplace.graph.op_kinds import ARGS, CONSTANTS
+from simplace.program.known_names import get_known_name, tidy_path
+from simplace.program.program import Program
+
+K = TypeVar("K")
+_GRADIENTS = "gradient_tape"
+_MOST = 0.6  # of the outputs: a scope with more is opened
+
+
+class MemoryKind(Enum):
+    """The kinds of what is in memory."""
+
+    VARIABLE = "variables"
+    OF_OTHERS = "variables of other functions"
+    ARGUMENT = "arguments"
+    CONSTANT = "constants"
+    COPY = "copies from other devices"
+    OUTPUT = "outputs of ops"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Record of what a part of the memory holds: bytes, how many tensors, and the largest of them (None: not known)."""
+
+    size: int
+    count: int
+    largest: Held | None
+
+
+def list_by_kind(schedule: Schedule, use: MemoryUse) -> list[tuple[MemoryKind, Part]]:
+    """Sum up the tensors at the peak by kind, in the order of the kinds."""
+    found = dict(_group(use.holders, lambda held: find_kind(schedule, held)))
+    return [(kind, found[kind]) for kind in MemoryKind if kind in found]
+
+
+def list_by_line(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
+    """Sum up the outputs of ops at the peak by the user's line ("" for none), the largest sum first."""
+    graph = schedule.estimated.graph
+    outputs = [held for held in use.holders if find_kind(schedule, held) in (MemoryKind.OUTPUT, MemoryKind.COPY)]
+    rows = _group(outputs, lambda held: graph.source_line(held.node))
+    return sorted(rows, key=lambda row: (-row[1].size, row[0]))
+
+
+def list_by_scope(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
+    """Sum up the outputs of ops at the peak by layer or other name scope, the largest sum first.
+
+    A gradient counts for the layer that it is of; an op outside of all scopes stands alone. Scopes are opened until
+    none has most of the memory, or there is none in it.
+    """
+    outputs = [held for held in use.holders if find_kind(schedule, held) in (MemoryKind.OUTPUT, MemoryKind.COPY)]
+    paths = {held: _find_scopes(schedule, held.node) for held in outputs}
+    total, rows = sum(held.size for held in outputs), list[tuple[str, Part]]()
+    for depth in range(1, max(map(len, paths.values()), default=0) + 1):
+        groups = _group(outputs, lambda held, depth=depth: "/".join(paths[held][:depth]))  # type: ignore[misc]
+        rows = sorted(groups, key=lambda row: (-row[1].size, row[0]))
+        if rows[0][1].size < _MOST * total:
+            break
+    return rows
+
+
+def _find_scopes(schedule: Schedule, node: int) -> tuple[str, ...]:
+    """Return the scopes of a node, its own name where it has none."""
+    part = schedule.estimated.graph.nodes[node]
+    name = get_known_name(schedule.placed, part.origin) if part.origin >= 0 else part.name
+    path = tuple(scope for scope in tidy_path(name) if scope != _GRADIENTS)
+    return path[:-1] or path
+
+
+def find_kind(schedule: Schedule, held: Held) -> MemoryKind:
+    """Return the kind of a tensor in memory."""
+    node = schedule.estimated.graph.nodes[held.node]
+    if held.slot != PERMANENT:
+        return MemoryKind.COPY if node.role == "recv" else MemoryKind.OUTPUT
+    if node.op in ARGS:
+        return MemoryKind.ARGUMENT
+    return MemoryKind.CONSTANT if node.op in CONSTANTS else MemoryKind.VARIABLE
+
+
+def name_variable(schedule: Schedule, node: int) -> str:
+    """Return the name that the program gave the variable that a node reads or writes, "" where it is not known."""
+    placed = schedule.placed
+    at, seen = schedule.estimated.graph.nodes[node].origin, set[int]()
+    while at >= 0 and at not in seen:
+        seen.add(at)
+        if known := placed.notes(at).variable:
+            return known
+        edge = placed.graph.first_inputs.get(at)
+        at = placed.graph.edge_src[edge] if edge is not None else -1
+    return ""
+
+
+def sum_other_variables(program: Program, others: Iterable[Program], device: str) -> Part:
+    """Sum up the variables on a device that functions of the same run take, and `program` does not."""
+    own = {(one.name, one.made_at) for one in program.resources.values()}
+    found = {
+        (one.name, one.made_at): one.size
+        for other in others
+        for one in other.resources.values()
+        if one.is_variable and one.device == device and one.size and (one.name, one.made_at) not in own
+    }
+    return Part(sum(size for size in found.values() if size), len(found), None)
+
+
+def _group(holders: Sequence[Held], key: Callable[[Held], K]) -> list[tuple[K, Part]]:
+    groups: dict[K, list[Held]] = {}
+    for held in holders:
+        groups.setdefault(key(held), []).append(held)
+    return [(name, Part(sum(held.size for held in some), len(some), some[0])) for name, some in groups.items()]

@@ -1,0 +1,59 @@
+"""Whether a step fits in the memory of its devices, with how large a batch, and what holds that memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
+
+from simplace.analysis.batch_memory import BatchMemory
+from simplace.analysis.memory import MemoryUse, memory_use
+from simplace.analysis.memory_kinds import Part, sum_other_variables
+from simplace.analysis.schedule import Schedule
+from simplace.program.program import Program
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """Record of the memory of a simulated step with `batch` examples (0: the program has no batch).
+
+    `uses` have for each device that the step touches what the step needs, and the limit without what `others` names:
+    variables of other functions of the run, by device. `largest_batch` is the largest that fits, None where that
+    cannot be told.
+    """
+
+    schedule: Schedule
+    batch: int
+    uses: tuple[MemoryUse, ...]
+    others: Mapping[str, Part]
+    batches: BatchMemory
+    largest_batch: int | None
+
+    @classmethod
+    def of(cls, schedule: Schedule, others: Iterable[Program] = (), batch: int = 0) -> Self:
+        """Follow the memory of a step; `batch` is another one than the program's, 0 for that."""
+        batches = BatchMemory.of(schedule)
+        program, devices = schedule.placement.program, schedule.estimated.graph.devices
+        taken = {device: sum_other_variables(program, others, device) for device in devices}
+        limits = {
+            device: max(limit - taken[device].size, 1) if limit else 0
+            for device in devices
+            for limit in (schedule.execution.limits.get(device, 0),)
+        }
+        asked = batch if batch and batches.growing else batches.batch
+        uses = (
+            memory_use(schedule.trace, devices, limits)
+            if asked == batches.batch
+            else memory_use(schedule.trace, devices, limits, partial(batches.resize, asked))
+        )
+        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits))
+
+    @property
+    def fits(self) -> bool:
+        """Return whether no device runs out of memory."""
+        return all(use.runs_out < 0 for use in self.uses)
+
+    def needed(self, use: MemoryUse) -> int:
+        """Return the most bytes that are alive at once on a device, with the variables of other functions."""
+        return use.peak + self.others[use.device].size

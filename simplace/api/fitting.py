@@ -1,0 +1,38 @@
+"""The memory of a simulated step, which prints, draws and exports itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simplace.analysis.step_memory import StepMemory
+
+if TYPE_CHECKING:
+    from simplace.views.figures.drawing import Picture
+
+
+class Memory(StepMemory):
+    """Record of the memory of a step that prints and exports itself, in a notebook with its figure."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data (schema simplace/memory/1)."""
+        from simplace.exports import memory_report
+
+        return memory_report.report_memory(self)
+
+    def figure(self, *, style: str = "screen") -> Picture:
+        """Return the memory over time as a picture, which a notebook shows."""
+        from simplace.views.figures.drawing import Picture
+        from simplace.views.figures.memory_chart import memory_chart
+
+        return Picture(memory_chart(self.schedule, self.uses), style)
+
+    def __str__(self) -> str:
+        from simplace.views.text import memory_tables
+
+        return memory_tables.write_memory(self)
+
+    def __repr__(self) -> str:
+        return f"<memory of {self.schedule.placement.program.title}: {'fits' if self.fits else 'does not fit'}>"
+
+    def _repr_svg_(self) -> str:
+        return self.figure()._repr_svg_()

@@ -1,0 +1,78 @@
+"""`simplace memory`: whether a step fits in the memory of the GPUs, what holds it, the largest batch."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from simplace.commands import figures, output, terminal
+from simplace.commands import options as words
+from simplace.progress import show_progress
+
+if TYPE_CHECKING:
+    from simplace.analysis.step_memory import StepMemory
+    from simplace.executor.step_options import StepKeywords
+
+_NOT_FITTING = 1
+_ASSUMED = (
+    "The order of a simulated step's allocations, handed out by a replay of TensorFlow's allocator (BFC). "
+    "docs/memory.md says what is counted, and how close it comes. Exit status 1: a device has too little memory."
+)
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("memory", help="tell whether a step fits in memory, and the largest batch that does",
+                                 epilog=_ASSUMED)  # fmt: skip
+    words.add_target(parser)
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
+                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
+                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
+    parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=0,
+                        help="the memory with this batch (default: the program's own)")  # fmt: skip
+    figures.add_figure(parser, "the memory over time", ("memory",), has_boxes=False)
+    parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
+    parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
+    parser.set_defaults(command=_run_memory)
+
+
+def _run_memory(options: argparse.Namespace) -> int:
+    from simplace import api
+    from simplace.commands.schedule import find_limits
+    from simplace.costs.chosen_model import cost_model
+    from simplace.views.text.memory_tables import write_memory
+
+    output.check_figure(options.output)
+    output.check_writable(options.json)
+    cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+    with show_progress() as stage:
+        settings = words.read_settings(options, stage)
+        result = api.place(options.target, settings)
+        placed = words.one_program(result, options.program)
+        stage("simulating")
+        chosen: StepKeywords = {
+            "gpu": options.gpu,
+            "gpu_memory_fraction": options.gpu_memory_fraction,
+            "limits": find_limits(placed, settings),
+        }
+        if options.batch:
+            chosen["batch"] = options.batch
+        memory = result.memory(placed.title, **chosen)
+    out = sys.stderr if options.json == "-" else sys.stdout
+    output.print_text(write_memory(memory, terminal.find_width(out)), out)
+    if options.output:
+        _draw_memory(memory, options)
+    if options.json:
+        output.write_json(options.json, memory.to_json(), options.force)
+    if result.failure:
+        return output.report_error(result.failure)
+    return 0 if memory.fits else _NOT_FITTING
+
+
+def _draw_memory(memory: StepMemory, options: argparse.Namespace) -> None:
+    from simplace.views.figures.memory_chart import memory_chart
+
+    chart = memory_chart(memory.schedule, memory.uses)
+    figures.write_figure(chart, f"the memory of {memory.schedule.placement.program.title}", options)

@@ -1,0 +1,102 @@
+"""Where kernels put their outputs: into memory of their own, into an input's, or they hand an input on.
+
+Facts of TensorFlow's kernels: who calls forward_input, who sets an input as the output (tensorflow/core/kernels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from simplace.costs.cost_model import Tensor
+from simplace.graph.op_kinds import (
+    ARGS,
+    CONSTANTS,
+    CONTROL_FLOW,
+    IDENTITIES,
+    LOOP_COND,
+    RETVALS,
+    VARIABLE_HANDLE,
+    VARIABLES,
+)
+
+# Ops that hand out what lives longer than the step.
+RESIDENT = CONSTANTS | ARGS | VARIABLES | {VARIABLE_HANDLE}
+READ = "ReadVariableOp"
+ASSIGN = "AssignVariableOp"
+# What reads or writes rows of a variable, which makes every later read of it a copy (EnsureSparseVariableAccess of
+# kernels/training_op_helpers.h).
+ROW_ACCESS = ("ResourceGather", "ResourceScatter", "ResourceSparseApply")
+# What updates variables in place, or in a copy while somebody holds what was read (PrepareToUpdateVariable there).
+UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp", "ResourceApply", "ResourceStridedSliceAssign")
+
+# Ops whose outputs are their inputs, first to first; what follows is one buffer under another shape.
+_HANDED_ON = frozenset({"IdentityN", LOOP_COND}).union(IDENTITIES, RETVALS)
+_FIRST_HANDED_ON = frozenset(
+    "StopGradient PreventGradient Snapshot CheckNumerics Reshape Squeeze ExpandDims EnsureShape Bitcast".split()
+).union(CONTROL_FLOW)
+# Ops that do so where nothing changes: the output has the shape of the input (tile_ops.cc, broadcast_to_op.cc,
+# slice_op.cc, strided_slice_op.cc), or as many elements (reduction_ops_common.h: nothing is reduced).
+_FIRST_IF_SAME_SHAPE = frozenset(
+    "Tile BroadcastTo Slice StridedSlice Pad PadV2 MirrorPad Reverse ReverseV2 Concat ConcatV2".split()
+)
+_FIRST_IF_SAME_SIZE = frozenset("Sum Mean Max Min Prod All Any Pack Unpack".split())
+# Ops that write an output into an input which nobody else needs, of the same type and size: any of their inputs ...
+_INTO_ANY = frozenset(
+    "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Digamma Div "
+    "DivNoNan Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Inv InvGrad Invert Lgamma Log Log1p LogicalAnd LogicalNot "
+    "LogicalOr Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Rint Round Rsqrt RsqrtGrad "
+    "Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv "
+    "TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus "
+    "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue "
+    "ZerosLike OnesLike".split()
+)
+# ... or, by output, one of these (xent_op.cc, sparse_xent_op.cc, cwise_op_select.cc, fused_batch_norm_op.cc).
+_INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
+    "SoftmaxCrossEntropyWithLogits": {1: (0,)},
+    "SparseSoftmaxCrossEntropyWithLogits": {1: (0,)},
+    "SelectV2": {0: (1, 2)},
+    "Select": {0: (1, 2)},
+    "FusedBatchNorm": {0: (0,)},
+    "FusedBatchNormV2": {0: (0,)},
+    "FusedBatchNormV3": {0: (0,)},
+}
+
+
+def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: Tensor) -> int:
+    """Return the number of the input that is an output, -1 where the output has memory of its own.
+
+    >>> a, b = Tensor("float32", (2, 3), 24), Tensor("float32", (4, 3), 48)
+    >>> find_input_handed_on("IdentityN", 1, [a, a], a), find_input_handed_on("Relu", 0, [a], a)
+    (1, -1)
+    >>> find_input_handed_on("Tile", 0, [a, a], a), find_input_handed_on("Tile", 0, [a, a], b)
+    (0, -1)
+    """
+    if op in _HANDED_ON:
+        return slot if slot < len(inputs) else -1
+    if op in _FIRST_HANDED_ON:
+        return 0 if inputs else -1
+    if not inputs or slot:
+        return -1
+    is_first = (op in _FIRST_IF_SAME_SHAPE and inputs[0].shape == output.shape) or (
+        op in _FIRST_IF_SAME_SIZE and inputs[0].size == output.size and inputs[0].dtype == output.dtype
+    )
+    return 0 if is_first else -1
+
+
+def list_forwardable(op: str, slot: int, inputs: Sequence[Tensor], output: Tensor) -> list[int]:
+    """List the numbers of the inputs that an output may be written into, the one to try first first.
+
+    >>> a, b = Tensor("float32", (2, 3), 24), Tensor("float32", (3,), 12)
+    >>> list_forwardable("AddV2", 0, [b, a], a), list_forwardable("MatMul", 0, [a, a], a)
+    ([1], [])
+    """
+    among: Sequence[int] = ()
+    if op in _INTO_ANY and slot == 0:
+        among = range(len(inputs))
+    elif op in _INTO_SOME:
+        among = _INTO_SOME[op].get(slot, ())
+    return [i for i in among if i < len(inputs) and _fits(inputs[i], output)]
+
+
+def _fits(given: Tensor, output: Tensor) -> bool:
+    return (given.dtype, given.size) == (output.dtype, output.size)

@@ -1,0 +1,63 @@
+"""Write the memory of a step as JSON-ready data, schema simplace/memory/1. Sizes are bytes, times whole nanoseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope
+from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_memory import StepMemory
+
+SCHEMA = "simplace/memory/1"
+
+
+def report_memory(memory: StepMemory) -> dict[str, Any]:
+    """Return everything as dictionaries, lists, strings and numbers."""
+    program = memory.schedule.placement.program
+    return {
+        "schema": SCHEMA,
+        "program": program.name,
+        "label": program.title,
+        "costs": memory.schedule.estimated.model.name,
+        "fits": memory.fits,
+        "batch": memory.batch or None,
+        "program_batch": memory.batches.batch or None,
+        "largest_batch": memory.largest_batch,
+        "devices": [_report_device(memory, use) for use in memory.uses],
+    }
+
+
+def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
+    schedule, others = memory.schedule, memory.others[use.device]
+    kinds = list_by_kind(schedule, use)
+    if others.count:
+        kinds.insert(1, (MemoryKind.OF_OTHERS, others))
+    graph = schedule.estimated.graph
+    return {
+        "device": use.device,
+        "needed": memory.needed(use),
+        "limit": use.limit + others.size if use.limit else None,
+        "peak_at": use.peak_at,
+        "runs_out": None
+        if use.runs_out < 0
+        else {
+            "node": graph.nodes[use.runs_out].name,
+            "line": graph.source_line(use.runs_out) or None,
+            "time": use.runs_out_at,
+            "largest_free": use.largest_free,
+        },
+        "kinds": [{"kind": kind.name.lower(), **_report_part(schedule, part)} for kind, part in kinds],
+        "scopes": [{"scope": name, **_report_part(schedule, part)} for name, part in list_by_scope(schedule, use)],
+        "lines": [{"line": line or None, **_report_part(schedule, part)} for line, part in list_by_line(schedule, use)],
+    }
+
+
+def _report_part(schedule: Schedule, part: Part) -> dict[str, Any]:
+    largest = None if part.largest is None else _report_held(schedule, part.largest)
+    return {"bytes": part.size, "tensors": part.count, "largest": largest}
+
+
+def _report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
+    name = schedule.estimated.graph.nodes[held.node].name
+    return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

@@ -1,0 +1,140 @@
+"""What `simplace memory` prints: whether a step fits, what holds the memory, the largest batch."""
+
+from __future__ import annotations
+
+from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope, name_variable
+from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_memory import StepMemory
+from simplace.executor.trace import PERMANENT
+from simplace.views.text.lines import wrap_line
+from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.schedule_tables import list_assumptions
+from viz import Column, Table, to_text
+from viz.names import visible
+
+_LINES = 8
+_CLOSE = 0.1  # of the limit: less than that is not enough to rely on
+_NOT_COUNTED = (
+    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what "
+    "Grappler changes, and how clusters that XLA compiles reuse memory"
+)
+
+
+def write_memory(memory: StepMemory, width: int | None = None) -> str:
+    """Return the answer for each device, then the memory of the fullest ones by kind and line, then the batch."""
+    parts = [wrap_line(_write_headline(memory), width), to_text(_device_table(memory), width)]
+    for use in _list_detailed(memory):
+        schedule = memory.schedule
+        tables = [_kind_table(memory, use), _part_table(schedule, "outputs by scope", list_by_scope(schedule, use))]
+        if len(lines := list_by_line(schedule, use)) > 1:
+            tables.append(_part_table(schedule, "outputs by line", lines))
+        parts += [to_text(table, width) for table in tables if table.rows]
+    parts.append(wrap_line(describe_batch(memory), width))
+    parts += [wrap_line(f"note: {line}", width) for line in (*list_assumptions(memory.schedule), _NOT_COUNTED)]
+    return "\n\n".join(parts)
+
+
+def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
+    """Return in one line whether the memory of a device suffices."""
+    needed, limit = memory.needed(use), use.limit and use.limit + memory.others[use.device].size
+    if not limit:
+        return "no limit"
+    if use.runs_out >= 0:
+        schedule = memory.schedule
+        node = schedule.estimated.graph.nodes[use.runs_out]
+        line = schedule.estimated.graph.source_line(use.runs_out)
+        at = f" ({line})" if line else ""
+        why = f"no room at {node.name}{at}"
+        if needed <= limit:
+            why += f": the largest free piece has {format_bytes(use.largest_free)}"
+        return f"does not fit: {why}"
+    free = limit - needed
+    close = ", too little to rely on" if free < _CLOSE * limit else ""
+    return f"fits, {format_bytes(free)} ({free / limit:.0%}) free{close}"
+
+
+def describe_batch(memory: StepMemory) -> str:
+    """Return the largest batch that fits, or why none is told."""
+    batches = memory.batches
+    if not batches.batch:
+        return "batch: nothing the program is given has a first dimension, so no batch is searched"
+    if batches.clash >= 0:
+        graph = memory.schedule.estimated.graph
+        name = graph.nodes[batches.clash].name
+        return (
+            f"batch: {batches.batch} is also the first dimension of a variable ({name}), so what grows with the batch "
+            "cannot be told; call the function with another batch"
+        )
+    asked = (
+        f"{memory.batch:,}" if memory.batch == batches.batch else f"{memory.batch:,}, the program's {batches.batch:,}"
+    )
+    if memory.largest_batch is None:
+        return f"batch: {asked}; no device's memory limits it"
+    largest = f"{memory.largest_batch:,}" if memory.largest_batch else "none, not even 1"
+    return f"batch: {asked}; the largest that fits: {largest}"
+
+
+def _write_headline(memory: StepMemory) -> str:
+    schedule = memory.schedule
+    name = visible(schedule.placement.program.title)
+    return f"{name}: memory of a step, simulated with {schedule.estimated.model.name}"
+
+
+def _device_table(memory: StepMemory) -> Table:
+    devices = memory.schedule.placement.devices.by_name
+    rows = tuple(
+        (
+            devices[use.device].short,
+            format_bytes(memory.needed(use)),
+            format_bytes(use.limit + memory.others[use.device].size) if use.limit else "-",
+            write_verdict(memory, use),
+        )
+        for use in memory.uses
+    )
+    columns = (Column("device", flexible=False), Column("needs", "right", flexible=False),
+               Column("has", "right", flexible=False), Column("verdict"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def _list_detailed(memory: StepMemory) -> list[MemoryUse]:
+    """List the devices whose memory is shown in detail: those where it runs out, else the one that needs most of it."""
+    short = [use for use in memory.uses if use.runs_out >= 0]
+    limited = [use for use in memory.uses if use.limit] or list(memory.uses)
+    fullest = sorted(limited, key=lambda use: -memory.needed(use))[:1]
+    return [use for use in short or fullest if use.holders]
+
+
+def _kind_table(memory: StepMemory, use: MemoryUse) -> Table:
+    rows = list_by_kind(memory.schedule, use)
+    if memory.others[use.device].count:
+        rows.insert(1, (MemoryKind.OF_OTHERS, memory.others[use.device]))
+    needed = memory.needed(use)
+    cells = tuple((kind.value, *_format_part(memory.schedule, part, needed)) for kind, part in rows)
+    short = memory.schedule.placement.devices.by_name[use.device].short
+    title = f"{short} at its peak, {format_duration(use.peak_at)} into the step"
+    return Table((Column(title), *_PARTS), cells)
+
+
+def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) -> Table:
+    total = sum(part.size for _, part in rows)
+    cells = tuple((name or "-", *_format_part(schedule, part, total)) for name, part in rows[:_LINES])
+    more = len(rows) - _LINES
+    return Table((Column(title), *_PARTS), cells, footer=f"and {more:,} more" if more > 0 else "")
+
+
+_PARTS = (Column("bytes", "right", flexible=False), Column("share", "right", flexible=False),
+          Column("tensors", "right", flexible=False), Column("largest"))  # fmt: skip
+
+
+def _format_part(schedule: Schedule, part: Part, total: int) -> tuple[str, str, str, str]:
+    largest = _format_held(schedule, part.largest) if part.largest is not None else "-"
+    return format_bytes(part.size), f"{part.size / max(total, 1):.0%}", f"{part.count:,}", largest
+
+
+def _format_held(schedule: Schedule, held: Held) -> str:
+    """Name a tensor: a variable by the name that the program knows, if any."""
+    node = schedule.estimated.graph.nodes[held.node]
+    name = (name_variable(schedule, held.node) if held.slot == PERMANENT else "") or node.name
+    slot = f":{held.slot}" if held.slot > 0 else ""
+    return f"{name}{slot} {format_bytes(held.size)}"

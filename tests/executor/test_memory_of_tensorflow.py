@@ -1,0 +1,173 @@
+"""The memory of a step beside TensorFlow's own: its allocator's statistics, and its log of what kernels allocate.
+
+TensorFlow's allocator runs on CPUs, too, if it is asked to. What kernels take there besides tensors (Eigen packs the
+blocks of a product) is not in its log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.analysis.bfc_allocator import BfcAllocator
+from simplace.analysis.schedule import schedule_placement
+from simplace.api import Settings, place
+from simplace.machine.machine import Machine
+
+pytestmark = pytest.mark.tf
+
+LIMIT_MB = 4000
+SEEN = 4096  # bytes: smaller allocations, such as of what kernels need besides, are not compared
+ALLOCATION = re.compile(r'TensorAllocation.*kernel_name: "([^"]+)".*requested_bytes: (\d+)')
+OF_TENSOR = re.compile(r"Log(TensorAllocation|TensorOutput|TensorDeallocation) .*allocation_id: (\d+)")
+BYTES = re.compile(r"requested_bytes: (\d+)")
+
+SIZES = """
+    import json, random, sys
+    import tensorflow as tf
+
+    def in_use():
+        return tf.config.experimental.get_memory_info("CPU:0")["current"]
+
+    chance = random.Random(int(sys.argv[1]))
+    sizes = [chance.randint(1, chance.choice([3_000, 300_000, 6_000_000])) for _ in range(200)]
+    shapes = [tf.constant([size]) for size in sizes]
+    held, rows = {}, [["begin", 0, in_use()]]
+    for number, size in enumerate(sizes):
+        while held and chance.random() < 0.4:
+            gone = chance.choice(sorted(held))
+            del held[gone]
+            rows.append(["free", gone, in_use()])
+        held[number] = tf.raw_ops.Empty(shape=shapes[number], dtype=tf.uint8)
+        rows.append([number, size, in_use()])
+    print(json.dumps(rows))
+"""
+
+STEP = """
+    import json, sys
+    import tensorflow as tf
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    names = {}
+    exec(open(sys.argv[1]).read(), names)
+    names["step"](*names["arguments"])  # the first call allocates what later ones find
+    print("=== step", file=sys.stderr, flush=True)
+    results = names["step"](*names["arguments"])
+    print("=== end", file=sys.stderr, flush=True)
+"""
+
+MOMENTUM = """
+    weights = [tf.Variable(tf.random.normal(shape)) for shape in ([200, 512], [512, 512], [512, 10])]
+    momenta = [tf.Variable(tf.zeros_like(weight)) for weight in weights]
+    arguments = tf.random.normal([64, 200]), tf.random.normal([64, 10])
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            for weight in weights[:-1]:
+                x = tf.nn.relu(x @ weight)
+            loss = tf.reduce_mean((x @ weights[-1] - y) ** 2)
+        for weight, momentum, gradient in zip(weights, momenta, tape.gradient(loss, weights)):
+            momentum.assign(0.9 * momentum + gradient)
+            weight.assign_sub(0.01 * momentum)
+        return loss
+"""
+
+ROWS = """
+    table = tf.Variable(tf.random.normal([1000, 64]))
+    weight = tf.Variable(tf.random.normal([64, 64]))
+    arguments = tf.range(256), tf.range(256)
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            rows = tf.nn.embedding_lookup(table, x)
+            logits = tf.matmul(tf.tanh(rows @ weight), table, transpose_b=True)
+            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
+        found = tape.gradient(loss, [table, weight])
+        table.assign_sub(0.1 * tf.convert_to_tensor(found[0]))
+        weight.assign_sub(0.1 * found[1])
+        return loss
+"""
+
+INFERENCE = """
+    weights = tf.Variable(tf.random.normal([256, 1024])), tf.Variable(tf.random.normal([1024, 256]))
+    arguments = tf.random.normal([64, 256]), tf.ones([256])
+
+    @tf.function
+    def step(x, y):
+        for _ in range(3):
+            wide = tf.nn.softmax(x @ weights[0])
+            x = tf.concat([tf.tanh(wide @ weights[1])[:, :128], x[:, 128:]], 1) + y
+        return tf.reduce_sum(x, 1), tf.math.top_k(x, 5).values
+"""
+
+
+def run_in_tensorflow(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB),
+        "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": "-1", **variables,
+    }  # fmt: skip
+    words = [sys.executable, "-c", dedent(script), *arguments]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: int) -> None:
+    begin, *rows = json.loads(run_in_tensorflow(SIZES, str(seed)).stdout)
+    memory = BfcAllocator(LIMIT_MB << 20, growth=True)
+    while memory.in_use < begin[2]:  # the shapes
+        memory.allocate(4)
+    addresses: dict[int, int] = {}
+    for number, given, in_use in rows:
+        if number == "free":
+            memory.free(addresses.pop(given))
+        else:
+            address = memory.allocate(given)
+            assert address is not None
+            addresses[number] = address
+        assert memory.in_use == in_use
+
+
+@pytest.mark.parametrize("program", [MOMENTUM, ROWS, INFERENCE], ids=["momentum", "rows", "inference"])
+def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text("import tensorflow as tf\n" + dedent(program) + "\nstep(*arguments)\n")
+    done = run_in_tensorflow(STEP, str(script), TF_CPP_VMODULE="log_memory=2", TF_CPP_MIN_LOG_LEVEL="0")
+    before, logged = done.stderr.split("=== end")[0].split("=== step")
+    theirs = Counter((name, int(size)) for name, size in ALLOCATION.findall(logged) if int(size) >= SEEN)
+
+    (placed,) = place(str(script), Settings(machine=Machine(gpus=0))).programs
+    schedule = schedule_placement(placed.placement, inter_op=1, intra_op=1)
+    nodes = schedule.estimated.graph.nodes
+    found = [(nodes[change.node].name, change.change) for change in schedule.trace.memory if change.change >= SEEN]
+    assert Counter(found) == theirs
+    (use,) = schedule.memory
+    assert use.peak == pytest.approx(find_peak(before.splitlines(), logged.splitlines()), rel=0.005)
+
+
+def find_peak(before: list[str], lines: list[str]) -> int:
+    """Return the most bytes of tensors that are alive at once, as TensorFlow logs them."""
+    alive: dict[str, int] = {}
+    now = peak = 0
+    for number, line in enumerate([*before, *lines]):
+        found = OF_TENSOR.search(line)
+        if found is not None and found[1] == "TensorDeallocation":
+            now -= alive.pop(found[2], 0)
+        elif found is not None and found[2] not in alive:
+            size = BYTES.search(line)
+            assert size is not None
+            now += alive.setdefault(found[2], int(size[1]))
+        peak = max(peak, now) if number >= len(before) else now
+    return peak

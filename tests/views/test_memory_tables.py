@@ -1,0 +1,94 @@
+"""What `simplace memory` says of small worlds: what a step needs, whether it fits, with which batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_memory import StepMemory
+from simplace.exports.memory_report import report_memory
+from simplace.program.program import Resource
+from simplace.views.text.memory_tables import describe_batch, write_memory, write_verdict
+from tests.executor.worlds import Costs, run
+
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+KIB = 1024
+
+
+def step(batch: int = 64, units: int = 16, limit: int = 20 * KIB) -> Schedule:
+    """Simulate two layers on a GPU: `units` floats an example, and a weight of `units` x `units`."""
+    x, w = f"_output_shapes=(dims({batch}, {units}),)", f"_output_shapes=(dims({units}, {units}),)"
+    text = f"""
+        v = VarHandleOp() @g0 {{dtype=float, shape=dims({units}, {units})}}
+        x = Placeholder() @g0 {{dtype=float, {x}}}
+        w = ReadVariableOp(v) @g0 {{dtype=float, {w}}}
+        a/MatMul = MatMul(x, w) @g0 {{{x}}}
+        a/Relu = Relu(a/MatMul) @g0 {{{x}}}
+        b/MatMul = MatMul(a/Relu, w) @g0 {{{x}}}
+        b/Add = AddV2(b/MatMul, x) @g0 {{{x}}}
+    """
+    return run(text, Costs(limit=limit))
+
+
+def test_a_step_that_fits_is_told_in_full() -> None:
+    assert (
+        write_memory(StepMemory.of(step()))
+        == """\
+p: memory of a step, simulated with by name
+
+device   needs     has  verdict
+──────────────────────────────────────────────
+GPU:0   13 KiB  20 KiB  fits, 7 KiB (35%) free
+
+GPU:0 at its peak, 0 into the step   bytes  share  tensors  largest
+───────────────────────────────────────────────────────────────────
+variables                            1 KiB     8%        1  w 1 KiB
+outputs of ops                      12 KiB    92%        3  x 4 KiB
+
+outputs by scope  bytes  share  tensors  largest
+───────────────────────────────────────────────────────
+a                 4 KiB    33%        1  a/MatMul 4 KiB
+b                 4 KiB    33%        1  b/MatMul 4 KiB
+x                 4 KiB    33%        1  x 4 KiB
+
+batch: 64; the largest that fits: 100
+
+note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what \
+Grappler changes, and how clusters that XLA compiles reuse memory"""
+    )
+
+
+def test_the_largest_batch_fits_and_one_more_does_not() -> None:
+    memory = StepMemory.of(step())
+    largest = memory.largest_batch
+    assert largest is not None
+    assert StepMemory.of(step(), batch=largest).fits
+    refused = StepMemory.of(step(), batch=largest + 1)
+    assert write_verdict(refused, refused.uses[0]).startswith("does not fit: no room at ")
+    assert report_memory(refused)["fits"] is False
+
+
+@pytest.mark.parametrize("batch", [16, 64, 100])
+def test_another_batch_needs_what_a_step_of_that_batch_needs(batch: int) -> None:
+    other = StepMemory.of(step(batch=64, units=32, limit=10**6), batch=batch)
+    own = StepMemory.of(step(batch=batch, units=32, limit=10**6))
+    assert [other.needed(use) for use in other.uses] == [own.needed(use) for use in own.uses]
+
+
+def test_a_batch_as_large_as_a_weight_is_not_told_apart() -> None:
+    memory = StepMemory.of(step(batch=16))
+    assert memory.largest_batch is None
+    assert describe_batch(memory) == (
+        "batch: 16 is also the first dimension of a variable (w), so what grows with the batch cannot be told; "
+        "call the function with another batch"
+    )
+
+
+def test_variables_of_other_functions_are_in_memory_too() -> None:
+    done = step()
+    other = replace(done.placement.program, resources={0: Resource("slots", GPU, "m.py:3", True, 18 * KIB)})
+    memory = StepMemory.of(done, [other])
+    assert memory.needed(memory.uses[0]) == StepMemory.of(done).needed(memory.uses[0]) + 18 * KIB
+    assert not memory.fits
