@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
     from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
-    from simplace.program.observation import LoggedNode, Observation, ObservedEagerOp, ObservedProgram
+    from simplace.program.observation import LoggedNode, Observation, ObservedDevice, ObservedEagerOp, ObservedProgram
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
@@ -198,7 +198,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     """Place what was observed, and compare with what TensorFlow did; `unchecked` is why it did not tell that."""
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
-    devices = seen_from_the_first(each.name for each in observed.devices)
+    devices = _make_observed(observed.devices)
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
     settings.stage("placing")
@@ -295,11 +295,15 @@ def _place_with_callees(
         yield Placed(placement, None if log is None else compare_placement(placement, log))
 
 
+def _make_observed(devices: Sequence[ObservedDevice]) -> DeviceSet:
+    return seen_from_the_first([each.name for each in devices], {each.name: each.limit for each in devices})
+
+
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
     from simplace.compare.compare_placements import compare_placement, compare_what_is_left
     from simplace.compare.compare_transfers import compare_partitions
 
-    own = seen_from_the_first(each.name for each in observed.devices) if observed.devices else devices
+    own = _make_observed(observed.devices) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
     compare = compare_what_is_left if observed.is_rewritten else compare_placement
     agreement = compare(placement, observed.log, observed.refused) if observed.is_asked else None

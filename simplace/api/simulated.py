@@ -17,8 +17,9 @@ class Simulated(Schedule):
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/schedule/1)."""
         from simplace.exports import schedule_report
+        from simplace.views.text.verdict import write_verdict
 
-        return schedule_report.report_schedule(self)
+        return schedule_report.report_schedule(self, write_verdict(self))
 
     def figure(self, figure: str = "timeline", *, style: str = "screen") -> Picture:
         """Return "timeline", "width" or "memory" as a picture, which a notebook shows."""

@@ -176,7 +176,6 @@ def _parse_pairs(option: str, texts: list[str]) -> dict[str, int]:
 
 def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
     from simplace.exports.chrome_trace import chrome_trace
-    from simplace.exports.schedule_report import report_schedule
 
     if options.output:
         _draw_schedule(schedule, options)
@@ -184,7 +183,7 @@ def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
         output.write_output_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.trace}", sys.stderr)
     if options.json:
-        output.write_json(options.json, report_schedule(schedule), options.force)
+        output.write_json(options.json, schedule.to_json(), options.force)
 
 
 def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:

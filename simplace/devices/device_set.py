@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from simplace.devices.device_name import LOCAL_TASK, DeviceName
 from simplace.errors import DeviceSpecError
@@ -136,12 +137,14 @@ def local_devices(counts: Sequence[tuple[str, int]]) -> DeviceSet:
     return DeviceSet(make_device(f"{LOCAL_TASK}/device:{kind}:{i}") for kind, count in ordered for i in range(count))
 
 
-def seen_from_the_first(names: Iterable[str]) -> DeviceSet:
+def seen_from_the_first(names: Iterable[str], limits: Mapping[str, int] = MappingProxyType({})) -> DeviceSet:
     """Make the devices of a cluster as the first one's task sees them: those of other tasks are not local to it.
+
+    `limits` has the bytes of memory of those that are known.
 
     >>> task = "/job:worker/replica:0/task:"
     >>> [d.is_local for d in seen_from_the_first([f"{task}1/device:CPU:0", f"{task}0/device:CPU:0"])]
     [True, False]
     """
-    made = [make_device(name) for name in names]
+    made = [make_device(name, memory=limits.get(name, 0)) for name in names]
     return DeviceSet(replace(d, is_local=d.spec[:3] == made[0].spec[:3]) for d in made)

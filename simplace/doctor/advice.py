@@ -12,6 +12,8 @@ from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
 from simplace.explain.finding import Failure, Finding
 
+_MIB = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -36,6 +38,7 @@ TITLES: dict[type[Finding], str] = {
     fails.NotCopied: "A tensor cannot be copied to a GPU",
     fails.RefusedSetting: "TensorFlow refuses a setting, which ends the program",
     fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
+    fails.OutOfMemory: "A step does not fit in the memory of a GPU",
     found.LateSetting: "TensorFlow refused a setting, and the program went on",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
@@ -170,6 +173,20 @@ def _unequal_growth(finding: fails.UnequalGrowth) -> Advice:
         "One allocator option counts for all GPUs of a process; it is read with the first op.",
         "Set it for each: `for gpu in tf.config.list_physical_devices('GPU'): "
         "tf.config.experimental.set_memory_growth(gpu, True)`; or hide the others with tf.config.set_visible_devices.",
+    )
+
+
+def _out_of_memory(finding: fails.OutOfMemory) -> Advice:
+    smaller = "Make the batch smaller"
+    if finding.batch and finding.largest_batch:
+        smaller = f"Call it with at most {finding.largest_batch:,} examples instead of {finding.batch:,}"
+    return Advice(
+        f"A step needs {finding.needed / _MIB:,.1f} MiB on {finding.device}, "
+        f"which has {finding.limit / _MIB:,.1f} MiB: there is no room for the output of {finding.nodes[0]}.",
+        "The outputs of a step stay until their last reader, gradients among them, is done; variables and those of an "
+        "optimizer stay all the time.",
+        f"{smaller}; or give the logical GPU more memory, use mixed precision, or move layers to another GPU. "
+        "`simplace memory` lists what holds the memory.",
     )
 
 
@@ -344,6 +361,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     fails.NotCopied: _not_copied,
     fails.RefusedSetting: _refused_setting,
     fails.UnequalGrowth: _unequal_growth,
+    fails.OutOfMemory: _out_of_memory,
     found.LateSetting: _late_setting,
     found.LateLogFlag: _late_log_flag,
     found.HiddenLog: _hidden_log,

@@ -44,14 +44,16 @@ class Patient:
         return [fact for fact in self.result.python if fact.kind == kind]
 
 
-def diagnose_result(result: Result, *, is_saved: bool, environment: Mapping[str, str]) -> tuple[Finding, ...]:
+def diagnose_result(
+    result: Result, *, is_saved: bool, environment: Mapping[str, str], simulated: Iterable[Finding] = ()
+) -> tuple[Finding, ...]:
     """Return the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is listed once.
 
     `is_saved`: the target is a file, whose requests were saved on another machine. `environment` is
-    that of the program (this process's own).
+    that of the program (this process's own). `simulated` is what was found by simulating steps.
     """
     patient = Patient(result, is_saved, environment)
-    every = [finding for look in _LOOKS for finding in look(patient)]
+    every = [*simulated, *(finding for look in _LOOKS for finding in look(patient))]
     once: dict[Finding, Finding] = {}
     for finding in every:
         once.setdefault(replace(finding, program="", nodes=()), finding)

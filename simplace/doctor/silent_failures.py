@@ -14,6 +14,7 @@ from simplace.explain.failures import (
     NoPartner,
     NotCompilable,
     NotCopied,
+    OutOfMemory,
     RefusedOp,
     RefusedSetting,
     UnequalGrowth,
@@ -109,8 +110,8 @@ class ProgramRefused(Finding):
 
 
 ALL_FINDINGS: tuple[type[Finding], ...] = (
-    ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, RefusedSetting,
-    UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel, RequestOverruled,
-    UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu, EagerCopiesEachTime, HostMemory,
-    IdleGpu,
+    ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, OutOfMemory,
+    RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel,
+    RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu,
+    EagerCopiesEachTime, HostMemory, IdleGpu,
 )  # fmt: skip

@@ -107,6 +107,22 @@ class UnequalGrowth(Failure):
     set_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class OutOfMemory(Failure):
+    """A step needs more memory than a device has: `needed` bytes of `limit`, with `batch` examples (0: no batch).
+
+    The one node is the first whose output finds no room; `largest_batch` is the largest that fits, None if not known.
+    """
+
+    rule: ClassVar[str] = "out-of-memory"
+    title: ClassVar[str] = "out of memory"
+    device: str
+    needed: int
+    limit: int
+    batch: int
+    largest_batch: int | None
+
+
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
     return [
@@ -194,6 +210,8 @@ def format_failure(failure: Failure) -> str:
             return f"TensorFlow refuses to set {failure.setting}{at}: {failure.error}"
         case UnequalGrowth():
             return f"memory growth is set for some of the GPUs, not for all{at}: {failure.error}"
+        case OutOfMemory():
+            return f"{failure.device} has no room for {failure.nodes[0]}{at}: {failure.error}"
     raise AssertionError(f"{type(failure).__name__} is not about a placement")
 
 

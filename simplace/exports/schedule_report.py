@@ -13,15 +13,14 @@ from simplace.costs.cost_model import KernelCost
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 from simplace.exports.communication_report import report_traffic
-from simplace.views.text.verdict import write_verdict
 
 SCHEMA = "simplace/schedule/1"
 
 _HOLDERS = 10  # tensors listed where memory is full
 
 
-def report_schedule(schedule: Schedule) -> dict[str, Any]:
-    """Return the whole schedule as dictionaries, lists, strings and numbers."""
+def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
+    """Return the whole schedule as dictionaries, lists, strings and numbers, with the verdict on it in words."""
     trace, threads = schedule.trace, schedule.threads
     return {
         "schema": SCHEMA,
@@ -43,7 +42,7 @@ def report_schedule(schedule: Schedule) -> dict[str, Any]:
         "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
         "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
         "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
-        "verdict": write_verdict(schedule),
+        "verdict": verdict,
         "communication": report_traffic(schedule.estimated.graph.traffic),
         "waiting": dict(schedule.waiting_by_cause),
         "width": [list(step) for step in schedule.width],

@@ -16,7 +16,7 @@ from typing import Any
 from simplace.errors import TargetError
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SINK, SOURCE, GraphBuilder, Origin
-from simplace.graph.dtypes import DataType, base_type, is_ref
+from simplace.graph.dtypes import base_type, name_in_messages
 from simplace.graph.graph import Graph, OwnOrigins
 from simplace.graph.input_columns import InputColumns, UnknownInputError, number_nodes, resolve_inputs
 from simplace.graph.node_def import NodeDef
@@ -294,14 +294,9 @@ def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slo
     found, wanted = source.types[1][source_slot], node.types[0][slot]
     if wanted not in (found, base_type(found)):
         raise invalid_argument(
-            f"Input {slot} of node {node.name} was passed {_type_name(found)} from {source.name}:{source_slot} "
-            f"incompatible with expected {_type_name(wanted)}."
+            f"Input {slot} of node {node.name} was passed {name_in_messages(found)} from {source.name}:{source_slot} "
+            f"incompatible with expected {name_in_messages(wanted)}."
         )
-
-
-def _type_name(dtype: int) -> str:
-    """Name a type as TensorFlow's C++ does (`DataTypeString`)."""
-    return DataType(base_type(dtype)).name.removeprefix("DT_").lower() + ("_ref" if is_ref(dtype) else "")
 
 
 def _connect_ends(edges: Edges, count: int) -> None:

@@ -390,7 +390,7 @@ def _read_shapes(shapes: Sequence[Any]) -> tuple[Shape, ...]:
     return tuple(None if dims is None else tuple(dims) for dims in shapes)
 
 
-def _read_device(fields: Mapping[str, str]) -> ObservedDevice:
+def _read_device(fields: Mapping[str, Any]) -> ObservedDevice:
     return ObservedDevice(**fields)
 
 

@@ -54,11 +54,15 @@ class ObservedRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ObservedDevice:
-    """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it."""
+    """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it.
+
+    `limit` is the bytes that a logical GPU was given, 0 for a device with all of its hardware's memory.
+    """
 
     name: str
     type: str
     description: str = ""
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def test_nothing_has_no_sources(done) -> None:
 
 
 def test_text_and_json_tell_them(done) -> None:
-    text, report = write_summary(done), report_schedule(done)
+    text, report = write_summary(done), report_schedule(done, "busy")
     assert "latency-bound" in text
     assert " ± 5%" in text
     assert [one["source"] for one in report["time_sources"]] == ["measured", "modelled", "guessed"]

@@ -13,11 +13,12 @@ from simplace.checks.verdicts import of_agreement, of_failure
 from simplace.doctor.examinations import diagnose_result
 from simplace.executor.execution import EXECUTORS
 from simplace.explain.explanation import Explainer
-from simplace.exports import change_report, chrome_trace, json_report, schedule_report
+from simplace.exports import change_report, chrome_trace, json_report
 from simplace.exports.finding_verdicts import list_verdicts
 from simplace.exports.formats import FORMATS, Export, write_format
 from simplace.exports.junit import write_junit
 from simplace.exports.sarif import write_sarif
+from simplace.exports.schedule_report import report_schedule
 from simplace.report.page import write_page
 from simplace.result import Placed, Result
 from simplace.views import notebook
@@ -30,6 +31,7 @@ from simplace.views.text.change_summary import change_summary
 from simplace.views.text.doctor_report import doctor_report
 from simplace.views.text.summary import agreement_line, copies_line, write_summary
 from simplace.views.text.tables import copy_table, node_table
+from simplace.views.text.verdict import write_verdict
 from viz import to_text
 
 KINDS = ("svg", "dot")  # of pictures
@@ -101,7 +103,7 @@ def _figures(what: Any, figures: Mapping[str, Any], kinds: Sequence[str] = KINDS
 def _simulated(simulated: Schedule) -> Iterator[tuple[str, str | bytes]]:
     name = simulated.executor
     yield f"{name}.schedule.txt", schedule_tables.write_summary(simulated)
-    yield f"{name}.schedule.json", json.dumps(schedule_report.report_schedule(simulated))
+    yield f"{name}.schedule.json", json.dumps(report_schedule(simulated, write_verdict(simulated)))
     yield f"{name}.schedule.html", notebook.schedule_html(simulated)
     yield f"{name}.trace.json", json.dumps(chrome_trace.chrome_trace(simulated))
     for chart, make in CHARTS.items():

@@ -39,4 +39,4 @@ def test_memory_is_a_counter_a_device() -> None:
 def test_it_is_json() -> None:
     done = run(GRAPH)
     assert json.loads(json.dumps(chrome_trace(done)))["otherData"]["executor"] == "tensorflow"
-    assert json.loads(json.dumps(report_schedule(done)))["schema"] == "simplace/schedule/1"
+    assert json.loads(json.dumps(report_schedule(done, "busy")))["schema"] == "simplace/schedule/1"

@@ -99,30 +99,33 @@ def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, lis
     return copy, memory
 
 
-def describe_context(machine: Machine) -> list[dict[str, str]]:
+def describe_context(machine: Machine) -> list[dict[str, Any]]:
     """Describe the devices of TensorFlow's context, which is made if need be."""
     wrap_foreign(context.ensure_initialized)()
     names = list(context.context().devices())
     own = names[0].partition("/device:")[0] + "/"
     memory = _context_memory(context.context(), machine)
-    return [*describe_devices([name for name in names if name.startswith(own)], memory),
+    return [*describe_devices([name for name in names if name.startswith(own)], memory, machine),
             *describe_remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
 
 
-def describe_remote(names: list[str], machine: Machine) -> list[dict[str, str]]:
+def describe_remote(names: list[str], machine: Machine) -> list[dict[str, Any]]:
     """Describe devices of other tasks, whose GPUs are whole."""
-    return describe_devices(names, [machine.gpu_memory] * len(names))
+    return describe_devices(names, [machine.gpu_memory] * len(names), machine)
 
 
-def describe_devices(names: list[str], memory: list[int]) -> list[dict[str, str]]:
-    """Describe devices by full name, type and emulated hardware; `memory` is that of GPU:0, GPU:1 ..."""
-    return [_describe_device(name, memory) for name in names]
+def describe_devices(names: list[str], memory: list[int], machine: Machine) -> list[dict[str, Any]]:
+    """Describe devices by full name, type, emulated hardware and limit; `memory` is that of GPU:0, GPU:1 ..."""
+    return [_describe_device(name, memory, machine.gpu_memory) for name in names]
 
 
-def _describe_device(name: str, memory: list[int]) -> dict[str, str]:
+def _describe_device(name: str, memory: list[int], whole: int) -> dict[str, Any]:
     kind, number = name.rsplit(":", 2)[-2:]
-    hardware = f"emulated, {memory[int(number)] / GIB:g} GiB" if kind == "GPU" else ""
-    return {"name": name, "type": kind, "description": hardware}
+    if kind != "GPU":
+        return {"name": name, "type": kind, "description": ""}
+    own = memory[int(number)]
+    described = {"name": name, "type": kind, "description": f"emulated, {own / GIB:g} GiB"}
+    return described if own == whole else {**described, "limit": own}
 
 
 def _configure_when_listed(machine: Machine) -> None:

@@ -330,12 +330,12 @@ class SessionRuns:
         if error is None:
             session._simplace_kept.update(_list_stateful(placed))
 
-    def _devices(self, session: Any) -> list[dict[str, str]]:
+    def _devices(self, session: Any) -> list[dict[str, Any]]:
         names = [device.name for device in session.list_devices()]
         return (
             describe_remote(names, self._machine)
             if session._simplace_remote
-            else describe_devices(names, session._simplace_memory)
+            else describe_devices(names, session._simplace_memory, self._machine)
         )
 
 
