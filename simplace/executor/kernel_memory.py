@@ -40,6 +40,10 @@ _FIRST_IF_SAME_SHAPE = frozenset(
     "Tile BroadcastTo Slice StridedSlice Pad PadV2 MirrorPad Reverse ReverseV2 Concat ConcatV2".split()
 )
 _FIRST_IF_SAME_SIZE = frozenset("Sum Mean Max Min Prod All Any Pack Unpack".split())
+# Ops whose outputs are rows of an input, which stays in memory for them, where rows are a multiple of what Eigen
+# aligns to (unpack_op.cc, split_op.cc, split_v_op.cc, slice_op.cc, strided_slice_op.cc; ops_util.h): its number.
+_ROWS_OF = {"Unpack": 0, "Split": 1, "SplitV": 0, "Slice": 0, "StridedSlice": 0}
+_ALIGNMENT = 64  # bytes: EIGEN_MAX_ALIGN_BYTES
 # Ops that write an output into an input which nobody else needs, of the same type and size: any of their inputs ...
 _INTO_ANY = frozenset(
     "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Digamma Div "
@@ -70,7 +74,14 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
     (1, -1)
     >>> find_input_handed_on("Tile", 0, [a, a], a), find_input_handed_on("Tile", 0, [a, a], b)
     (0, -1)
+    >>> rows, row, small = Tensor("float32", (9, 32), 1152), Tensor("float32", (32,), 128), Tensor("float32", (3,), 12)
+    >>> find_input_handed_on("Unpack", 5, [rows], row), find_input_handed_on("Unpack", 1, [a], small)
+    (0, -1)
     """
+    if op in _ROWS_OF and len(inputs) > _ROWS_OF[op] and _is_rows_of(inputs[_ROWS_OF[op]], output):
+        return _ROWS_OF[op]
+    if op == "Transpose" and inputs and _keeps_order(inputs[0], output):
+        return 0
     if op in _HANDED_ON:
         return slot if slot < len(inputs) else -1
     if op in _FIRST_HANDED_ON:
@@ -96,6 +107,19 @@ def list_forwardable(op: str, slot: int, inputs: Sequence[Tensor], output: Tenso
     elif op in _INTO_SOME:
         among = _INTO_SOME[op].get(slot, ())
     return [i for i in among if i < len(inputs) and _fits(inputs[i], output)]
+
+
+def _is_rows_of(given: Tensor, output: Tensor) -> bool:
+    """Return whether an output is rows of a tensor that are aligned wherever they begin."""
+    row = given.shape[1:]
+    is_part = 0 < output.size <= given.size and (output.shape == row or output.shape[1:] == row)
+    return is_part and given.size // given.shape[0] % _ALIGNMENT == 0
+
+
+def _keeps_order(given: Tensor, output: Tensor) -> bool:
+    """Return whether a transposed tensor has only moved dimensions of one element (NonSingletonDimensionsAlign)."""
+    before, after = ([dim for dim in tensor.shape if dim != 1] for tensor in (given, output))
+    return before == after and (len(set(before)) == len(before) or len(before) < 2)
 
 
 def _fits(given: Tensor, output: Tensor) -> bool:
