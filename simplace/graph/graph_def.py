@@ -34,7 +34,7 @@ from simplace.graph.node_def import (
     TensorInfo,
     format_arg,
 )
-from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes
+from simplace.input_file import LARGEST_MODEL_TEXT, open_file, read_bytes
 
 MOST_ARGUMENTS = 1 << 16
 _OP_NAME = re.compile(r"[A-Za-z0-9_.>][A-Za-z0-9_.>\-/]*\Z")  # node_def.proto: ops, functions and their namespaces
@@ -65,7 +65,9 @@ def read_graph_file(path: str | Path, *, is_ours: bool = False) -> GraphDef:
     if file.is_dir():
         raise TargetError(f"{path} is a directory; give a GraphDef file, or a SavedModel directory with saved_model.pb")
     try:
-        data = read_bytes(file)
+        with open_file(file) as opened:
+            is_empty = opened.read(1) == b"\0"  # such as a file that was never filled, of whatever size
+        data = b"\0" if is_empty else read_bytes(file)
     except UnreadableError as error:
         raise TargetError(f"{path} cannot be read: {error}") from error
     try:
@@ -396,7 +398,8 @@ def _convert_if_plausible(message: Any) -> GraphDef | None:
 def _is_plausible(graph: GraphDef) -> bool:
     if not graph.nodes:
         return bool(graph.library) and all(graph.library)
-    return all(node.name for node in graph.nodes) and all(map(_OP_NAME.match, {node.op for node in graph.nodes}))
+    ops = {node.op for node in graph.nodes} - graph.library.keys()  # TensorFlow checks no name of a function
+    return all(node.name for node in graph.nodes) and all(map(_OP_NAME.match, ops))
 
 
 def _message_from_text(text: str) -> Any:

@@ -33,6 +33,7 @@ _LENGTH_DELIMITED = 2  # the wire type of messages, strings and packed numbers
 _FIXED = {1: 8, 5: 4}  # bytes of the other wire types but varints; those that begin and end a group have none
 _CONTINUED = 128  # what a byte of a varint is at least where another follows
 _LONGEST_VARINT = 10
+_FIRST_TAG, _LAST_WIRE_TYPE = 8, 5  # there is no field 0, and no wire type beyond that of four bytes
 _DEEPEST = 100
 
 
@@ -166,6 +167,8 @@ class _Counter:
                 continue
             if tag >= _CONTINUED:
                 tag, at = _read_varint(data, at - 1)
+            if tag < _FIRST_TAG or tag & 7 > _LAST_WIRE_TYPE:
+                raise _DamagedError
             part = fields.get(tag)
             if tag & 7 != _LENGTH_DELIMITED:
                 at = _read_varint(data, at)[1] if tag & 7 == 0 else at + _FIXED.get(tag & 7, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
@@ -99,7 +100,34 @@ def _find_input_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> t
 
 
 def _find_fault(graph: GraphDef, table: KernelTable, places: Mapping[str, Slot], inputs: InputColumns) -> str:
-    return _find_library_fault(graph, table) or _Importer(graph, table, places, inputs).find_fault()
+    fault = _find_library_fault(graph, table) or (_find_recursion(graph) if graph.library else "")
+    return fault or _Importer(graph, table, places, inputs).find_fault()
+
+
+def _find_recursion(graph: GraphDef) -> str:
+    """Find a function that calls itself: an import looks into what is called, until the process is out of stack."""
+    calls: dict[str, set[str]] = {}
+    waiting = {called.name for node in graph.nodes if (called := _callee(graph, node)) is not None}
+    while waiting:
+        name = waiting.pop()
+        function = graph.library.get(name)
+        found = (_callee(graph, node) for node in function.nodes) if function is not None else ()
+        calls[name] = {called.name for called in found if called is not None}
+        waiting |= calls[name] - calls.keys()
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        names = " -> ".join(map(repr, reversed(error.args[1])))
+        return f"The function {error.args[1][0]!r} calls itself ({names}), which ends TensorFlow's process."
+    return ""
+
+
+def _callee(graph: GraphDef, node: NodeDef) -> FuncRef | None:
+    """Return the function that a node calls, where an import looks into it."""
+    if node.op in graph.library:
+        return FuncRef(node.op, node.attrs)
+    called = node.attrs.get("f") if node.op in PARTITIONED_CALLS else None
+    return called if isinstance(called, FuncRef) else None
 
 
 def _find_python_fault(graph: GraphDef) -> str:
@@ -250,13 +278,6 @@ class _Importer:
             odd |= {node for node, had, want in zip(dst, found, wanted, strict=True) if had != want}
         return odd
 
-    def callee(self, node: NodeDef) -> FuncRef | None:
-        """Return the function that a node calls, where an import looks into it."""
-        if node.op in self.graph.library:
-            return FuncRef(node.op, node.attrs)
-        called = node.attrs.get("f") if node.op in PARTITIONED_CALLS else None
-        return called if isinstance(called, FuncRef) else None
-
     def _find_node_fault(self, i: int, types: Sequence[Types | None], steps: Mapping[int, int], known: _Types) -> str:
         """Find what is refused of a node when it is its turn."""
         node = self.graph.nodes[i]
@@ -324,7 +345,7 @@ class _Importer:
         waiting = [(node, types)]
         while waiting:
             node, types = waiting.pop()
-            called = self.callee(node)
+            called = _callee(self.graph, node)
             function = self.graph.library.get(called.name) if called is not None else None
             if function is None or called is None:
                 continue

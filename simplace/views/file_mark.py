@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import struct
+import time
 import zlib
 from pathlib import Path
 
@@ -18,6 +20,7 @@ _LAST = {b"<?xml": _XML, b"<!doctype html": _XML, b"digraph": b"// " + _MARK + b
 # What other formats hold anyway: schemas of our own, a tool's name, a label, an attribute of nodes.
 _HELD = rb'"simplace/\w+/\d+"|"name": ?"simplace"|(?:placed|made|device) by simplace"|_simplace_because'
 _OWN = re.compile(re.escape(_MARK) + b"|" + _HELD)
+_PATIENCE = 3.0  # seconds
 _LOOKED_AT = 1 << 16  # bytes, at either end
 _PNG_END = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
 
@@ -51,7 +54,8 @@ def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
     check_replaceable(name, overwrite)
     path, is_new = Path(name), not os.path.lexists(name)
     try:
-        path.write_bytes(add_mark(data))
+        with open(path, "wb", opener=_open_at_reader) as file:
+            file.write(add_mark(data))
     except OSError as error:
         if is_new:
             path.unlink(missing_ok=True)
@@ -74,6 +78,24 @@ def is_own(path: Path) -> bool:
 
 def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for its writer
+
+
+def _open_at_reader(path: str, flags: int) -> int:
+    """Open a file to write; a named pipe only once somebody reads it, for which three seconds are enough."""
+    if not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
+        return os.open(path, flags, 0o666)
+    last = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            number = os.open(path, flags | os.O_NONBLOCK)
+            os.set_blocking(number, True)
+            return number
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > last:
+                raise OSError(errno.ENXIO, "it is a named pipe that nobody reads") from None
+        time.sleep(0.05)
 
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:

@@ -85,6 +85,17 @@ def test_a_pipe_in_place_of_a_saved_model_or_a_log(graph, tmp_path, capsys):
     assert "it is a named pipe" in said(capsys, "check", graph, "--log", str(tmp_path / "model" / "saved_model.pb"))
 
 
+def test_a_pipe_that_nobody_reads(graph, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "it is a named pipe that nobody reads" in said(capsys, "show", graph, "--json", str(tmp_path / "pipe.json"))
+
+
+def test_a_file_that_was_never_filled(tmp_path, capsys):
+    with (tmp_path / "graph.pb").open("wb") as file:
+        file.truncate(1 << 31)
+    assert "not a binary GraphDef" in said(capsys, "show", str(tmp_path / "graph.pb"))
+
+
 def test_a_working_directory_that_was_removed(graph, tmp_path):
     gone = tmp_path / "gone"
     code = f"import os; os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); " + (

@@ -149,3 +149,11 @@ def test_long_text_is_refused_with_how_to_make_it_binary(tmp_path) -> None:
     with pytest.raises(TargetError) as refused:
         saved_model.read_saved_model(tmp_path)
     assert str(refused.value) == f"the SavedModel in {tmp_path} cannot be read: {said}"
+
+
+@pytest.mark.parametrize("damaged", [b"\0", b"\x06", b"\x07"], ids=["field 0", "wire type 6", "wire type 7"])
+def test_what_protobuf_refuses_at_once_is_not_counted_to_its_end(damaged: bytes) -> None:
+    many = node() * 3
+    check_count("GraphDef", damaged + many, most=1)
+    with pytest.raises(UnreadableError):
+        check_count("GraphDef", many, most=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -326,3 +327,40 @@ def test_what_tensorflow_traced_itself_is_taken(tmp_path: Path) -> None:
         for name in graph.library:
             refuse_function(graph, name, table)
     assert sum(len(graph.library) for graph in graphs) > 50
+
+
+def named(name: str, call: str) -> str:
+    """Write a function of that name whose one node is a call."""
+    return body(call).replace('"f"', f'"{name}"', 1)
+
+
+def call_directly(name: str) -> str:
+    return f'name: "i" op: "{name}" input: "a"'
+
+
+def call_by_attribute(name: str) -> str:
+    return (
+        PARTITIONED_CALL.removeprefix("node {")
+        .removesuffix("}")
+        .replace('"f" } }', f'"{name}" }} }}')
+        .replace("x", "a")
+    )
+
+
+@pytest.mark.parametrize("call", [call_directly, call_by_attribute])
+def test_functions_that_call_each_other_are_refused(call: Callable[[str], str]) -> None:
+    """TensorFlow has no words for it: looking into them, its process runs out of stack."""
+    graph = parse_text(library(named("f", call("g")), named("g", call("f"))) + CALL)
+    with pytest.raises(ImportRefusedError, match=r"calls itself .*, which ends TensorFlow's process"):
+        refuse_import(graph, KernelTable.shipped())
+
+
+def test_a_function_that_nothing_calls_may_call_itself() -> None:
+    refuse_import(parse_text(library(body('name: "i" op: "f" input: "a"'))), KernelTable.shipped())
+
+
+def test_a_function_may_have_any_name() -> None:
+    named = (library(body()) + CALL).replace('"f"', '"f $:x"')
+    graph = parse_text(named)
+    refuse_import(graph, KernelTable.shipped())
+    assert [node.op for node in graph.nodes] == ["Placeholder", "f $:x"]
