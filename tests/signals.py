@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MOMENTS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # seconds after the start
 COMMANDS = (("show", "-o", "figure.svg"), ("check",), ("report", "-o", "page.html"))
-MARKS = ("<!-- begin: python -m tests.signals -->\n", "<!-- end: python -m tests.signals -->\n")
 OWN = "SIMPLACE_TEST_SIGNALS"
 PROGRAM = """
 import subprocess, sys, time
@@ -103,6 +101,8 @@ class Place:
 SWEEP = """
 from simplace.oracle.cache import cache_folder
 from simplace.oracle.scratch import scratch_folder
+
+from tests.filled_page import fill_page
 for parent in (None, cache_folder()):
     with scratch_folder(parent): pass
 """
@@ -148,11 +148,7 @@ def main() -> None:
     made = table(list(trials()))
     print(made)
     if options.write:
-        page = options.write.read_text(encoding="utf-8")
-        begin, end = map(re.escape, MARKS)
-        options.write.write_text(
-            re.sub(f"({begin}).*?({end})", rf"\1{made}\2", page, flags=re.DOTALL), encoding="utf-8"
-        )
+        fill_page(options.write, "python -m tests.signals", made)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ many processes, each of which tries one input at a time.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections import Counter
@@ -17,12 +16,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from pathlib import Path
 
+from tests.filled_page import fill_page
 from tests.hostile.judge import Ending, judge
 from tests.hostile.oracle import Answer, ask, graphs_of
 
 _PIECE = 400  # inputs for one process
 _BAD = ("traceback", "hang", "memory", "died", "lines")
-_BEGIN, _END = "<!-- begin: python -m tests.hostile -->", "<!-- end -->"
 
 
 def main(words: Sequence[str]) -> int:
@@ -52,9 +51,7 @@ def main(words: Sequence[str]) -> int:
     text = table(endings, answers, f"{len(endings):,} inputs of seed {options.seed}")
     print(text)
     if options.write:
-        page = options.write.read_text(encoding="utf-8")
-        filled = re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{text}\n{_END}", page, flags=re.DOTALL)
-        options.write.write_text(filled, encoding="utf-8")
+        fill_page(options.write, "python -m tests.hostile", text)
     return int(any(map(_is_finding, endings)) or any(map(_is_wrong, answers)))
 
 

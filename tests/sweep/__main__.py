@@ -19,6 +19,7 @@ from pathlib import Path
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle.launch import Forks, starting_by
+from tests.filled_page import fill_page
 from tests.sweep.batches import Batch, run
 from tests.sweep.figures import FILE, Figures
 
@@ -47,6 +48,8 @@ def main() -> int:
     print(figures.table())
     if not options.only and options.every == 1:
         FILE.write_text(json.dumps(asdict(figures), indent=1) + "\n", encoding="utf-8")
+        if options.write:
+            fill_page(options.write, "python -m tests.sweep", figures.table())
     return 0 if figures.are_clean else 1
 
 
@@ -68,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these ops or functions alone")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each Nth name (default: all)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many processes at once (default: 1)")
+    parser.add_argument("--write", metavar="PAGE", type=Path, help="put the table between the marks of this page")
     parser.add_argument("--state", type=Path, default=Path(".sweep.jsonl"), help="what is done (default: %(default)s)")
     return parser
 
