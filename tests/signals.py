@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.filled_page import fill_page
+
 ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MOMENTS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # seconds after the start
@@ -102,7 +104,6 @@ SWEEP = """
 from simplace.oracle.cache import cache_folder
 from simplace.oracle.scratch import scratch_folder
 
-from tests.filled_page import fill_page
 for parent in (None, cache_folder()):
     with scratch_folder(parent): pass
 """
