@@ -13,7 +13,7 @@ from simplace.graph.builder import CONTROL
 Slot = tuple[int, int]  # the place of a node in its list, and one of its outputs, `CONTROL` for a control edge
 
 _TENSOR = re.compile(r"(.+):([0-9]+)\Z", re.DOTALL)
-_DIGITS = 32  # ten to this power is a multiple of two to this power
+_DIGITS = 20  # what has more is too large for 64 bits
 
 
 def parse_tensor_name(text: str) -> tuple[str, int]:
@@ -21,10 +21,14 @@ def parse_tensor_name(text: str) -> tuple[str, int]:
 
     >>> parse_tensor_name("a:1"), parse_tensor_name("^a"), parse_tensor_name("a:b"), parse_tensor_name(":1")
     (('a', 1), ('a', -1), ('a:b', 0), (':1', 0))
+    >>> parse_tensor_name("a:4294967297"), parse_tensor_name("a:18446744073709551616")
+    (('a', 1), ('a:18446744073709551616', 0))
     """
     found = _TENSOR.match(text)
     if found is not None:
-        return found[1], int(found[2][-_DIGITS:]) % (1 << 32)  # a uint32, in TensorFlow
+        digits = found[2].lstrip("0")[: _DIGITS + 1]
+        if int(digits or "0") < 1 << 64:  # else it is no number, and belongs to the name
+            return found[1], int(digits or "0") % (1 << 32)  # a uint32, in TensorFlow
     return (text[1:], CONTROL) if text.startswith("^") else (text, 0)
 
 

@@ -192,6 +192,14 @@ REFUSED = {
         library(body().replace('name: "b" type: DT_FLOAT', 'name: "b"')) + PARTITIONED_CALL,
         "Invalid ret types b : INVALID vs. float In function output b:",
     ),
+    "an output beyond 32 bits": (
+        X + NEG.replace('"x"', '"x:10000000000"'),
+        "Node 'n': Connecting to invalid output 1410065408 of source node x which has 1 outputs.",
+    ),
+    "an output beyond 64 bits": (
+        X + NEG.replace('"x"', '"x:18446744073709551616"'),
+        "Node 'n': Unknown input node 'x:18446744073709551616'",
+    ),
     "a list without its length": (
         library(body().replace('name: "a" type: DT_FLOAT', 'name: "a" number_attr: "N" type: DT_FLOAT'))
         + PARTITIONED_CALL,
