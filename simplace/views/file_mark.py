@@ -54,8 +54,10 @@ def write_file(name: str | Path, data: bytes, overwrite: bool = False) -> None:
     check_replaceable(name, overwrite)
     path, is_new = Path(name), not os.path.lexists(name)
     try:
-        with open(path, "wb", opener=_open_at_reader) as file:
-            file.write(add_mark(data))
+        if path.is_fifo():
+            _write_to_pipe(path, add_mark(data))
+        else:
+            path.write_bytes(add_mark(data))
     except OSError as error:
         if is_new:
             path.unlink(missing_ok=True)
@@ -80,22 +82,22 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for its writer
 
 
-def _open_at_reader(path: str, flags: int) -> int:
-    """Open a file to write; a named pipe only once somebody reads it, for which three seconds are enough."""
-    if not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
-        return os.open(path, flags, 0o666)
+def _write_to_pipe(path: Path, data: bytes) -> None:
+    """Write to a named pipe once somebody reads it, for which three seconds are enough."""
     last = time.monotonic() + _PATIENCE
     while True:
         try:
-            number = os.open(path, flags | os.O_NONBLOCK)
-            os.set_blocking(number, True)
-            return number
+            number = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            break
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
             if time.monotonic() > last:
                 raise OSError(errno.ENXIO, "it is a named pipe that nobody reads") from None
         time.sleep(0.05)
+    os.set_blocking(number, True)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
 
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:
