@@ -23,8 +23,8 @@ from simplace.errors import MalformedError, UnreadableError
 MIB = 1 << 20
 LARGEST_MESSAGE = 2047 * MIB  # protobuf's own limit
 LARGEST_MODEL_TEXT = 32 * MIB
-LARGEST_LOG = 512 * MIB
-LARGEST_JSON = 32 * MIB  # whose lists and tables take twenty times as much memory
+LARGEST_LOG = 256 * MIB
+LARGEST_JSON = 12 * MIB  # whose lists and tables take twenty times as much memory, and seconds
 LARGEST_TOML = MIB // 4
 DEEPEST = 100  # levels of nesting, as many as protobuf allows
 _LARGEST_PIECE = 4 * MIB  # of a zip archive, its directory with all names included
