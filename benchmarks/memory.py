@@ -84,11 +84,11 @@ def measure_peak(name: str, batch: int) -> tuple[int, int]:
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     before, during = done.stderr.split("=== end")[0].split("=== step")
     alive: dict[str, int] = {}
-    _follow(before.splitlines(), alive)
-    return int(done.stdout.split()[-1]), _follow(during.splitlines(), alive)
+    follow_log(before.splitlines(), alive)
+    return int(done.stdout.split()[-1]), follow_log(during.splitlines(), alive)
 
 
-def _follow(lines: list[str], alive: dict[str, int]) -> int:
+def follow_log(lines: list[str], alive: dict[str, int]) -> int:
     """Follow the log of tensors; return the most bytes alive at once."""
     now = peak = sum(alive.values())
     for line in lines:

@@ -36,7 +36,7 @@ SAME_STEM = (
     ("graph/graph_partition.cc", "partition/graph_partition.py"),
     ("common_runtime/propagator_state.cc", "executor/propagator_state.py"),
     ("common_runtime/device_set.cc", "devices/device_set.py"),
-    ("../tsl/framework/bfc_allocator.cc", "analysis/bfc_allocator.py"),
+    ("../tsl/framework/bfc_allocator.cc", "executor/bfc_allocator.py"),
 )
 OTHER_STEM = (
     ("framework/op_kernel.cc", "kernels/kernel_lookup.py"),

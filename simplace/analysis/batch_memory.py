@@ -86,17 +86,13 @@ def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
 
 
 def _find_growing(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[Tensor]:
-    graph, outputs = schedule.estimated.graph, schedule.estimated.outputs
-    node_of = {node.origin: i for i, node in enumerate(graph.nodes) if node.role == "op"}
-    for i, node in enumerate(graph.nodes):
-        if node.role == "recv":
-            copy = graph.copies[node.copy]
-            tensors = {0: outputs[node_of[copy.producer]][copy.slot]} if copy.slot >= 0 else {}
-        elif node.op in ARGS:
-            tensors = dict.fromkeys((PERMANENT,), outputs[i][0])
-        else:
-            tensors = dict(enumerate(outputs[i]))
-        yield from ((i, slot) for slot, tensor in tensors.items() if _grows(tensor, batch, fixed))
+    estimated = schedule.estimated
+    for i, node in enumerate(estimated.graph.nodes):
+        slots = range(1 if node.role == "recv" else len(estimated.outputs[i]))
+        for slot in slots:
+            tensor = estimated.output(i, slot)
+            if tensor is not None and _grows(tensor, batch, fixed):
+                yield i, PERMANENT if node.op in ARGS else slot
 
 
 def _grows(tensor: cost_model.Tensor, batch: int, fixed: set[int]) -> bool:

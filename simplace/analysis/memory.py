@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from simplace.analysis.bfc_allocator import BfcAllocator
+from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.executor.trace import PERMANENT, MemoryChange, Trace
 
 Tensor = tuple[int, int]  # a node of the partitioned graph and the slot of its output

@@ -26,10 +26,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("memory", help="tell whether a step fits in memory, and the largest batch that does",
                                  epilog=_ASSUMED)  # fmt: skip
     words.add_target(parser)
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
-                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
-                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
+    words.add_gpu(parser)
+    words.add_gpu_memory(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=0,
                         help="the memory with this batch (default: the program's own)")  # fmt: skip
     figures.add_figure(parser, "the memory over time", ("memory",), has_boxes=False)

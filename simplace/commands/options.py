@@ -72,6 +72,18 @@ def select_program(result: Placements, options: argparse.Namespace) -> Placement
     return result.only(options.program) if options.program else result
 
 
+def add_gpu(parser: argparse.ArgumentParser) -> None:
+    """Add `--gpu`."""
+    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
+                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
+
+
+def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
+    """Add `--gpu-memory-fraction`."""
+    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
+                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
+
+
 def one_program(result: Placements, name: str | None) -> Placed:
     """Return the program called `name`, the largest where it is None."""
     return result.program(name) if name else result.largest()

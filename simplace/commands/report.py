@@ -23,8 +23,7 @@ def add(commands: Any) -> None:
     output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only")
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
-                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
+    words.add_gpu(parser)
     parser.add_argument(
         "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
     )

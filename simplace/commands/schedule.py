@@ -50,10 +50,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--costs", metavar="C", default="modelled", help="modelled, analytic (a roofline), flat, "
                         "measured (on this computer's CPU, now), or a file of recorded costs "
                         "(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, such as t4, a100, h100 or "
-                        "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
-                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
+    words.add_gpu(parser)
+    words.add_gpu_memory(parser)
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
                         "gpu_private or gpu_shared (default: %(default)s)")  # fmt: skip
     parser.add_argument(

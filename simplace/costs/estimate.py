@@ -52,6 +52,14 @@ class EstimatedGraph:
     copy_bytes: tuple[int, ...]
     assumptions: tuple[Assumption, ...]
 
+    def output(self, node: int, slot: int) -> Tensor | None:
+        """Return an output of a node; a send and a receive have the tensor that they carry. None for order alone."""
+        part = self.graph.nodes[node]
+        if part.copy >= 0:
+            copy = self.graph.copies[part.copy]
+            node, slot = self.graph.node_of_origin[copy.producer], copy.slot
+        return self.outputs[node][slot] if 0 <= slot < len(self.outputs[node]) else None
+
     @property
     def total_s(self) -> float:
         """Sum the times of all kernels and copies run once, one after the other."""

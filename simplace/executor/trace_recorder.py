@@ -9,6 +9,7 @@ from math import prod
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory
+from simplace.executor.bfc_allocator import round_up
 from simplace.executor.trace import PERMANENT, LaneKind, MemoryChange, Span, Trace, Track
 from simplace.executor.variable_memory import Buffer, Variable
 from simplace.graph.builder import CONTROL
@@ -17,7 +18,6 @@ from simplace.graph.node_def import ShapeAttr
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_merge
 from simplace.partition.transfers import MemoryTypes
 
-_GRAIN = 256  # BFCAllocator::kMinAllocationSize: a GPU's allocator rounds up to this
 _NOTHING = Tensor("", (), 0)
 
 
@@ -32,9 +32,9 @@ class TraceRecorder:
         self.tracks: list[Track] = []
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []
-        self._node_of = {node.origin: i for i, node in enumerate(self._graph.nodes) if node.role == "op"}
         self._given: dict[int, list[Tensor]] = {}
         self._variables: dict[int, Variable] = {}
+        self._writers: set[int] = set()  # the nodes that assign or update variables
         self._resident: list[tuple[str, int, int]] = []
         self._find_resident()
 
@@ -64,7 +64,8 @@ class TraceRecorder:
         if part.op == kernel_memory.READ:
             allocate = partial(self._output, node, 0, tensors[0].size, time, span)
             return [self._variable(node, 0).read(allocate)]
-        self._write_variables(node, inputs, time, span)
+        if node in self._writers:
+            self._write_variables(node, inputs, time, span)
         given = self._inputs(node)
         return [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
 
@@ -92,38 +93,24 @@ class TraceRecorder:
         """List what a node is given, by slot."""
         if node not in self._given:
             edges = [edge for edge in self._graph.ins[node] if edge.dst_slot != CONTROL]
-            self._given[node] = [self._tensor(edge.src, edge.src_slot) for edge in edges]
+            self._given[node] = [self._priced.output(edge.src, edge.src_slot) or _NOTHING for edge in edges]
         return self._given[node]
-
-    def _tensor(self, node: int, slot: int) -> Tensor:
-        part = self._graph.nodes[node]
-        if part.copy >= 0:
-            copy = self._graph.copies[part.copy]
-            node, slot = self._node_of[copy.producer], copy.slot
-        outputs = self._priced.outputs[node]
-        return outputs[slot] if 0 <= slot < len(outputs) else _NOTHING
 
     # variables
 
     def _write_variables(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> None:
-        """Do to variables what a kernel does that assigns, updates or accesses them by rows."""
-        op = self._graph.nodes[node].op
-        if op == kernel_memory.ASSIGN:
+        """Do to variables what a kernel does that assigns or updates them."""
+        if self._graph.nodes[node].op == kernel_memory.ASSIGN:
             allocate = partial(self._output_of_variable, node, self._inputs(node)[1].size, time, span)
             old = self._variable(node, 0).assign(inputs.get(1), allocate)
             self.release(old, time, span)
             return
-        by_rows = op.startswith(kernel_memory.ROW_ACCESS)
-        if not by_rows and not op.startswith(kernel_memory.UPDATES):
-            return
         for slot, given in enumerate(self._inputs(node)):
-            if given.dtype != "resource":
-                continue
-            variable = self._variable(node, slot)
-            size = 0 if variable.buffer is None else variable.buffer.size
-            allocate = partial(self._output_of_variable, node, size, time, span)
-            old = variable.access_rows(allocate) if by_rows else variable.update(allocate)
-            self.release(old, time, span)
+            if given.dtype == "resource":
+                variable = self._variable(node, slot)
+                size = 0 if variable.buffer is None else variable.buffer.size
+                old = variable.update(partial(self._output_of_variable, node, size, time, span))
+                self.release(old, time, span)
 
     def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
         """Allocate a buffer with one use; None for nothing."""
@@ -157,7 +144,7 @@ class TraceRecorder:
         return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), tuple(self._resident))
 
     def _round(self, device: str, size: int) -> int:
-        return size if device in self._hosts.values() else -(-size // _GRAIN) * _GRAIN
+        return size if device in self._hosts.values() else round_up(size)
 
     def _output(self, node: int, slot: int, size: int, time: int, span: int) -> Buffer | None:
         part = self._graph.nodes[node]
@@ -183,7 +170,9 @@ class TraceRecorder:
                 self._add_variable(i, 0, self._priced.outputs[i][0].size)
         for i, node in enumerate(self._graph.nodes):
             by_rows = node.op.startswith(kernel_memory.ROW_ACCESS)
-            if not by_rows and node.op != kernel_memory.ASSIGN and not node.op.startswith(kernel_memory.UPDATES):
+            if node.op == kernel_memory.ASSIGN or node.op.startswith(kernel_memory.UPDATES):
+                self._writers.add(i)
+            elif not by_rows:
                 continue
             for slot, given in enumerate(self._inputs(i)):
                 if given.dtype == "resource":

@@ -55,11 +55,3 @@ class Variable:
             return None
         old, self.buffer = self.buffer, allocate()
         return old
-
-    def access_rows(self, allocate: Callable[[], Buffer | None]) -> Buffer | None:
-        """Copy on each read from now on; return the buffer that is left to its readers, if any."""
-        if self.is_copied:
-            return None
-        old = self.update(allocate)
-        self.is_copied = True
-        return old

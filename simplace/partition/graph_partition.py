@@ -108,6 +108,11 @@ class PartitionedGraph:
         return tuple(by_device[device] for device in self.devices)
 
     @cached_property
+    def node_of_origin(self) -> Mapping[int, int]:
+        """Map the ids of the graph that was partitioned to those of its nodes here."""
+        return {node.origin: i for i, node in enumerate(self.nodes) if node.role == "op"}
+
+    @cached_property
     def collectives(self) -> tuple[Collective, ...]:
         """List the collectives; members are ids of the graph that was partitioned."""
         return find_collectives(self.placed, CopyColumns.of(self.copies))
@@ -115,7 +120,7 @@ class PartitionedGraph:
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """List the nodes of this graph that take part in each collective: none where it is made of copies."""
-        number = {node.origin: i for i, node in enumerate(self.nodes) if node.role == "op"}
+        number = self.node_of_origin
         return tuple(
             () if one.copies else tuple(number[node] for node in one.members if node in number)
             for one in self.collectives

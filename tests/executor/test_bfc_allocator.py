@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.analysis.bfc_allocator import GRAIN, BfcAllocator, round_up
+from simplace.executor.bfc_allocator import GRAIN, BfcAllocator, round_up
 
 LIMIT = 64 * GRAIN
 # A size to allocate, or -n to free the nth of those that are allocated.

@@ -17,9 +17,10 @@ from textwrap import dedent
 
 import pytest
 
-from simplace.analysis.bfc_allocator import BfcAllocator
+from benchmarks.memory import follow_log
 from simplace.analysis.schedule import schedule_placement
 from simplace.api import Settings, place
+from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.machine.machine import Machine
 
 pytestmark = pytest.mark.tf
@@ -27,8 +28,6 @@ pytestmark = pytest.mark.tf
 LIMIT_MB = 4000
 SEEN = 4096  # bytes: smaller allocations, such as of what kernels need besides, are not compared
 ALLOCATION = re.compile(r'TensorAllocation.*kernel_name: "([^"]+)".*requested_bytes: (\d+)')
-OF_TENSOR = re.compile(r"Log(TensorAllocation|TensorOutput|TensorDeallocation) .*allocation_id: (\d+)")
-BYTES = re.compile(r"requested_bytes: (\d+)")
 
 SIZES = """
     import json, random, sys
@@ -162,20 +161,6 @@ def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path
     found = [(nodes[change.node].name, change.change) for change in schedule.trace.memory if change.change >= SEEN]
     assert Counter(found) == theirs
     (use,) = schedule.memory
-    assert use.peak == pytest.approx(find_peak(before.splitlines(), logged.splitlines()), rel=0.005)
-
-
-def find_peak(before: list[str], lines: list[str]) -> int:
-    """Return the most bytes of tensors that are alive at once, as TensorFlow logs them."""
     alive: dict[str, int] = {}
-    now = peak = 0
-    for number, line in enumerate([*before, *lines]):
-        found = OF_TENSOR.search(line)
-        if found is not None and found[1] == "TensorDeallocation":
-            now -= alive.pop(found[2], 0)
-        elif found is not None and found[2] not in alive:
-            size = BYTES.search(line)
-            assert size is not None
-            now += alive.setdefault(found[2], int(size[1]))
-        peak = max(peak, now) if number >= len(before) else now
-    return peak
+    follow_log(before.splitlines(), alive)
+    assert use.peak == pytest.approx(follow_log(logged.splitlines(), alive), rel=0.005)
