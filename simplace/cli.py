@@ -19,7 +19,8 @@ from simplace.errors import SimplaceError
 
 # In the order of --help; only the one that is asked for is imported.
 _COMMANDS = (
-    "show", "report", "explain", "check", "doctor", "diff", "export", "kernels", "schedule", "memory", "measure",
+    "show", "report", "explain", "check", "doctor", "diff", "export", "kernels", "schedule", "memory", "suggest",
+    "measure",
 )  # fmt: skip
 
 _EXAMPLES = """\

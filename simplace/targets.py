@@ -48,7 +48,8 @@ class Settings:
     program sets. `kernels` is a file of extra kernels, "" for none; `tensorflow` is the version whose kernels and rules
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
     the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
-    `jit_compile` counts for nothing. `stage` is called with what begins.
+    `jit_compile` counts for nothing. `sources` are pairs (absolute path, text) that a script's run takes in place of
+    its files. `stage` is called with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -61,6 +62,7 @@ class Settings:
     tensorflow: str = ""
     stdout: int | None = None
     jit: bool = True
+    sources: tuple[tuple[str, str], ...] = ()
     stage: Stage = show_nothing
 
 
@@ -128,6 +130,7 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         soft_placement=settings.soft_placement,
         partitions=partitions,
         jit=settings.jit,
+        sources=settings.sources,
     )
     settings.stage(f"running {parsed.path} once under TensorFlow ...", is_alone=True)
     observed = observe_script(parsed.path, tuple(settings.arguments), settings.machine, options, settings.stdout)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simplace.api.differences import Diff
     from simplace.api.fitting import Memory
     from simplace.api.simulated import Simulated
+    from simplace.api.suggesting import Suggested
     from simplace.executor.step_options import StepKeywords, StepOptions
     from simplace.placement.placement import Placement
     from simplace.program.program import Pin, Program
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Diff", "Memory", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "place", "place_program",
-    "schedule", "settings",
+    "schedule", "settings", "suggest",
 ]  # fmt: skip
 
 
@@ -104,6 +105,15 @@ def schedule(placement: Placement, options: StepOptions) -> Simulated:
     from simplace.api.simulated import Simulated
 
     return Simulated.of(placement, options)
+
+
+def suggest(
+    target: str, settings: Settings, options: StepOptions, seconds: float = 60.0, program: str | None = None
+) -> Suggested:
+    """Search for changes of a script that make a step of it faster; see `simplace.suggest`."""
+    from simplace.api.suggesting import suggest_changes
+
+    return suggest_changes(target, settings, Placements, options, seconds, program)
 
 
 def diff(

@@ -11,6 +11,8 @@ from simplace.errors import DeviceSpecError, join_choices
 from simplace.graph.builder import Node
 from simplace.program.program import Pin
 
+_GLOB = frozenset("*?[")
+
 
 def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) -> None:
     """Request each pin's device for the nodes it matches, as a `tf.device` around them would; later pins win.
@@ -19,7 +21,11 @@ def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) ->
     `DeviceSpecError` where there is none, for an argument cannot be on a device that does not exist. Doing it twice
     does no more than doing it once, so that nodes are reached before and after their function is inlined.
     """
-    for node in nodes if pins else ():
+    named = {pin.pattern: pin for pin in pins if _GLOB.isdisjoint(pin.pattern)}
+    for node in nodes if len(named) == len(pins) and pins else ():  # most what-ifs of a program name many nodes
+        if node.name in named:
+            _pin_node(node, named[node.name], devices)
+    for node in nodes if len(named) < len(pins) else ():
         for pin in pins:
             if fnmatchcase(node.name, pin.pattern):
                 _pin_node(node, pin, devices)

@@ -29,7 +29,8 @@ class Options:
     `soft_placement` overrides what the program sets, None keeps it. `signature` picks a SavedModel's signature,
     "" takes all. `tags` picks its graph where a SavedModel has several. `partitions` asks for the subgraphs that
     TensorFlow partitions each placed graph into, and turns Grappler off for it. Without `jit` the program's
-    `jit_compile` counts for nothing, so that TensorFlow places what XLA would compile.
+    `jit_compile` counts for nothing, so that TensorFlow places what XLA would compile. `sources` are pairs (absolute
+    path of a Python file, text that the run takes in its place).
     """
 
     calls: int = 10
@@ -40,6 +41,7 @@ class Options:
     tags: tuple[str, ...] = ()
     partitions: bool = False
     jit: bool = True
+    sources: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +78,6 @@ def request_from_json(text: str) -> Request:
     machine["visible"] = None if machine["visible"] is None else tuple(machine["visible"])
     machine["tasks"] = tuple(Task(**task) for task in machine["tasks"])
     options["tags"] = tuple(options["tags"])
+    options["sources"] = tuple((path, text) for path, text in options["sources"])
     fields["arguments"] = tuple(fields["arguments"])
     return Request(**fields, machine=Machine(**machine), options=Options(**options))

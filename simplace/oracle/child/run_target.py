@@ -12,7 +12,17 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle import protocol
-from simplace.oracle.child import capture, devices, files, patches, script, tf_names, tf_private, uncalled_functions
+from simplace.oracle.child import (
+    capture,
+    devices,
+    files,
+    patches,
+    replaced_sources,
+    script,
+    tf_names,
+    tf_private,
+    uncalled_functions,
+)
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
@@ -122,6 +132,7 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit:
 
 
 def _run_script(request: Request, recorder: Recorder) -> None:
+    replaced_sources.replace_sources(request.options.sources)
     module = script.new_main(request.target, request.arguments)
     try:
         script.run_script(module)

@@ -9,6 +9,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+from simplace.oracle.child import replaced_sources
 from simplace.oracle.child.boundary import is_own, wrap_foreign
 from simplace.oracle.child.call_limit import Stopped
 from simplace.oracle.child.clusters import NoSuchCluster
@@ -35,7 +36,7 @@ def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
 def run_script(module: types.ModuleType) -> None:
     """Execute the script of `new_main`, to its end."""
     script = str(module.__file__)
-    code = wrap_foreign(compile)(Path(script).read_bytes(), script, "exec", dont_inherit=True)
+    code = wrap_foreign(compile)(replaced_sources.read_source(script), script, "exec", dont_inherit=True)
     wrap_foreign(exec)(code, module.__dict__)
 
 

@@ -1,0 +1,86 @@
+"""Suggest changes of a script that make a step faster, each tried on the emulated machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from simplace import targets
+from simplace.errors import TargetError
+from simplace.executor.step_options import StepOptions
+from simplace.importers.target import parse_target
+from simplace.oracle.launch import Forks, starting_by
+from simplace.progress import show_nothing
+from simplace.result import Result
+from simplace.suggest.search import Suggestions, find_suggestions
+from simplace.targets import Settings
+
+if TYPE_CHECKING:
+    from simplace.suggest.trial import Sources
+
+_NO_SCRIPT = "suggestions are changes of source lines; name the script that makes this model"
+
+R = TypeVar("R", bound=Result)
+
+
+class Suggested(Suggestions):
+    """Record of suggestions that prints and exports itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data (schema simplace/suggestion/1)."""
+        from simplace.suggest import suggestion_report
+
+        return suggestion_report.report_suggestions(self)
+
+    def __str__(self) -> str:
+        from simplace.suggest import suggestion_text
+
+        return suggestion_text.write_suggestions(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.best)} suggestions for {self.evidence.placed.title}>"
+
+
+def suggest_changes(
+    target: str,
+    settings: Settings,
+    kind: type[R],
+    options: StepOptions,
+    seconds: float = 60.0,
+    program: str | None = None,
+) -> Suggested:
+    """Search for changes of a script for at most about `seconds` after its first run; `kind` is the results' class.
+
+    Raises a `SimplaceError` for whatever the user can fix.
+    """
+    parsed = parse_target(target)
+    if parsed.kind != "script":
+        raise TargetError(f"{target}: {_NO_SCRIPT}")
+    script = str(parsed.path)
+    with _starting_quickly(), open(os.devnull, "w") as nowhere:
+        result = targets.place_target(script, settings, kind)
+        if result.failure is not None:
+            raise result.failure
+        chosen = program or parsed.function
+        placed = result.program(chosen) if chosen else result.largest()
+        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing)
+
+        def run(sources: Sources) -> R:
+            return targets.place_target(script, replace(quiet, sources=sources), kind)
+
+        found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
+    return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+
+
+@contextmanager
+def _starting_quickly() -> Iterator[None]:
+    """Start each run as a fork of one process that has imported TensorFlow, where the system has such sockets."""
+    if sys.platform != "linux":
+        yield
+        return
+    with Forks() as forks, starting_by(forks):
+        yield

@@ -1,0 +1,71 @@
+"""`simplace suggest`: which lines of a script to change so that a step takes less time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from simplace.commands import options as words
+from simplace.commands import output, terminal
+from simplace.errors import SimplaceError
+from simplace.progress import show_progress
+
+if TYPE_CHECKING:
+    from simplace.suggest.search import Suggestions
+
+_MEANT = (
+    "The program is run once as it is, and once with each change that an estimate says gains, on emulated devices; "
+    "nothing is written but with --apply. docs/suggest.md says which changes are tried, and what the times are worth."
+)
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("suggest", help="find the lines to change so that a step takes less time",
+                                 epilog=_MEANT)  # fmt: skip
+    words.add_target(parser)
+    words.add_gpu(parser)
+    words.add_gpu_memory(parser)
+    parser.add_argument("--cores", metavar="N", type=words.parse_positive, default=2,
+                        help="the cores of the host (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--seconds", metavar="S", type=words.parse_seconds, default=60.0,
+                        help="search for about S seconds after the first run (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--program", metavar="NAME", help="the step to make faster (default: the largest program)")
+    parser.add_argument("--apply", metavar="N", type=words.parse_positive, nargs="?", const=1, default=0,
+                        help="change the files as in suggestion N (default: 1); FILE.orig keeps what "
+                        "each was")  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
+    output.add_force(parser)
+    parser.set_defaults(command=_run_suggest)
+
+
+def _run_suggest(options: argparse.Namespace) -> int:
+    from simplace import api
+    from simplace.costs.chosen_model import cost_model
+    from simplace.executor.step_options import StepOptions
+    from simplace.suggest.suggestion_text import write_suggestions
+
+    output.check_writable(options.json)
+    cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+    step = StepOptions(gpu=options.gpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction)
+    with show_progress() as stage:
+        settings = words.read_settings(options, stage)
+        found = api.suggest(options.target, settings, step, options.seconds, options.program)
+    out = sys.stderr if options.json == "-" else sys.stdout
+    output.print_text(write_suggestions(found, terminal.find_width(out)), out)
+    if options.json:
+        output.write_json(options.json, found.to_json(), options.force)
+    if options.apply:
+        _apply(found, options.apply)
+    return 0
+
+
+def _apply(found: Suggestions, number: int) -> None:
+    """Write the files of a suggestion, each with a copy of what it was."""
+    from simplace.suggest.applying import apply_suggestion
+
+    if number > len(found.best):
+        raise SimplaceError(f"there is no suggestion {number} to apply: {len(found.best)} were made")
+    for name, kept in apply_suggestion(found, found.best[number - 1]):
+        output.print_text(f"changed {name}; what it was is in {kept}", sys.stderr)

@@ -1,0 +1,153 @@
+"""What may be changed in a program, one class a kind of change: what the edits mean, as data.
+
+`suggestion_sentences.py` turns them into sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from simplace.suggest.edits import Edit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Record of a change: its edits, and the line ("file:line") that it is best known by.
+
+    `pins` are the devices that it would have nodes of the program's present graph request, by name: with them a change
+    is estimated before it is tried. {} for a change that makes another graph. `changes_values` tells that results may
+    differ, as with another data type.
+    """
+
+    edits: tuple[Edit, ...]
+    at: str
+    pins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def changes_values(self) -> bool:
+        """Return whether the program computes with other numbers, or on other data, than before."""
+        return False
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of change, as JSON names it."""
+        return KINDS[type(self)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeDevice(Change):
+    """Another device in a `tf.device` that is there; `variables` names those that are made under it."""
+
+    before: str
+    after: str
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewScope(Change):
+    """A `tf.device` around a statement that had none, for its ops, or for the variable that it makes."""
+
+    device: str
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneGpu(Change):
+    """All scopes that ask for GPUs ask for one, on as many lines."""
+
+    device: str
+    scopes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinesOverGpus(Change):
+    """A `tf.device` around each of several statements; `devices` has them by line, where they compute."""
+
+    devices: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColocatedGradients(Change):
+    """Gradients beside the ops that they are of: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherType(Change):
+    """Another data type at all places of a file that name one."""
+
+    before: str
+    after: str
+    places: int
+
+    @property
+    def changes_values(self) -> bool:
+        """Return True: other rounding, other limits."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedPrecision(Change):
+    """Keras computes in float16 and keeps its variables in float32."""
+
+    @property
+    def changes_values(self) -> bool:
+        """Return True: other rounding."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherBatch(Change):
+    """Another number of examples a step; what counts is then the time of an example."""
+
+    before: int
+    after: int
+
+    @property
+    def changes_values(self) -> bool:
+        """Return True: an optimizer takes other steps."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneDeviceStrategy(Change):
+    """`tf.distribute.OneDeviceStrategy` in place of one that copies the model to several GPUs."""
+
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Change):
+    """Several changes at once."""
+
+    parts: tuple[Change, ...]
+
+    @property
+    def changes_values(self) -> bool:
+        """Return whether one of them does."""
+        return any(part.changes_values for part in self.parts)
+
+
+KINDS: Mapping[type[Change], str] = {
+    ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
+    ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
+    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", Several: "several",
+}  # fmt: skip
+
+
+def relocate_change(change: Change, find_line: Callable[[str], str]) -> Change:
+    """Return a change with its lines where `find_line` says that they are."""
+    if isinstance(change, Several):
+        parts = tuple(relocate_change(part, find_line) for part in change.parts)
+        return replace(change, at=find_line(change.at), parts=parts)
+    if isinstance(change, LinesOverGpus):
+        devices = tuple((find_line(line), device) for line, device in change.devices)
+        return replace(change, at=find_line(change.at), devices=devices)
+    return replace(change, at=find_line(change.at))
+
+
+def join_changes(*changes: Change) -> Several:
+    """Return the change that makes several, in the order given."""
+    parts = tuple(part for change in changes for part in (change.parts if isinstance(change, Several) else (change,)))
+    pins = {name: device for part in parts for name, device in part.pins.items()}
+    return Several(edits=tuple(edit for part in parts for edit in part.edits), at=parts[0].at, pins=pins, parts=parts)

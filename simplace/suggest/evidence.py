@@ -1,0 +1,117 @@
+"""What a simulated step says of the program's lines: which nodes each made, where they run, how long."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from pathlib import Path
+
+from simplace.analysis.schedule import Schedule
+from simplace.result import Placed, Result
+from simplace.suggest.source_file import SourceFile, list_files
+
+Line = tuple[Path, int]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Record of a run of a script: what was placed, the program whose step counts, its step.
+
+    `texts` are the texts of files, by name, that the run took in place of those on disk.
+    """
+
+    script: str
+    result: Result
+    placed: Placed
+    schedule: Schedule
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def files(self) -> tuple[SourceFile, ...]:
+        """List the user's files that made ops or resources of the program, the script first."""
+        program = self.placed.placement.program
+        names = [note.at for notes in program.notes.values() for note in notes.values()]
+        names += [note.device_at for notes in program.notes.values() for note in notes.values()]
+        names += [resource.made_at for resource in program.resources.values()]
+        own = dict.fromkeys([self.script, *(split_line(name)[0] for name in names if name)])
+        found = list_files(iter(own), self.script)
+        return tuple(replace(file, text=self.texts.get(file.name, file.text)) for file in found)
+
+    @cached_property
+    def gpus(self) -> tuple[str, ...]:
+        """List the GPUs of the machine as a `tf.device` names them: "/GPU:0", "/GPU:1"."""
+        return tuple(f"/{device.short}" for device in self.placed.placement.devices if device.type == "GPU")
+
+    @cached_property
+    def of_line(self) -> Mapping[Line, tuple[int, ...]]:
+        """List the nodes of the placement that each of the user's lines made."""
+        placement, found = self.placed.placement, defaultdict[Line, list[int]](list)
+        for node in placement.decisions:
+            if at := placement.notes(node).at:
+                found[resolve_line(at)].append(node)
+        return {line: tuple(nodes) for line, nodes in found.items()}
+
+    @cached_property
+    def of_scope(self) -> Mapping[Line, tuple[int, ...]]:
+        """List the nodes of the placement whose device the `tf.device` of each of the user's lines requested."""
+        placement, found = self.placed.placement, defaultdict[Line, list[int]](list)
+        for node in placement.decisions:
+            notes = placement.notes(node)
+            if notes.device_at and not notes.is_by_library:
+                found[resolve_line(notes.device_at)].append(node)
+        return {line: tuple(nodes) for line, nodes in found.items()}
+
+    @cached_property
+    def times(self) -> Mapping[int, int]:
+        """Sum the nanoseconds that threads, streams and links spend on each node of the placement."""
+        graph, found = self.schedule.estimated.graph, defaultdict[int, int](int)
+        for span in self.schedule.trace.spans:
+            node = graph.node_of_program(span.node)
+            if node >= 0:
+                found[node] += span.duration
+        return found
+
+    def time_of(self, nodes: Iterable[int]) -> int:
+        """Sum the nanoseconds spent on some nodes."""
+        return sum(self.times.get(node, 0) for node in nodes)
+
+    def nodes_of(self, source: SourceFile, first: int, last: int) -> list[int]:
+        """List the nodes that lines `first` to `last` of a file made."""
+        return [node for line in range(first, last + 1) for node in self.of_line.get((source.path, line), ())]
+
+    def short_devices(self, nodes: Iterable[int]) -> Iterator[str]:
+        """Name the devices of nodes as a `tf.device` does, each once, in the order of the machine's devices."""
+        placement = self.placed.placement
+        used = {placement.device(node) for node in nodes}
+        return (f"/{device.short}" for device in placement.devices if device.name in used)
+
+    def pins(self, nodes: Iterable[int], device: str) -> dict[str, str]:
+        """Return the pins that put nodes on a device."""
+        names = self.placed.placement.graph.names
+        return {names[node]: device for node in nodes}
+
+    def original_line(self, at: str) -> str:
+        """Return where the line of a replaced text stands in the file on disk: "file:line"."""
+        name, line = split_line(at)
+        if name not in self.texts or (file := SourceFile.read(name)) is None:
+            return at
+        matcher = SequenceMatcher(None, self.texts[name].splitlines(), file.text.splitlines(), autojunk=False)
+        for _, first, last, there, end in matcher.get_opcodes():
+            if first <= line - 1 < last:
+                return f"{name}:{min(there + line - 1 - first, max(end - 1, there)) + 1}"
+        return at
+
+
+def split_line(at: str) -> tuple[str, int]:
+    """Split "file:line"."""
+    name, _, line = at.rpartition(":")
+    return name, int(line)
+
+
+def resolve_line(at: str) -> Line:
+    """Return the absolute path and the number of "file:line"."""
+    name, line = split_line(at)
+    return Path(name).resolve(), line

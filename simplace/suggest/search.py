@@ -1,0 +1,193 @@
+"""Search for the changes that save most: estimate many, try the best ones, go on from the best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from simplace.executor.step_options import StepOptions
+from simplace.progress import Stage
+from simplace.result import Placed, Result
+from simplace.suggest.batch_changes import find_batches
+from simplace.suggest.changes import Change, Several, join_changes, relocate_change
+from simplace.suggest.estimated_step import Step, estimate_pinned
+from simplace.suggest.evidence import Evidence
+from simplace.suggest.gradient_changes import find_gradient_changes
+from simplace.suggest.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
+from simplace.suggest.split_search import find_splits
+from simplace.suggest.step_bound import find_bound
+from simplace.suggest.strategy_changes import find_strategy_changes
+from simplace.suggest.trial import Run, Trial, find_again, try_change
+from simplace.suggest.type_changes import find_mixed_precision, find_type_changes
+
+LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
+_MOST = 3  # suggestions
+_ROUNDS = 4
+_TRIED = 6  # of those that an estimate says gain
+_ESTIMATED_SHARE = 0.4  # of the time: for estimates
+
+_WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
+    find_scope_changes, find_gradient_changes, find_new_scopes,
+)  # fmt: skip
+_WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
+    find_variable_devices, find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Record of a search: the step as it is, the changes that gain, the best first, and all that was tried.
+
+    `bound` is the nanoseconds below which no placement of the step's ops comes. `found` is how many changes were looked
+    at, `is_cut` whether the time ended before all of them were.
+    """
+
+    evidence: Evidence
+    before: Step
+    best: tuple[Trial, ...]
+    tried: tuple[Trial, ...]
+    bound: int
+    found: int
+    is_cut: bool
+
+
+def find_suggestions(
+    script: str, result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage
+) -> Suggestions:
+    """Search for at most three changes of a script that make a step of one of its programs faster.
+
+    `run` runs the script with other texts of its files. Once all changes were tried, the best one is taken as the
+    program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
+    Raises `SimplaceError` where the step cannot be simulated.
+    """
+    before = Step.of(placed, options)
+    evidence = Evidence(script, result, placed, before.schedule)
+    search = _Search(before, run, options, _Clock(seconds), stage)
+    search.climb(evidence)
+    best = tuple(_choose(search.trials))
+    bound = find_bound(placed, before.schedule, options)
+    return Suggestions(evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended)
+
+
+class _Clock:
+    """The time that a search may take."""
+
+    def __init__(self, seconds: float) -> None:
+        self._start = time.monotonic()
+        self._seconds = seconds
+        self.has_ended = False
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Return whether a share of the time has passed; remember that of the whole."""
+        over = time.monotonic() - self._start > share * self._seconds
+        self.has_ended |= over and share == 1.0
+        return over
+
+
+class _Search:
+    def __init__(self, before: Step, run: Run, options: StepOptions, clock: _Clock, stage: Stage) -> None:
+        self.before = before
+        self.run = run
+        self.options = options
+        self.clock = clock
+        self.stage = stage
+        self.trials: list[Trial] = []
+        self.found = 0
+
+    def climb(self, evidence: Evidence) -> None:
+        """Try changes of the program, then changes of the best program so far, until none gains or the time is over."""
+        best: Trial | None = None
+        for _ in range(_ROUNDS):
+            after = None if best is None else best.after
+            step = after or self.before
+            found = list(self._try_all(evidence, step, best))
+            gained = (one for one in found if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
+            better = min(gained, key=_rank, default=None)
+            if better is None or better.after is None or better.result is None or self.clock.is_over():
+                return
+            best = better
+            placed = find_again(evidence.placed, better.result)
+            assert placed is not None, "a trial that held has the step"
+            evidence = Evidence(evidence.script, better.result, placed, better.after.schedule, better.texts)
+
+    def _try_all(self, evidence: Evidence, step: Step, best: Trial | None) -> Iterator[Trial]:
+        """Try what is worth a run on top of the best change so far, as long as there is time."""
+        candidates = self._list_candidates(evidence, step)
+        for number, change in enumerate(candidates, 1):
+            if self.clock.is_over():
+                return
+            so_far = max((trial.gain for trial in self.trials), default=0.0)
+            saves = f"; the best saves {so_far:.0%}" if so_far >= LEAST_GAIN else ""
+            self.stage(f"trying change {number} of {len(candidates)} ({change.kind} at {change.at}){saves}")
+            trial = try_change(change, evidence, self.before, self.run, self.options)
+            if best is not None:
+                change = relocate_change(change, evidence.original_line)
+                trial = replace(trial, change=join_changes(best.change, change))
+            self.trials.append(trial)
+            yield trial
+
+    def _list_candidates(self, evidence: Evidence, step: Step) -> list[Change]:
+        """List what is worth a run: the pinned changes with the best estimates, and all others."""
+        estimated: list[tuple[float, Change]] = []
+        start = self.found
+        for change in self._list_pinned(evidence, step):
+            self.found += 1
+            if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
+                self.stage(f"estimating change {self.found - start}")
+                nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
+                if nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
+                    estimated.append((nanoseconds, change))
+        estimated.sort(key=lambda one: one[0])
+        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
+        self.found += len(others)
+        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+
+    def _list_pinned(self, evidence: Evidence, step: Step) -> Iterator[Change]:
+        for find in _WITH_PINS:
+            yield from find(evidence)
+
+        def estimate(pins: Mapping[str, str]) -> int | None:
+            over = self.clock.is_over(_ESTIMATED_SHARE)
+            return None if over else estimate_pinned(evidence.placed, pins, self.options)
+
+        yield from find_splits(evidence, estimate)
+
+
+def _gain(trial: Trial | None) -> float:
+    return 0.0 if trial is None else trial.gain
+
+
+def _spread(changes: Iterable[Change]) -> Iterator[Change]:
+    """Order changes so that the best of each kind and line come first."""
+    seen: set[tuple[str, str]] = set()
+    later: list[Change] = []
+    for change in changes:
+        key = change.kind, change.at
+        if key in seen:
+            later.append(change)
+        else:
+            seen.add(key)
+            yield change
+    yield from later
+
+
+def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
+    """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one."""
+    chosen: list[Trial] = []
+    for trial in sorted((one for one in trials if one.gain >= LEAST_GAIN), key=_rank):
+        if len(chosen) == _MOST:
+            break
+        alike = any(
+            (other.change.kind, other.change.at) == (trial.change.kind, trial.change.at)
+            and not isinstance(trial.change, Several)
+            for other in chosen
+        )
+        beaten = isinstance(trial.change, Several) and any(other.gain > trial.gain - LEAST_GAIN for other in chosen)
+        if not alike and not beaten:
+            chosen.append(trial)
+    yield from chosen
+
+
+def _rank(trial: Trial) -> tuple[float, int, str]:
+    return (-trial.gain, len(trial.change.edits), trial.change.at)

@@ -1,0 +1,158 @@
+"""Search which statements should compute on which GPU: list scheduling first, then better ones by single moves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from simplace.suggest.changes import Change, ColocatedGradients, LinesOverGpus, join_changes
+from simplace.suggest.edits import wrap_statement
+from simplace.suggest.evidence import Evidence
+from simplace.suggest.gradient_changes import find_gradient_calls, pin_gradients
+from simplace.suggest.scope_changes import find_statements, tensorflow_name
+from simplace.suggest.source_file import SourceFile
+
+Estimate = Callable[[Mapping[str, str]], int | None]  # of the nanoseconds of a step with pins
+_STATEMENTS = 24
+_ESTIMATES = 40
+_COPY = 20_000  # nanoseconds that a tensor between two GPUs costs at first sight; the estimates know better
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Record of a statement: its nodes, how long they take on a GPU, the units whose results they read."""
+
+    source: SourceFile
+    statement: ast.stmt
+    nodes: tuple[int, ...]
+    time: int
+    reads: frozenset[int]
+
+
+def find_splits(evidence: Evidence, estimate: Estimate) -> Iterator[Change]:
+    """Find the best way that the search knows to spread the program's statements over its GPUs, if one gains.
+
+    Where a tape computes gradients, they are to run beside the ops that they are of.
+    """
+    if len(evidence.gpus) < 2 or not (units := _list_units(evidence)):
+        return
+    gradients = next(find_gradient_calls(evidence), None)
+    search = _Search(evidence, units, gradients, estimate)
+    best = search.run()
+    if best is not None:
+        yield best
+
+
+class _Search:
+    def __init__(
+        self,
+        evidence: Evidence,
+        units: Sequence[_Unit],
+        gradients: tuple[ColocatedGradients, list[int]] | None,
+        estimate: Estimate,
+    ) -> None:
+        self.evidence = evidence
+        self.units = units
+        self.gradients = gradients
+        self.estimate = estimate
+        self.known: dict[tuple[int, ...], int | None] = {}
+
+    def run(self) -> Change | None:
+        """Return the change of the best assignment that was found, None if that is the present one."""
+        stay = (0,) * len(self.units)
+        start = self.evidence.schedule.trace.makespan
+        starts = [self._schedule_units(), *self._halves()]
+        best = min((one for one in dict.fromkeys(starts) if one != stay), key=self._time, default=stay)
+        best = self._improve(best)
+        if best == stay or self._time(best) >= start:
+            return None
+        return self._change(best)
+
+    def _improve(self, best: tuple[int, ...]) -> tuple[int, ...]:
+        """Move one unit at a time, the longest first, as long as something gains and estimates are left."""
+        order = sorted(range(len(self.units)), key=lambda i: -self.units[i].time)
+        gained = True
+        while gained:
+            gained = False
+            for i in order:
+                for gpu in range(len(self.evidence.gpus)):
+                    moved = (*best[:i], gpu, *best[i + 1 :])
+                    if len(self.known) >= _ESTIMATES and moved not in self.known:
+                        return best
+                    if self._time(moved) < self._time(best):
+                        best, gained = moved, True
+        return best
+
+    def _schedule_units(self) -> tuple[int, ...]:
+        """Give each unit, in the order of their lines, the GPU on which it would end first."""
+        free = [0] * len(self.evidence.gpus)
+        ends: list[int] = []
+        chosen: list[int] = []
+        for unit in self.units:
+            known = [j for j in unit.reads if j < len(ends)]
+            ended = [
+                max([free[gpu], *(ends[j] + _COPY * (chosen[j] != gpu) for j in known)]) + unit.time
+                for gpu in range(len(free))
+            ]
+            gpu = ended.index(min(ended))
+            free[gpu] = ended[gpu]
+            ends.append(ended[gpu])
+            chosen.append(gpu)
+        return tuple(chosen)
+
+    def _halves(self) -> Iterator[tuple[int, ...]]:
+        """Cut the units, in the order of their lines, into as many runs of like length as there are GPUs."""
+        total, passed = sum(unit.time for unit in self.units), 0
+        cut: list[int] = []
+        for unit in self.units:
+            cut.append(min(len(self.evidence.gpus) - 1, passed * len(self.evidence.gpus) // max(total, 1)))
+            passed += unit.time
+        yield tuple(cut)
+
+    def _time(self, chosen: tuple[int, ...]) -> float:
+        if chosen not in self.known:
+            self.known[chosen] = self.estimate(self._pins(chosen))
+        found = self.known[chosen]
+        return float("inf") if found is None else found
+
+    def _pins(self, chosen: tuple[int, ...]) -> dict[str, str]:
+        pins: dict[str, str] = {}
+        for unit, gpu in zip(self.units, chosen, strict=True):
+            if gpu:
+                pins |= self.evidence.pins(unit.nodes, self.evidence.gpus[gpu])
+        if self.gradients is not None:
+            pins |= pin_gradients(self.evidence, self.gradients[1], pins)
+        return pins
+
+    def _change(self, chosen: tuple[int, ...]) -> Change:
+        gpus = self.evidence.gpus
+        moved = [(unit, gpus[gpu]) for unit, gpu in zip(self.units, chosen, strict=True) if gpu]
+        edits = tuple(
+            wrap_statement(unit.source, unit.statement, f'with {tensorflow_name(unit.source)}.device("{gpu}"):')
+            for unit, gpu in moved
+        )
+        devices = tuple((f"{unit.source.name}:{unit.statement.lineno}", gpu) for unit, gpu in moved)
+        split = LinesOverGpus(edits=edits, at=devices[0][0], pins=self._pins(chosen), devices=devices)
+        return split if self.gradients is None else join_changes(split, self.gradients[0])
+
+
+def _list_units(evidence: Evidence) -> list[_Unit]:
+    """List the longest statements of functions in the order of their lines, without those that make gradients."""
+    of_gradients = {node for _, nodes in find_gradient_calls(evidence) for node in nodes}
+    found = [one for one in find_statements(evidence) if not of_gradients.intersection(one[2])][:_STATEMENTS]
+    found.sort(key=lambda one: (one[0].name, one[1].lineno))
+    unit_of = {node: i for i, (_, _, nodes) in enumerate(found) for node in nodes}
+    units = []
+    for i, (source, statement, nodes) in enumerate(found):
+        reads = frozenset(_units_before(evidence, nodes, unit_of)) - {i}
+        units.append(_Unit(source, statement, tuple(nodes), evidence.time_of(nodes), reads))
+    return units
+
+
+def _units_before(evidence: Evidence, nodes: Sequence[int], unit_of: Mapping[int, int]) -> Iterator[int]:
+    graph = evidence.placed.placement.graph
+    for node in nodes:
+        for edge in graph.in_edges[node]:
+            if graph.edge_src[edge] in unit_of:
+                yield unit_of[graph.edge_src[edge]]

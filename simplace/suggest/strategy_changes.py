@@ -1,0 +1,25 @@
+"""Find the strategies that copy a model to several GPUs, where one GPU may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simplace.suggest.changes import OneDeviceStrategy
+from simplace.suggest.edits import replace_node
+from simplace.suggest.evidence import Evidence
+
+_MIRRORED = ("MirroredStrategy", "experimental.CentralStorageStrategy")
+
+
+def find_strategy_changes(evidence: Evidence) -> Iterator[OneDeviceStrategy]:
+    """Find the calls that make such a strategy in files of the program."""
+    if len(evidence.gpus) < 2:
+        return
+    for source in evidence.files:
+        for call in source.calls:
+            name = source.segment(call.func)
+            kind = next((kind for kind in _MIRRORED if name == kind or name.endswith(f".{kind}")), "")
+            if kind:
+                device = evidence.gpus[0]
+                edit = replace_node(source, call, f'{name.removesuffix(kind)}OneDeviceStrategy("{device}")')
+                yield OneDeviceStrategy(edits=(edit,), at=f"{source.name}:{call.lineno}", device=device)

@@ -1,0 +1,76 @@
+"""Write suggestions as JSON-ready data, schema simplace/suggestion/1. Times are nanoseconds, gains shares of a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simplace.suggest.changes import Change, Several
+from simplace.suggest.edits import write_patch
+from simplace.suggest.estimated_step import Step
+from simplace.suggest.search import Suggestions
+from simplace.suggest.trial import Trial
+
+SCHEMA = "simplace/suggestion/1"
+
+
+def report_suggestions(found: Suggestions) -> dict[str, Any]:
+    """Return everything as dictionaries, lists, strings and numbers."""
+    program = found.before.schedule.placement.program
+    return {
+        "schema": SCHEMA,
+        "target": found.evidence.script,
+        "tensorflow": found.evidence.result.tensorflow,
+        "program": program.name,
+        "label": program.title,
+        "costs": found.before.schedule.estimated.model.name,
+        "step": _report_step(found.before),
+        "bound": found.bound,
+        "found": found.found,
+        "is_cut": found.is_cut,
+        "suggestions": [
+            {**_report_trial(trial), "patches": _report_patches(found, trial), "agrees": _agreement(trial)}
+            for trial in found.best
+        ],
+        "tried": [_report_trial(trial) for trial in found.tried],
+    }
+
+
+def _report_trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "changes": [_report_change(part) for part in _parts(trial.change)],
+        "outcome": trial.outcome,
+        "error": trial.error or None,
+        "gain": round(trial.gain, 4),
+        "per": "example" if trial.is_per_example else "step",
+        "changes_values": trial.change.changes_values,
+        "step": None if trial.after is None else _report_step(trial.after),
+    }
+
+
+def _report_change(change: Change) -> dict[str, Any]:
+    hidden = ("edits", "at", "pins", "parts")
+    facts = {name: getattr(change, name) for name in change.__dataclass_fields__ if name not in hidden}
+    return {"kind": change.kind, "line": change.at, **facts}
+
+
+def _parts(change: Change) -> tuple[Change, ...]:
+    return change.parts if isinstance(change, Several) else (change,)
+
+
+def _report_step(step: Step) -> dict[str, Any]:
+    return {"time": step.nanoseconds, "examples": step.examples}
+
+
+def _report_patches(found: Suggestions, trial: Trial) -> list[dict[str, str]]:
+    return [
+        {"file": file.name, "patch": write_patch(file, trial.texts[file.name])}
+        for file in found.evidence.files
+        if trial.texts.get(file.name, file.text) != file.text
+    ]
+
+
+def _agreement(trial: Trial) -> dict[str, int] | None:
+    if trial.result is None:
+        return None
+    asked = [placed.agreement for placed in trial.result.programs if placed.agreement is not None]
+    return {"same": sum(one.same for one in asked), "total": sum(one.total for one in asked)}

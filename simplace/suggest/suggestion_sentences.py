@@ -1,0 +1,123 @@
+"""A sentence for each kind of change that simplace suggests, and what it does to a step."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from simplace.suggest.changes import (
+    Change,
+    ColocatedGradients,
+    LinesOverGpus,
+    MixedPrecision,
+    NewScope,
+    OneDeviceStrategy,
+    OneGpu,
+    OtherBatch,
+    OtherType,
+    ScopeDevice,
+    Several,
+)
+from simplace.suggest.trial import Outcome, Trial
+from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.traffic_phrases import list_traffic
+from simplace.views.text.verdict import write_verdict
+
+_NAMED = 3  # variables, lines
+
+OUTCOMES: dict[Outcome, str] = {
+    "held": "tried",
+    "edits overlap": "its edits overlap",
+    "program failed": "the changed program fails",
+    "refused": "TensorFlow refuses the placement",
+    "disagrees": "simplace and TensorFlow disagree on the changed program",
+    "no such step": "the changed program has no such step",
+    "out of memory": "it does not fit in memory",
+}
+
+
+@singledispatch
+def describe_change(change: Change) -> str:
+    """Return what to change, as an imperative clause with the user's lines."""
+    raise AssertionError(f"no sentence for {change}")
+
+
+@describe_change.register
+def _(change: ScopeDevice) -> str:
+    whose = f", for {_list_some(change.variables)}" if change.variables else ""
+    return f'{change.at}: name "{change.after}" in place of {change.before}{whose}'
+
+
+@describe_change.register
+def _(change: NewScope) -> str:
+    what = f"make {_list_some(change.variables)}" if change.variables else "compute"
+    return f'{change.at}: {what} under tf.device("{change.device}")'
+
+
+@describe_change.register
+def _(change: OneGpu) -> str:
+    return f"{change.at}: name {change.device} in all {change.scopes} scopes that name GPUs"
+
+
+@describe_change.register
+def _(change: LinesOverGpus) -> str:
+    each = [f"{line} on {device}" for line, device in change.devices]
+    return f"compute {_list_some(each)}"
+
+
+@describe_change.register
+def _(change: ColocatedGradients) -> str:
+    return f"{change.at}: compute each gradient on the device of the op that it is of"
+
+
+@describe_change.register
+def _(change: OtherType) -> str:
+    places = format_count(change.places, "place")
+    return f"{change.at}: compute in {change.after} in place of {change.before} ({places})"
+
+
+@describe_change.register
+def _(change: MixedPrecision) -> str:
+    return f"{change.at}: let Keras compute in float16 and keep variables in float32"
+
+
+@describe_change.register
+def _(change: OtherBatch) -> str:
+    return f"{change.at}: take a batch of {change.after:,} in place of {change.before:,}"
+
+
+@describe_change.register
+def _(change: OneDeviceStrategy) -> str:
+    return f"{change.at}: train on {change.device} alone"
+
+
+@describe_change.register
+def _(change: Several) -> str:
+    return "; ".join(describe_change(part) for part in change.parts)
+
+
+def describe_gain(trial: Trial) -> str:
+    """Return what a change saves: the step's time, or an example's, before and after."""
+    assert trial.after is not None
+    before, after = trial.before, trial.after
+    steps = f"{format_duration(before.nanoseconds)} to {format_duration(after.nanoseconds)} a step"
+    if not trial.is_per_example:
+        return f"saves {trial.gain:.0%} ({steps})"
+    examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
+    return f"saves {trial.gain:.0%} of an example's time ({examples}; {steps})"
+
+
+def describe_causes(trial: Trial) -> list[str]:
+    """Return why a change saves time: what a step sends, and what its devices wait for, before and after."""
+    assert trial.after is not None
+    sent = [
+        "; ".join(list_traffic(step.schedule.estimated.graph.traffic)) or "nothing"
+        for step in (trial.before, trial.after)
+    ]
+    said = [f"a step sends {sent[0]} before, {sent[1]} after"] if sent[0] != sent[1] else []
+    verdicts = [write_verdict(step.schedule) for step in (trial.before, trial.after)]
+    return [*said, f"before: {verdicts[0]}", f"after: {verdicts[1]}"]
+
+
+def _list_some(names: tuple[str, ...] | list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

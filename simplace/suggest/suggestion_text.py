@@ -1,0 +1,66 @@
+"""What `simplace suggest` prints: the step, at most three changes with their patches, the bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from simplace.suggest.edits import write_patch
+from simplace.suggest.search import LEAST_GAIN, Suggestions
+from simplace.suggest.source_file import SourceFile
+from simplace.suggest.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
+from simplace.suggest.trial import Trial
+from simplace.views.text.lines import wrap_line
+from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.summary import agreement_line
+from simplace.views.text.verdict import write_step_verdict
+
+_OTHER_VALUES = "it computes other values: check that the program still does what it should"
+
+
+def write_suggestions(found: Suggestions, width: int | None = None) -> str:
+    """Return the verdict on the step, the changes, best first, each with its patch, and how near the bound it comes."""
+    parts = [wrap_line(write_step_verdict(found.before.schedule), width)]
+    parts += [_write_suggestion(found, number, trial, width) for number, trial in enumerate(found.best, 1)]
+    parts.append(wrap_line(_write_end(found), width))
+    parts.append(wrap_line(_write_bound(found), width))
+    return "\n\n".join(parts)
+
+
+def list_patches(found: Suggestions, trial: Trial) -> Iterator[tuple[SourceFile, str]]:
+    """List the files that a change is of, each with its patch."""
+    for file in found.evidence.files:
+        if trial.texts.get(file.name, file.text) != file.text:
+            yield file, write_patch(file, trial.texts[file.name])
+
+
+def _write_suggestion(found: Suggestions, number: int, trial: Trial, width: int | None) -> str:
+    lines = [wrap_line(f"{number}. {describe_gain(trial)}: {describe_change(trial.change)}", width, 3)]
+    lines += [wrap_line(f"   {line}", width) for line in describe_causes(trial)]
+    if trial.change.changes_values:
+        lines.append(wrap_line(f"   note: {_OTHER_VALUES}", width))
+    assert trial.result is not None
+    lines.append(wrap_line(f"   the changed program was run: it {agreement_line(trial.result)}", width))
+    patches = "\n".join(patch.rstrip("\n") for _, patch in list_patches(found, trial))
+    return "\n".join([*lines, "", patches])
+
+
+def _write_end(found: Suggestions) -> str:
+    tried = Counter(trial.outcome for trial in found.tried)
+    failed = [f"{count} not, since {OUTCOMES[outcome]}" for outcome, count in tried.items() if outcome != "held"]
+    looked = f"looked at {format_count(found.found, 'change')}, ran the program with {len(found.tried)} of them"
+    more = f" ({', '.join(failed)})" if failed else ""
+    cut = "; the time ended before all were tried, --seconds gives it more" if found.is_cut else ""
+    if not found.best:
+        return f"nothing to suggest: no change saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
+    return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"
+
+
+def _write_bound(found: Suggestions) -> str:
+    now = min((step.nanoseconds for trial in found.best if (step := trial.after)), default=found.before.nanoseconds)
+    best = min(now, found.before.nanoseconds)
+    share = f", {found.bound / best:.0%} of the best" if best else ""
+    return (
+        f"no placement of these ops takes less than {format_duration(found.bound)} on this machine{share}; "
+        "other ops (another data type, another batch) may"
+    )

@@ -1,0 +1,107 @@
+"""Try a change: apply it to copies of the files, run the program with them, simulate its step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from simplace.errors import SimplaceError
+from simplace.executor.step_options import StepOptions
+from simplace.result import Placed, Result
+from simplace.suggest.changes import Change, OneDeviceStrategy, OtherBatch, Several
+from simplace.suggest.edits import ConflictError, apply_edits
+from simplace.suggest.estimated_step import Step, step_fits
+from simplace.suggest.evidence import Evidence
+
+Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
+Run = Callable[[Sources], Result]
+Outcome = Literal["held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "out of memory"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Record of a change that was tried: what came of it, and the step before and after.
+
+    `texts` are the new texts of the files that it changes, by name. `after` is None where there is no step to compare;
+    `result` is what the changed program's run gave, None where it gave nothing. `error` says in a line what failed.
+    """
+
+    change: Change
+    outcome: Outcome
+    before: Step
+    after: Step | None = None
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    result: Result | None = None
+    error: str = ""
+
+    @property
+    def is_per_example(self) -> bool:
+        """Return whether what counts is the time of an example: the step takes in another number of them."""
+        parts = self.change.parts if isinstance(self.change, Several) else (self.change,)
+        return any(isinstance(part, (OtherBatch, OneDeviceStrategy)) for part in parts)
+
+    @property
+    def gain(self) -> float:
+        """Return the share of the time that the change saves, 0 where it did not hold; negative for a loss."""
+        if self.outcome != "held" or self.after is None:
+            return 0.0
+        before, after = (
+            (self.before.per_example, self.after.per_example)
+            if self.is_per_example
+            else (self.before.nanoseconds, self.after.nanoseconds)
+        )
+        return 1 - after / before if before else 0.0
+
+
+def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:
+    """Run the program with a change of the files that the evidence is of, and simulate its step.
+
+    `before` is the step to compare with; `run` runs the program with other texts of its files.
+    """
+    changed = {edit.file for edit in change.edits}
+    try:
+        new = {file.name: apply_edits(file, change.edits) for file in evidence.files if file.name in changed}
+    except ConflictError as error:
+        return Trial(change, "edits overlap", before, error=str(error))
+    texts = {**evidence.texts, **new}
+    try:
+        result = run(tuple((str(Path(name).resolve()), text) for name, text in texts.items()))
+    except SimplaceError as error:
+        return Trial(change, "program failed", before, None, texts, error=str(error))
+    return _judge(Trial(change, "held", before, None, texts, result), evidence, options)
+
+
+def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
+    result = trial.result
+    assert result is not None
+
+    def ended(outcome: Outcome, after: Step | None = None, error: str = "") -> Trial:
+        return replace(trial, outcome=outcome, after=after, error=error)
+
+    if result.failure is not None:
+        return ended("program failed", error=str(result.failure))
+    placed = find_again(evidence.placed, result)
+    if placed is None:
+        return ended("no such step")
+    if placed.placement.refusal is not None:
+        return ended("refused", error=placed.placement.refusal.message.splitlines()[0])
+    if not result.agrees:
+        return ended("disagrees")
+    try:
+        step = Step.of(placed, options)
+    except SimplaceError as error:
+        return ended("no such step", error=str(error))
+    return ended("held" if step_fits(result, placed, step.schedule) else "out of memory", step)
+
+
+def find_again(placed: Placed, result: Result) -> Placed | None:
+    """Return the program that the step is of: by its role and name, the one that computes most of several."""
+    program = placed.placement.program
+    wanted = [
+        one
+        for one in result.programs
+        if (one.placement.program.role, one.name) == (program.role, program.name) and not one.is_initializer
+    ]
+    return max(wanted, key=lambda one: (one.work, one.ops), default=None)

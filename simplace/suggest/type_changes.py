@@ -1,0 +1,77 @@
+"""Find the data types that have no kernel on a GPU, or a slow one, and that another could stand in for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from simplace.graph.dtypes import DataType
+from simplace.graph.op_kinds import DATAFLOW_ONLY
+from simplace.suggest.changes import MixedPrecision, OtherType
+from simplace.suggest.edits import Insertion, Replacement, replace_node
+from simplace.suggest.evidence import Evidence
+from simplace.suggest.source_file import SourceFile
+
+_INSTEAD = {"float64": "float32", "double": "float32", "int32": "float32", "int64": "float32"}
+_MODULES = ("tf", "tensorflow", "np", "numpy", "dtypes")
+_PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Conv3D", "Einsum", "_FusedMatMul"})
+
+
+def find_type_changes(evidence: Evidence) -> Iterator[OtherType]:
+    """Find the data types to replace at all places of a file: float64 on a GPU, integers that a GPU cannot compute."""
+    used = _types_in_the_way(evidence)
+    for source in evidence.files:
+        for before, after in _INSTEAD.items():
+            found = [_replace_type(source, node, after) for node in ast.walk(source.tree) if _names_type(node, before)]
+            if found and before in used:
+                at = f"{source.name}:{min(edit.line for edit in found)}"
+                yield OtherType(edits=tuple(found), at=at, before=before, after=after, places=len(found))
+
+
+def find_mixed_precision(evidence: Evidence) -> Iterator[MixedPrecision]:
+    """Propose mixed precision where Keras's layers multiply in float32 on a GPU."""
+    placement = evidence.placed.placement
+    graph, float32 = placement.graph, int(DataType.DT_FLOAT)
+    products = (node for node in placement.decisions if graph.ops[node] in _PRODUCTS)
+    if not any("GPU" in placement.device(node) and graph.out_types[node][0] == float32 for node in products):
+        return
+    for source in evidence.files:
+        name = source.find_module("keras") or source.find_module("tensorflow.keras")
+        tensorflow = source.find_module("tensorflow")
+        module = name or (f"{tensorflow}.keras" if tensorflow and f"{tensorflow}.keras" in source.text else "")
+        statement = source.find_import("keras" if name and source.find_module("keras") else "tensorflow")
+        if module and statement is not None and "mixed_precision" not in source.text:
+            line = statement.end_lineno or statement.lineno
+            edit = Insertion(source.name, line, f'{module}.mixed_precision.set_global_policy("mixed_float16")')
+            yield MixedPrecision(edits=(edit,), at=f"{source.name}:{line}")
+            return
+
+
+def _types_in_the_way(evidence: Evidence) -> set[str]:
+    """Name the types of ops that a GPU computes slowly, or not at all although it computes floats."""
+    placement, found = evidence.placed.placement, set()
+    for node in placement.decisions:
+        graph = placement.graph
+        if graph.ops[node] in DATAFLOW_ONLY or not graph.in_types[node]:
+            continue
+        types = {graph.in_types[node][0] % 100, *(number % 100 for number in graph.out_types[node][:1])}
+        if "GPU" in placement.device(node):
+            found |= {"float64", "double"} if int(DataType.DT_DOUBLE) in types else set()
+        else:
+            found |= {"int32"} if int(DataType.DT_INT32) in types else set()
+            found |= {"int64"} if int(DataType.DT_INT64) in types else set()
+    return found
+
+
+def _names_type(node: ast.AST, name: str) -> bool:
+    """Return whether an expression is `tf.float64`, `np.float64` or the string "float64"."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == name and isinstance(node.value, ast.Name) and node.value.id in _MODULES
+    return isinstance(node, ast.Constant) and node.value == name
+
+
+def _replace_type(source: SourceFile, node: ast.AST, after: str) -> Replacement:
+    assert isinstance(node, ast.expr)
+    if isinstance(node, ast.Attribute):
+        return replace_node(source, node, f"{source.segment(node.value)}.{after}")
+    return replace_node(source, node, f'"{after}"')
