@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from simplace.suggest.trial import Sources
 
 _NO_SCRIPT = "suggestions are changes of source lines; name the script that makes this model"
+_PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
+_CALLS = 1  # of a function that are computed to try a change: its placement is known with the first
 
 R = TypeVar("R", bound=Result)
 
@@ -62,12 +65,15 @@ def suggest_changes(
         raise TargetError(f"{target}: {_NO_SCRIPT}")
     script = str(parsed.path)
     with _starting_quickly(), open(os.devnull, "w") as nowhere:
+        began = time.monotonic()
         result = targets.place_target(script, settings, kind)
         if result.failure is not None:
             raise result.failure
         chosen = program or parsed.function
         placed = result.program(chosen) if chosen else result.largest()
-        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing)
+        patience = max(_PATIENCE, 3 * (time.monotonic() - began))
+        timeout = patience if settings.timeout is None else min(patience, settings.timeout)
+        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout, calls=_CALLS)
 
         def run(sources: Sources) -> R:
             return targets.place_target(script, replace(quiet, sources=sources), kind)

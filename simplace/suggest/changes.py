@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from simplace.suggest.edits import Edit
@@ -147,7 +147,25 @@ def relocate_change(change: Change, find_line: Callable[[str], str]) -> Change:
 
 
 def join_changes(*changes: Change) -> Several:
-    """Return the change that makes several, in the order given."""
-    parts = tuple(part for change in changes for part in (change.parts if isinstance(change, Several) else (change,)))
+    """Return the change that makes several, in the order given; a later one of the same scope or number counts."""
+    parts: list[Change] = []
+    for part in (part for change in changes for part in (change.parts if isinstance(change, Several) else (change,))):
+        parts = [*_supersede(parts, part)]
     pins = {name: device for part in parts for name, device in part.pins.items()}
-    return Several(edits=tuple(edit for part in parts for edit in part.edits), at=parts[0].at, pins=pins, parts=parts)
+    return Several(
+        edits=tuple(edit for part in parts for edit in part.edits), at=parts[0].at, pins=pins, parts=tuple(parts)
+    )
+
+
+def _supersede(parts: Sequence[Change], later: Change) -> Iterator[Change]:
+    """Yield the parts and a later one, which takes the place of one that names a device, or a batch, at its line."""
+    for part in parts:
+        same = type(part) is type(later) and part.at == later.at
+        if same and isinstance(part, ScopeDevice) and isinstance(later, ScopeDevice):
+            variables = tuple(dict.fromkeys(part.variables + later.variables))
+            later = replace(later, before=part.before, variables=variables)
+        elif same and isinstance(part, OtherBatch) and isinstance(later, OtherBatch):
+            later = replace(later, before=part.before)
+        else:
+            yield part
+    yield later

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
+from simplace.graph.op_kinds import is_arg
+from simplace.program.program import Resource
 from simplace.result import Placed, Result
 from simplace.suggest.source_file import SourceFile, list_files
 
@@ -65,6 +67,17 @@ class Evidence:
         return {line: tuple(nodes) for line, nodes in found.items()}
 
     @cached_property
+    def variables(self) -> Mapping[int, Resource]:
+        """Describe the variables that the program is given, by the argument that holds each."""
+        placement, found = self.placed.placement, {}
+        for node in placement.decisions:
+            if is_arg(placement.graph.ops[node]):
+                variable = placement.program.resources.get(placement.graph.attrs[node].get("index", -1))
+                if variable is not None and variable.is_variable and variable.made_at:
+                    found[node] = variable
+        return found
+
+    @cached_property
     def times(self) -> Mapping[int, int]:
         """Sum the nanoseconds that threads, streams and links spend on each node of the placement."""
         graph, found = self.schedule.estimated.graph, defaultdict[int, int](int)
@@ -89,9 +102,9 @@ class Evidence:
         return (f"/{device.short}" for device in placement.devices if device.name in used)
 
     def pins(self, nodes: Iterable[int], device: str) -> dict[str, str]:
-        """Return the pins that put nodes on a device."""
-        names = self.placed.placement.graph.names
-        return {names[node]: device for node in nodes}
+        """Return the pins that put nodes on a device; what the caller of a function gives it stays where it is."""
+        graph = self.placed.placement.graph
+        return {graph.names[node]: device for node in nodes if not is_arg(graph.ops[node])}
 
     def original_line(self, at: str) -> str:
         """Return where the line of a replaced text stands in the file on disk: "file:line"."""

@@ -77,4 +77,19 @@ def _write_gradients(source: SourceFile, call: ast.Call, module: str) -> str:
         return ""
     words = [source.segment(given.pop("ys")), source.segment(given.pop("xs"))]
     words += [f"{name}={source.segment(value)}" for name, value in given.items()]
-    return f"{module}.compat.v1.gradients({', '.join(words)}, colocate_gradients_with_ops=True)"
+    one = "[0]" if _is_variable(source, call.args[1] if len(call.args) > 1 else None) else ""
+    return f"{module}.compat.v1.gradients({', '.join(words)}, colocate_gradients_with_ops=True){one}"
+
+
+def _is_variable(source: SourceFile, node: ast.expr | None) -> bool:
+    """Return whether an expression is a name that the file gives to one variable: then a tape returns no list."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return False
+    name = source.segment(node)
+    given = (one for one in ast.walk(source.tree) if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+    return any(
+        source.segment(target) == name and source.segment(one.value.func).endswith("Variable")
+        for one in given
+        if isinstance(one.value, ast.Call)
+        for target in one.targets
+    )

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from simplace.graph.op_kinds import DATAFLOW_ONLY, is_arg
-from simplace.suggest.changes import Change, NewScope, OneGpu, ScopeDevice
+from simplace.graph.op_kinds import DATAFLOW_ONLY
+from simplace.suggest.changes import Change, NewScope, OneGpu, ScopeDevice, join_changes
 from simplace.suggest.edits import replace_node, wrap_statement
 from simplace.suggest.evidence import Evidence, resolve_line
 from simplace.suggest.source_file import SourceFile
@@ -32,7 +32,10 @@ def find_scope_changes(evidence: Evidence) -> Iterator[Change]:
                 edit = replace_node(source, call.args[0], f'"{device}"')
                 at = f"{source.name}:{line}"
                 told = source.segment(call.args[0])
-                yield ScopeDevice(edits=(edit,), at=at, pins=evidence.pins(nodes, device), before=told, after=device)
+                pins = evidence.pins(nodes, device)
+                change = ScopeDevice(edits=(edit,), at=at, pins=pins, before=told, after=device)
+                yield change
+                yield from _with_variables(evidence, change, nodes, device)
     if len(to_one) > 1:
         device = evidence.gpus[0]
         edits = tuple(replace_node(source, call.args[0], f'"{device}"') for source, call, _ in to_one)
@@ -41,11 +44,13 @@ def find_scope_changes(evidence: Evidence) -> Iterator[Change]:
         yield OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
 
 
-def find_new_scopes(evidence: Evidence) -> Iterator[NewScope]:
+def find_new_scopes(evidence: Evidence) -> Iterator[Change]:
     """Find the statements without a device scope that take longest, and the other devices that they could get."""
     for source, statement, nodes in find_statements(evidence)[:_STATEMENTS]:
         for device in _others(evidence, nodes):
-            yield put_under(evidence, source, statement, nodes, device)
+            change = put_under(evidence, source, statement, nodes, device)
+            yield change
+            yield from _with_variables(evidence, change, nodes, device)
 
 
 def find_statements(evidence: Evidence) -> list[tuple[SourceFile, ast.stmt, list[int]]]:
@@ -77,18 +82,37 @@ def put_under(
 
 def find_variable_devices(evidence: Evidence) -> Iterator[Change]:
     """Find the variables that are on another device than what reads them, and the scopes that would put them there."""
-    graph, resources = evidence.placed.placement.graph, evidence.placed.placement.program.resources
-    found: dict[ScopeDevice | NewScope, list[str]] = {}
-    for node in evidence.placed.placement.decisions:
-        variable = resources.get(graph.attrs[node].get("index", -1)) if is_arg(graph.ops[node]) else None
-        if variable is None or not variable.is_variable or not variable.made_at:
-            continue
-        device = _find_reader(evidence, node)
-        change = _move_variable(evidence, variable.made_at, device) if device else None
+    wanted = defaultdict[str, list[int]](list)
+    for node in evidence.variables:
+        if device := _find_reader(evidence, node):
+            wanted[device].append(node)
+    for device, nodes in wanted.items():
+        yield from _move_variables(evidence, nodes, device)
+
+
+def _with_variables(evidence: Evidence, change: Change, nodes: Sequence[int], device: str) -> Iterator[Change]:
+    """Join to a change of where ops run that of the variables which they read from another device."""
+    graph, found = evidence.placed.placement.graph, set()
+    for node in nodes:
+        for read in (graph.edge_src[edge] for edge in graph.data_in_edges(node)):
+            found |= {read, *(graph.edge_src[edge] for edge in graph.data_in_edges(read))} & evidence.variables.keys()
+    elsewhere = [node for node in sorted(found) if list(evidence.short_devices([node])) != [device]]
+    moves = list(_move_variables(evidence, elsewhere, device))
+    if moves:
+        yield join_changes(change, *moves)
+
+
+def _move_variables(evidence: Evidence, nodes: Iterable[int], device: str) -> Iterator[ScopeDevice | NewScope]:
+    """Find the changes that put variables, given by the nodes that hold them, on a device: one for each scope."""
+    names = evidence.placed.placement.graph.names
+    found: dict[ScopeDevice | NewScope, list[int]] = {}
+    for node in nodes:
+        change = _move_variable(evidence, evidence.variables[node].made_at, device)
         if change is not None:
-            found.setdefault(change, []).append(variable.name)
-    for change, variables in found.items():
-        yield replace(change, variables=tuple(dict.fromkeys(variables)))
+            found.setdefault(change, []).append(node)
+    for change, moved in found.items():
+        variables = tuple(dict.fromkeys(name_variable(evidence.variables[node].name) for node in moved))
+        yield replace(change, variables=variables, pins={names[node]: device for node in moved})
 
 
 def tensorflow_name(source: SourceFile) -> str:
@@ -147,3 +171,13 @@ def _move_variable(evidence: Evidence, made_at: str, device: str) -> ScopeDevice
         return None
     wrapped = wrap_statement(source, statement, f'with {tensorflow_name(source)}.device("{device}"):')
     return NewScope(edits=(wrapped,), at=f"{source.name}:{statement.lineno}", device=device)
+
+
+def name_variable(handle: str) -> str:
+    """Return a variable's name without the number that TensorFlow's handle has.
+
+    >>> name_variable("dense/kernel/3"), name_variable("w")
+    ('dense/kernel', 'w')
+    """
+    name, _, number = handle.rpartition("/")
+    return name if name and number.isdecimal() else handle

@@ -28,10 +28,10 @@ _TRIED = 6  # of those that an estimate says gain
 _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_scope_changes, find_gradient_changes, find_new_scopes,
+    find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_variable_devices, find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
 )  # fmt: skip
 
 
@@ -128,15 +128,22 @@ class _Search:
             yield trial
 
     def _list_candidates(self, evidence: Evidence, step: Step) -> list[Change]:
-        """List what is worth a run: the pinned changes with the best estimates, and all others."""
+        """List what is worth a run: the pinned changes with the best estimates, and all others.
+
+        What a session has placed before keeps its device in an estimate, and may not in a run: there a change that
+        cannot be estimated is worth a run, too.
+        """
         estimated: list[tuple[float, Change]] = []
+        is_session = evidence.placed.placement.program.kind == "session"
         start = self.found
         for change in self._list_pinned(evidence, step):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
                 nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
-                if nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
+                if nanoseconds is None and is_session:
+                    estimated.append((step.nanoseconds, change))
+                elif nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
                     estimated.append((nanoseconds, change))
         estimated.sort(key=lambda one: one[0])
         others = [change for find in _WITHOUT_PINS for change in find(evidence)]
