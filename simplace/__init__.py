@@ -9,11 +9,12 @@ from simplace._version import __version__
 
 if TYPE_CHECKING:
     from simplace.api import Diff, PlaceKeywords, Placements, Simulated
+    from simplace.api.suggesting import Suggested
     from simplace.api.watching import Watch
     from simplace.executor.step_options import StepKeywords
     from simplace.placement.placement import Placement
 
-__all__ = ["__version__", "check", "diff", "place", "schedule", "watch"]
+__all__ = ["__version__", "check", "diff", "place", "schedule", "suggest", "watch"]
 
 # The functions import what they need when they are called, so that `simplace --help` is instant.
 
@@ -78,6 +79,29 @@ def schedule(placement: Placement, **options: Unpack[StepKeywords]) -> Simulated
     from simplace.executor.step_options import StepOptions
 
     return api.schedule(placement, StepOptions(**options))
+
+
+def suggest(
+    target: str,
+    devices: str | None = None,
+    *,
+    program: str | None = None,
+    seconds: float = 60.0,
+    gpu: str = "a100",
+    cores: int = 2,
+    **options: Unpack[PlaceKeywords],
+) -> Suggested:
+    """Search for changes of a script that make a step of it faster: `found.best`, at most three, each with its patch.
+
+    The step is that of `program` (the largest by default), simulated with `gpu` and `cores`; the program is run once as
+    it is and once with each change that is worth it, on emulated devices, for about `seconds` after the first run.
+    Nothing is written. The options are those of `place`. Raises `simplace.errors.SimplaceError`.
+    """
+    from simplace import api
+    from simplace.executor.step_options import StepOptions
+
+    settings = api.settings(devices, **options)
+    return api.suggest(target, settings, StepOptions(gpu=gpu, cores=cores), seconds, program)
 
 
 def watch(*, quiet: bool = False) -> Watch:

@@ -18,7 +18,7 @@ LAYERS = (
     ("records", "machine kernels program"),
     ("stages", "importers oracle lowering placement partition costs executor"),
     ("questions", "pipeline explain compare analysis result changes checks doctor measure"),
-    ("outputs", "views exports report suggest"),
+    ("outputs", "views exports report suggestions"),
     ("doors", "targets api testing __init__ commands cli __main__"),
 )
 ORDER = [name for _, row in LAYERS for name in row.split()]

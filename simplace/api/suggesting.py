@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,14 +11,14 @@ from simplace import targets
 from simplace.errors import TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.importers.target import parse_target
-from simplace.oracle.launch import Forks, starting_by
+from simplace.oracle.launch import starting_by_forks
 from simplace.progress import show_nothing
 from simplace.result import Result
-from simplace.suggest.search import Suggestions, find_suggestions
+from simplace.suggestions.search import Suggestions, find_suggestions
 from simplace.targets import Settings
 
 if TYPE_CHECKING:
-    from simplace.suggest.trial import Sources
+    from simplace.suggestions.trial import Sources
 
 _NO_SCRIPT = "suggestions are changes of source lines; name the script that makes this model"
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
@@ -35,12 +32,12 @@ class Suggested(Suggestions):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/suggestion/1)."""
-        from simplace.suggest import suggestion_report
+        from simplace.suggestions import suggestion_report
 
         return suggestion_report.report_suggestions(self)
 
     def __str__(self) -> str:
-        from simplace.suggest import suggestion_text
+        from simplace.suggestions import suggestion_text
 
         return suggestion_text.write_suggestions(self)
 
@@ -64,7 +61,7 @@ def suggest_changes(
     if parsed.kind != "script":
         raise TargetError(f"{target}: {_NO_SCRIPT}")
     script = str(parsed.path)
-    with _starting_quickly(), open(os.devnull, "w") as nowhere:
+    with starting_by_forks(), open(os.devnull, "w") as nowhere:
         began = time.monotonic()
         result = targets.place_target(script, settings, kind)
         if result.failure is not None:
@@ -80,13 +77,3 @@ def suggest_changes(
 
         found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
     return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
-
-
-@contextmanager
-def _starting_quickly() -> Iterator[None]:
-    """Start each run as a fork of one process that has imported TensorFlow, where the system has such sockets."""
-    if sys.platform != "linux":
-        yield
-        return
-    with Forks() as forks, starting_by(forks):
-        yield

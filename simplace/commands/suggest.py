@@ -12,7 +12,7 @@ from simplace.errors import SimplaceError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
-    from simplace.suggest.search import Suggestions
+    from simplace.suggestions.search import Suggestions
 
 _MEANT = (
     "The program is run once as it is, and once with each change that an estimate says gains, on emulated devices; "
@@ -44,7 +44,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
     from simplace import api
     from simplace.costs.chosen_model import cost_model
     from simplace.executor.step_options import StepOptions
-    from simplace.suggest.suggestion_text import write_suggestions
+    from simplace.suggestions.suggestion_text import write_suggestions
 
     output.check_writable(options.json)
     cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
@@ -63,7 +63,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
 
 def _apply(found: Suggestions, number: int) -> None:
     """Write the files of a suggestion, each with a copy of what it was."""
-    from simplace.suggest.applying import apply_suggestion
+    from simplace.suggestions.applying import apply_suggestion
 
     if number > len(found.best):
         raise SimplaceError(f"there is no suggestion {number} to apply: {len(found.best)} were made")

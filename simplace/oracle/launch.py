@@ -117,6 +117,19 @@ class Forks(ForkServers):
         return self.fork(tuple(sorted(lasting.items())), _server_command, lasting, request, streams)
 
 
+@contextmanager
+def starting_by_forks() -> Iterator[None]:
+    """Start the children of this thread as forks within the block, unless another way has been chosen for them.
+
+    Where the system lacks the sockets that forks need, they start as new processes.
+    """
+    if _chosen.get() is not start_process or sys.platform != "linux":
+        yield
+        return
+    with Forks() as forks, starting_by(forks):
+        yield
+
+
 class Fork:
     """A forked child; the server sends its pid, then its exit status, negative for a signal."""
 

@@ -17,8 +17,7 @@ def forward(x):
     with tf.device("/GPU:0"):
         x = tf.nn.relu(tf.matmul(x, weights[2]))
     with tf.device("/GPU:1"):
-        x = tf.nn.relu(tf.matmul(x, weights[3]))
-    return x
+        return tf.nn.relu(tf.matmul(x, weights[3]))
 
 
 print(forward(tf.ones([256, 512])).shape)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from simplace.graph.op_kinds import DATAFLOW_ONLY
-from simplace.suggest.changes import Change, NewScope, OneGpu, ScopeDevice, join_changes
-from simplace.suggest.edits import replace_node, wrap_statement
-from simplace.suggest.evidence import Evidence, resolve_line
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.changes import Change, NewScope, OneGpu, ScopeDevice, join_changes
+from simplace.suggestions.edits import replace_node, wrap_statement
+from simplace.suggestions.evidence import Evidence, resolve_line
+from simplace.suggestions.source_file import SourceFile
 
 _CPU = "/CPU:0"
 _STATEMENTS = 12  # the heaviest are tried: what the others take is little

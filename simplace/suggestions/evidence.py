@@ -13,7 +13,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.graph.op_kinds import is_arg
 from simplace.program.program import Resource
 from simplace.result import Placed, Result
-from simplace.suggest.source_file import SourceFile, list_files
+from simplace.suggestions.source_file import SourceFile, list_files
 
 Line = tuple[Path, int]
 

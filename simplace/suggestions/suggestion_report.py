@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simplace.suggest.changes import Change, Several
-from simplace.suggest.edits import write_patch
-from simplace.suggest.estimated_step import Step
-from simplace.suggest.search import Suggestions
-from simplace.suggest.trial import Trial
+from simplace.suggestions.changes import Change, Several
+from simplace.suggestions.edits import write_patch
+from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.search import Suggestions
+from simplace.suggestions.trial import Trial
 
 SCHEMA = "simplace/suggestion/1"
 

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from simplace.suggest.changes import Change, ColocatedGradients, LinesOverGpus, join_changes
-from simplace.suggest.edits import wrap_statement
-from simplace.suggest.evidence import Evidence
-from simplace.suggest.gradient_changes import find_gradient_calls, pin_gradients
-from simplace.suggest.scope_changes import find_statements, tensorflow_name
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.changes import Change, ColocatedGradients, LinesOverGpus, join_changes
+from simplace.suggestions.edits import wrap_statement
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.gradient_changes import find_gradient_calls, pin_gradients
+from simplace.suggestions.scope_changes import find_statements, tensorflow_name
+from simplace.suggestions.source_file import SourceFile
 
 Estimate = Callable[[Mapping[str, str]], int | None]  # of the nanoseconds of a step with pins
 _STATEMENTS = 24

@@ -10,10 +10,10 @@ from typing import Literal
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.result import Placed, Result
-from simplace.suggest.changes import Change, OneDeviceStrategy, OtherBatch, Several
-from simplace.suggest.edits import ConflictError, apply_edits
-from simplace.suggest.estimated_step import Step, step_fits
-from simplace.suggest.evidence import Evidence
+from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, Several
+from simplace.suggestions.edits import ConflictError, apply_edits
+from simplace.suggestions.estimated_step import Step, step_fits
+from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources], Result]

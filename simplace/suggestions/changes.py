@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from simplace.suggest.edits import Edit
+from simplace.suggestions.edits import Edit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import DATAFLOW_ONLY
-from simplace.suggest.changes import MixedPrecision, OtherType
-from simplace.suggest.edits import Insertion, Replacement, replace_node
-from simplace.suggest.evidence import Evidence
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.changes import MixedPrecision, OtherType
+from simplace.suggestions.edits import Insertion, Replacement, replace_node
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.source_file import SourceFile
 
 _INSTEAD = {"float64": "float32", "double": "float32", "int32": "float32", "int64": "float32"}
 _MODULES = ("tf", "tensorflow", "np", "numpy", "dtypes")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simplace.errors import SimplaceError
-from simplace.suggest.search import Suggestions
-from simplace.suggest.source_file import SourceFile
-from simplace.suggest.trial import Trial
+from simplace.suggestions.search import Suggestions
+from simplace.suggestions.source_file import SourceFile
+from simplace.suggestions.trial import Trial
 
 
 def apply_suggestion(found: Suggestions, trial: Trial) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.source_file import SourceFile
 
 _STEP = "    "
 

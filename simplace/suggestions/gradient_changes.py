@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from simplace.suggest.changes import ColocatedGradients
-from simplace.suggest.edits import replace_node
-from simplace.suggest.evidence import Evidence
-from simplace.suggest.scope_changes import tensorflow_name
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.changes import ColocatedGradients
+from simplace.suggestions.edits import replace_node
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.scope_changes import tensorflow_name
+from simplace.suggestions.source_file import SourceFile
 
 _TAPE = "gradient_tape/"  # what the names of ops that a tape makes begin with, before the name of the op they are of
 _NAMES = {"target": "ys", "sources": "xs", "output_gradients": "grad_ys", "unconnected_gradients": ""}

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from simplace.analysis.batch_memory import BatchMemory
-from simplace.suggest.changes import OtherBatch
-from simplace.suggest.edits import replace_node
-from simplace.suggest.evidence import Evidence
-from simplace.suggest.source_file import SourceFile
+from simplace.suggestions.changes import OtherBatch
+from simplace.suggestions.edits import replace_node
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.source_file import SourceFile
 
 _FACTORS = (4, 16)
 _NAME = "batch"

@@ -14,7 +14,7 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.partition.graph_partition import partition_graph
 from simplace.pipeline import place_program
 from simplace.result import Placed
-from simplace.suggest.estimated_step import read_pin_device
+from simplace.suggestions.estimated_step import read_pin_device
 
 
 def find_bound(placed: Placed, schedule: Schedule, options: StepOptions) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from simplace.suggest.changes import (
+from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
     LinesOverGpus,
@@ -17,7 +17,7 @@ from simplace.suggest.changes import (
     ScopeDevice,
     Several,
 )
-from simplace.suggest.trial import Outcome, Trial
+from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simplace.suggest.changes import OneDeviceStrategy
-from simplace.suggest.edits import replace_node
-from simplace.suggest.evidence import Evidence
+from simplace.suggestions.changes import OneDeviceStrategy
+from simplace.suggestions.edits import replace_node
+from simplace.suggestions.evidence import Evidence
 
 _MIRRORED = ("MirroredStrategy", "experimental.CentralStorageStrategy")
 

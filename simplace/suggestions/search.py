@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from simplace.executor.step_options import StepOptions
 from simplace.progress import Stage
 from simplace.result import Placed, Result
-from simplace.suggest.batch_changes import find_batches
-from simplace.suggest.changes import Change, Several, join_changes, relocate_change
-from simplace.suggest.estimated_step import Step, estimate_pinned
-from simplace.suggest.evidence import Evidence
-from simplace.suggest.gradient_changes import find_gradient_changes
-from simplace.suggest.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
-from simplace.suggest.split_search import find_splits
-from simplace.suggest.step_bound import find_bound
-from simplace.suggest.strategy_changes import find_strategy_changes
-from simplace.suggest.trial import Run, Trial, find_again, try_change
-from simplace.suggest.type_changes import find_mixed_precision, find_type_changes
+from simplace.suggestions.batch_changes import find_batches
+from simplace.suggestions.changes import Change, Several, join_changes, relocate_change
+from simplace.suggestions.estimated_step import Step, estimate_pinned
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.gradient_changes import find_gradient_changes
+from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
+from simplace.suggestions.split_search import find_splits
+from simplace.suggestions.step_bound import find_bound
+from simplace.suggestions.strategy_changes import find_strategy_changes
+from simplace.suggestions.trial import Run, Trial, find_again, try_change
+from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
 
 LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
 _MOST = 3  # suggestions

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from simplace.suggest.edits import write_patch
-from simplace.suggest.search import LEAST_GAIN, Suggestions
-from simplace.suggest.source_file import SourceFile
-from simplace.suggest.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
-from simplace.suggest.trial import Trial
+from simplace.suggestions.edits import write_patch
+from simplace.suggestions.search import LEAST_GAIN, Suggestions
+from simplace.suggestions.source_file import SourceFile
+from simplace.suggestions.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
+from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.summary import agreement_line
@@ -57,9 +57,9 @@ def _write_end(found: Suggestions) -> str:
 
 
 def _write_bound(found: Suggestions) -> str:
-    now = min((step.nanoseconds for trial in found.best if (step := trial.after)), default=found.before.nanoseconds)
-    best = min(now, found.before.nanoseconds)
-    share = f", {found.bound / best:.0%} of the best" if best else ""
+    steps = [trial.after for trial in found.best if trial.after is not None and not trial.change.changes_values]
+    best = min(step.nanoseconds for step in (found.before, *steps))
+    share = f", {found.bound / best:.0%} of the best" if found.bound <= best else ""
     return (
         f"no placement of these ops takes less than {format_duration(found.bound)} on this machine{share}; "
         "other ops (another data type, another batch) may"
