@@ -85,7 +85,7 @@ def suggest(
     target: str,
     devices: str | None = None,
     *,
-    program: str | None = None,
+    program: str = "",
     seconds: float = 60.0,
     gpu: str = "a100",
     cores: int = 2,

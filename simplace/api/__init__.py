@@ -108,7 +108,7 @@ def schedule(placement: Placement, options: StepOptions) -> Simulated:
 
 
 def suggest(
-    target: str, settings: Settings, options: StepOptions, seconds: float = 60.0, program: str | None = None
+    target: str, settings: Settings, options: StepOptions, seconds: float = 60.0, program: str = ""
 ) -> Suggested:
     """Search for changes of a script that make a step of it faster; see `simplace.suggest`."""
     from simplace.api.suggesting import suggest_changes

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplace import targets
-from simplace.errors import TargetError
+from simplace.errors import SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.importers.target import parse_target
 from simplace.oracle.launch import starting_by_forks
 from simplace.progress import show_nothing
-from simplace.result import Result
+from simplace.result import Placed, Result
 from simplace.suggestions.search import Suggestions, find_suggestions
 from simplace.targets import Settings
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from simplace.suggestions.trial import Sources
 
 _NO_SCRIPT = "suggestions are changes of source lines; name the script that makes this model"
+_EAGER = (
+    "all of it runs outside of functions, op by op; put what is repeated under @tf.function, which saves the most, and "
+    "suggestions have a step to time"
+)
+_COMPILED = (
+    "XLA compiles {:,} ops of {}, and how long those take together is not simulated; --no-jit has suggestions for the "
+    "program without XLA"
+)
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
 _CALLS = 1  # of a function that are computed to try a change: its placement is known with the first
 
@@ -51,7 +59,7 @@ def suggest_changes(
     kind: type[R],
     options: StepOptions,
     seconds: float = 60.0,
-    program: str | None = None,
+    program: str = "",
 ) -> Suggested:
     """Search for changes of a script for at most about `seconds` after its first run; `kind` is the results' class.
 
@@ -66,8 +74,7 @@ def suggest_changes(
         result = targets.place_target(script, settings, kind)
         if result.failure is not None:
             raise result.failure
-        chosen = program or parsed.function
-        placed = result.program(chosen) if chosen else result.largest()
+        placed = _choose_step(target, result, program or parsed.function)
         patience = max(_PATIENCE, 3 * (time.monotonic() - began))
         timeout = patience if settings.timeout is None else min(patience, settings.timeout)
         quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout, calls=_CALLS)
@@ -77,3 +84,14 @@ def suggest_changes(
 
         found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
     return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+
+
+def _choose_step(target: str, result: Result, name: str) -> Placed:
+    """Return the program to make faster; raise `SimplaceError` for one whose step cannot be simulated."""
+    if not name and result.eager is not None and not any(not one.is_initializer for one in result.programs):
+        raise SimplaceError(f"{target}: {_EAGER}")
+    placed = result.program(name) if name else result.largest()
+    compiled = sum(len(cluster.ops) for cluster in placed.clusters)
+    if compiled:
+        raise SimplaceError(f"{target}: {_COMPILED.format(compiled, placed.title)}")
+    return placed

@@ -31,7 +31,8 @@ def add(commands: Any) -> None:
                         help="the cores of the host (default: %(default)s)")  # fmt: skip
     parser.add_argument("--seconds", metavar="S", type=words.parse_seconds, default=60.0,
                         help="search for about S seconds after the first run (default: %(default)g)")  # fmt: skip
-    parser.add_argument("--program", metavar="NAME", help="the step to make faster (default: the largest program)")
+    parser.add_argument("--program", metavar="NAME", default="",
+                        help="the step to make faster (default: the largest program)")  # fmt: skip
     parser.add_argument("--apply", metavar="N", type=words.parse_positive, nargs="?", const=1, default=0,
                         help="change the files as in suggestion N (default: 1); FILE.orig keeps what "
                         "each was")  # fmt: skip

@@ -39,9 +39,12 @@ def find_scope_changes(evidence: Evidence) -> Iterator[Change]:
     if len(to_one) > 1:
         device = evidence.gpus[0]
         edits = tuple(replace_node(source, call.args[0], f'"{device}"') for source, call, _ in to_one)
-        pins = evidence.pins([node for _, _, nodes in to_one for node in nodes], device)
+        moved = [node for _, _, nodes in to_one for node in nodes]
+        pins = evidence.pins(moved, device)
         at = f"{to_one[0][0].name}:{to_one[0][1].lineno}"
-        yield OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
+        change = OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
+        yield change
+        yield from _with_variables(evidence, change, moved, device)
 
 
 def find_new_scopes(evidence: Evidence) -> Iterator[Change]:

@@ -83,7 +83,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     if result.failure is not None:
         return ended("program failed", error=str(result.failure))
     placed = find_again(evidence.placed, result)
-    if placed is None:
+    if placed is None or placed.clusters:  # how long a cluster takes is not simulated
         return ended("no such step")
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])
