@@ -42,9 +42,9 @@ def find_scope_changes(evidence: Evidence) -> Iterator[Change]:
         moved = [node for _, _, nodes in to_one for node in nodes]
         pins = evidence.pins(moved, device)
         at = f"{to_one[0][0].name}:{to_one[0][1].lineno}"
-        change = OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
-        yield change
-        yield from _with_variables(evidence, change, moved, device)
+        one = OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
+        yield one
+        yield from _with_variables(evidence, one, moved, device)
 
 
 def find_new_scopes(evidence: Evidence) -> Iterator[Change]:
