@@ -60,8 +60,7 @@ def step_fits(result: Result, placed: Placed, schedule: Schedule) -> bool:
 
 
 def read_pin_device(name: str, device: str) -> Pin:
-    """Return the pin of a node to a device such as "/GPU:0"."""
-    kind, _, number = device.removeprefix("/").partition(":")
-    found = DeviceName.parse(f"/device:{kind}:{number}")
+    """Return the pin of a node to a device as a `tf.device` names it."""
+    found = DeviceName.parse(device if "device:" in device else f"/device:{device.removeprefix('/')}")
     assert found is not None, device
     return Pin(name, found)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
+from simplace.devices.device_set import Device
 from simplace.graph.op_kinds import is_arg
 from simplace.program.program import Resource
 from simplace.result import Placed, Result
@@ -45,7 +46,12 @@ class Evidence:
     @cached_property
     def gpus(self) -> tuple[str, ...]:
         """List the GPUs of the machine as a `tf.device` names them: "/GPU:0", "/GPU:1"."""
-        return tuple(f"/{device.short}" for device in self.placed.placement.devices if device.type == "GPU")
+        return tuple(write_device(device) for device in self.placed.placement.devices if device.type == "GPU")
+
+    @cached_property
+    def cpu(self) -> str:
+        """Return the first CPU device as a `tf.device` names it."""
+        return next(write_device(device) for device in self.placed.placement.devices if device.type == "CPU")
 
     @cached_property
     def of_line(self) -> Mapping[Line, tuple[int, ...]]:
@@ -95,11 +101,11 @@ class Evidence:
         """List the nodes that lines `first` to `last` of a file made."""
         return [node for line in range(first, last + 1) for node in self.of_line.get((source.path, line), ())]
 
-    def short_devices(self, nodes: Iterable[int]) -> Iterator[str]:
+    def list_devices(self, nodes: Iterable[int]) -> Iterator[str]:
         """Name the devices of nodes as a `tf.device` does, each once, in the order of the machine's devices."""
         placement = self.placed.placement
         used = {placement.device(node) for node in nodes}
-        return (f"/{device.short}" for device in placement.devices if device.name in used)
+        return (write_device(device) for device in placement.devices if device.name in used)
 
     def pins(self, nodes: Iterable[int], device: str) -> dict[str, str]:
         """Return the pins that put nodes on a device; what the caller of a function gives it stays where it is."""
@@ -116,6 +122,11 @@ class Evidence:
             if first <= line - 1 < last:
                 return f"{name}:{min(there + line - 1 - first, max(end - 1, there)) + 1}"
         return at
+
+
+def write_device(device: Device) -> str:
+    """Return a device as a `tf.device` names it: "/GPU:0", or its full name where it is of a cluster."""
+    return f"/{device.short}" if "/" not in device.short else device.name
 
 
 def split_line(at: str) -> tuple[str, int]:

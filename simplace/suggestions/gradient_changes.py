@@ -46,8 +46,8 @@ def pin_gradients(evidence: Evidence, nodes: list[int], pins: Mapping[str, str])
         forward = _find_forward(names[node], ids)
         if forward < 0:
             continue
-        wanted = pins.get(names[forward]) or next(evidence.short_devices([forward]), "")
-        if wanted and wanted != next(evidence.short_devices([node]), ""):
+        wanted = pins.get(names[forward]) or next(evidence.list_devices([forward]), "")
+        if wanted and wanted != next(evidence.list_devices([node]), ""):
             found[names[node]] = wanted
     return found
 

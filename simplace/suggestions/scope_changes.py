@@ -10,10 +10,9 @@ from dataclasses import replace
 from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.suggestions.changes import Change, NewScope, OneGpu, ScopeDevice, join_changes
 from simplace.suggestions.edits import replace_node, wrap_statement
-from simplace.suggestions.evidence import Evidence, resolve_line
+from simplace.suggestions.evidence import Evidence, resolve_line, write_device
 from simplace.suggestions.source_file import SourceFile
 
-_CPU = "/CPU:0"
 _STATEMENTS = 12  # the heaviest are tried: what the others take is little
 
 
@@ -99,7 +98,7 @@ def _with_variables(evidence: Evidence, change: Change, nodes: Sequence[int], de
     for node in nodes:
         for read in (graph.edge_src[edge] for edge in graph.data_in_edges(node)):
             found |= {read, *(graph.edge_src[edge] for edge in graph.data_in_edges(read))} & evidence.variables.keys()
-    elsewhere = [node for node in sorted(found) if list(evidence.short_devices([node])) != [device]]
+    elsewhere = [node for node in sorted(found) if list(evidence.list_devices([node])) != [device]]
     moves = list(_move_variables(evidence, elsewhere, device))
     if moves:
         yield join_changes(change, *moves)
@@ -134,11 +133,11 @@ def _requested(evidence: Evidence, nodes: Iterable[int]) -> set[str]:
 
 def _others(evidence: Evidence, nodes: Sequence[int]) -> list[str]:
     """Name the devices that nodes could move to: the GPUs that are used, the first that is not, the CPU."""
-    placement, used = evidence.placed.placement, set(evidence.short_devices(evidence.placed.placement.decisions))
+    placement, used = evidence.placed.placement, set(evidence.list_devices(evidence.placed.placement.decisions))
     idle = [gpu for gpu in evidence.gpus if gpu not in used][:1]
-    devices = [*(gpu for gpu in evidence.gpus if gpu in used), *idle, _CPU]
+    devices = [*(gpu for gpu in evidence.gpus if gpu in used), *idle, evidence.cpu]
     computing = [node for node in nodes if placement.graph.ops[node] not in DATAFLOW_ONLY]
-    now = set(evidence.short_devices(computing))
+    now = set(evidence.list_devices(computing))
     return [device for device in devices if now != {device}]
 
 
@@ -152,7 +151,7 @@ def _find_reader(evidence: Evidence, variable: int) -> str:
     if not times:
         return ""
     device = max(times, key=lambda name: (times[name], name))
-    return "" if device == placement.device(variable) else f"/{placement.devices.by_name[device].short}"
+    return "" if device == placement.device(variable) else write_device(placement.devices.by_name[device])
 
 
 def _consumers(evidence: Evidence, node: int) -> Iterator[int]:

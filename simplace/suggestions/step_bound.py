@@ -15,6 +15,7 @@ from simplace.partition.graph_partition import partition_graph
 from simplace.pipeline import place_program
 from simplace.result import Placed
 from simplace.suggestions.estimated_step import read_pin_device
+from simplace.suggestions.evidence import write_device
 
 
 def find_bound(placed: Placed, schedule: Schedule, options: StepOptions) -> int:
@@ -36,7 +37,8 @@ def _list_costs(placed: Placed, schedule: Schedule, options: StepOptions) -> lis
     """List, for each op of the partitioned graph that ran, what it costs where it is, on the CPU and on a GPU."""
     graph = schedule.estimated.graph
     ran = {span.node for span in schedule.trace.spans if span.kind != "dead"}
-    elsewhere = [_cost_everywhere(placed, schedule, device) for device in ("/CPU:0", "/GPU:0")]
+    first = {device.type: device for device in reversed(list(placed.placement.devices))}
+    elsewhere = [_cost_everywhere(placed, schedule, write_device(device)) for device in first.values()]
     costs: list[list[KernelCost]] = []
     for i, node in enumerate(graph.nodes):
         is_op = i in ran and node.role == "op" and i not in graph.collective_of
@@ -48,8 +50,6 @@ def _list_costs(placed: Placed, schedule: Schedule, options: StepOptions) -> lis
 def _cost_everywhere(placed: Placed, schedule: Schedule, device: str) -> dict[str, KernelCost]:
     """Return what each op costs, by name, with all ops on one device as far as they can be; {} where none can."""
     old = placed.placement
-    if not any(f"/{one.type}:0" == device for one in old.devices):
-        return {}
     names = [old.graph.names[node] for node in old.decisions]
     program = replace(old.program, pins=tuple(read_pin_device(name, device) for name in names))
     try:
