@@ -1,0 +1,118 @@
+"""The best split of a linear order of groups into segments, one for each device, by dynamic programming."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simplace.optimize.grouped import GroupedProblem
+from simplace.optimize.problem import CPU
+
+Table = NDArray[np.float64]
+
+
+def split_by_load(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | None:
+    """Return the split with the smallest largest load, the device of each group; None if none keeps the limits.
+
+    At most one segment is the CPU's, and it may stand anywhere. Of equal splits the one with the earliest last cut counts.
+    """
+    accelerator, cpu = tabulate_segments(grouped, order)
+    size, devices = len(order), grouped.problem.accelerators
+    best = np.full((2, devices + 1, size + 1), np.inf)  # by whether the CPU has its segment, accelerators used, prefix
+    best[0, 0, 0] = 0.0
+    came = np.zeros(
+        (2, devices + 1, size + 1, 2), dtype=np.int64
+    )  # the prefix before, and whether the CPU took this one
+    upper = np.arange(size + 1)
+    for used in range(devices + 1):
+        for has_cpu in (0, 1):
+            if used:
+                _extend(best, came, (has_cpu, used), (has_cpu, used - 1), accelerator, 0, upper)
+            if has_cpu:
+                _extend(best, came, (1, used), (0, used), cpu, 1, upper)
+    return _read_back(grouped, order, best, came)
+
+
+def _extend(best, came, into, source, table, is_cpu, upper):  # type: ignore[no-untyped-def]
+    with_segment = np.maximum(best[source][:, None], table)
+    before = with_segment.argmin(axis=0)
+    value = with_segment[before, upper]
+    better = value < best[into]
+    best[into][better] = value[better]
+    came[into][better, 0] = before[better]
+    came[into][better, 1] = is_cpu
+
+
+def _read_back(grouped, order, best, came):  # type: ignore[no-untyped-def]
+    has_cpu, used = np.unravel_index(best[:, :, -1].argmin(), best.shape[:2])
+    if not np.isfinite(best[has_cpu, used, -1]):
+        return None
+    device_of, end = [CPU] * len(order), len(order)
+    while end > 0:
+        before, is_cpu = came[has_cpu, used, end]
+        for group in order[before:end]:
+            device_of[group] = CPU if is_cpu else int(used)
+        has_cpu, used, end = has_cpu - is_cpu, used - (not is_cpu), before
+    return device_of
+
+
+def tabulate_segments(grouped: GroupedProblem, order: Sequence[int]) -> tuple[Table, Table]:
+    """Return the load of an accelerator, and of the CPU, that takes the groups from i up to j, excluded, of an order.
+
+    Infinity where it may not. Both tables are square, [i, j], one longer than the order.
+    """
+    size = len(order)
+    position = {group: at for at, group in enumerate(order)}
+    corners = np.zeros((size + 2, size + 2))  # differences: a sum over both axes makes rectangles of them
+    for net in grouped.nets:
+        if net.cost:
+            _add_net(
+                corners, size, position[net.producer], sorted(position[reader] for reader in net.readers), net.cost
+            )
+    transfers = corners.cumsum(axis=0).cumsum(axis=1)[: size + 1, : size + 1]
+    on_accelerator = (
+        [1 in grouped.allowed[group] for group in order] if grouped.problem.accelerators else [False] * size
+    )
+    on_cpu = [CPU in grouped.allowed[group] for group in order]
+    held = _sum_segments([grouped.bytes[group] for group in order])
+    times = [grouped.time[group][-1] if allowed else 0.0 for group, allowed in zip(order, on_accelerator, strict=True)]
+    accelerator = _sum_segments(times) + transfers
+    accelerator[
+        (held > grouped.problem.accelerator_bytes) | (_sum_segments([not one for one in on_accelerator]) > 0)
+    ] = np.inf
+    cpu = _sum_segments(
+        [grouped.time[group][CPU] if allowed else 0.0 for group, allowed in zip(order, on_cpu, strict=True)]
+    )
+    cpu[_sum_segments([not one for one in on_cpu]) > 0] = np.inf
+    below = np.tri(size + 1, dtype=bool)
+    accelerator[below] = cpu[below] = np.inf  # a segment has a group
+    return accelerator, cpu
+
+
+def _add_net(corners: Table, size: int, home: int, readers: list[int], cost: float) -> None:
+    """Add the cost of a net to each segment that holds its producer, or a reader, but not all of both."""
+    before = -1
+    for reader in readers:  # the first reader in a segment
+        _add(corners, (before + 1, reader), (reader + 1, size), cost)
+        if before < home:
+            _add(corners, (before + 1, min(reader, home)), (max(reader, home) + 1, size), -cost)
+        before = reader
+    _add(corners, (0, home), (home + 1, size), cost)
+    _add(corners, (0, min(home, readers[0])), (max(home, readers[-1]) + 1, size), -cost)
+
+
+def _add(corners: Table, rows: tuple[int, int], columns: tuple[int, int], cost: float) -> None:
+    (top, bottom), (left, right) = rows, columns
+    if top > bottom or left > right:
+        return
+    corners[top, left] += cost
+    corners[bottom + 1, left] -= cost
+    corners[top, right + 1] -= cost
+    corners[bottom + 1, right + 1] += cost
+
+
+def _sum_segments(values: Sequence[float]) -> Table:
+    total = np.concatenate([[0.0], np.cumsum(np.asarray(values, dtype=np.float64))])
+    return np.asarray(total[None, :] - total[:, None])
