@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from simplace.graph.algorithm import order_by_inputs
 from simplace.optimize.grouped import GroupedProblem
 
 SPECTRAL_LIMIT = 1500  # groups: beyond, eigenvectors take many seconds
@@ -43,8 +44,8 @@ def order_depth_first(grouped: GroupedProblem, rng: Random, stray: float) -> lis
 def order_by_eigenvectors(grouped: GroupedProblem, most: int = 3) -> list[list[int]]:
     """Return the orders along the first eigenvectors of the normalised Laplacian, from the Fiedler vector on.
 
-    None for a graph of more than `SPECTRAL_LIMIT` groups. Groups weigh on each other by the cost of what they exchange, so that a cut between neighbours is cheap. Cycles,
-    as of the forward and backward nodes of one group, do not matter to it.
+    Groups weigh on each other by the cost of what they exchange, so that a cut between neighbours is cheap. Cycles, as
+    of the forward and backward nodes of one group, do not matter to it. None for more than `SPECTRAL_LIMIT` groups.
     """
     size = len(grouped)
     if not 2 <= size <= SPECTRAL_LIMIT:
@@ -82,8 +83,6 @@ def order_by_depth(grouped: GroupedProblem) -> list[int]:
 
 
 def _depths(grouped: GroupedProblem) -> Sequence[float]:
-    from simplace.graph.algorithm import order_by_inputs
-
     after: list[list[int]] = [[] for _ in range(len(grouped.problem))]
     waits = [0] * len(after)
     for output in grouped.problem.outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -40,7 +41,14 @@ class GroupedProblem:
         """Return the numbers of the accelerators."""
         return range(1, self.problem.accelerators + 1)
 
-    def spread(self, device_of_group: list[int]) -> tuple[int, ...]:
+    def fits(self, device_of_group: Sequence[int]) -> bool:
+        """Return whether a placement of groups keeps the bytes of each accelerator."""
+        held = [0.0] * len(self.problem.devices)
+        for group, device in enumerate(device_of_group):
+            held[device] += self.bytes[group]
+        return all(each <= self.problem.accelerator_bytes for each in held[1:])
+
+    def spread(self, device_of_group: Sequence[int]) -> tuple[int, ...]:
         """Return the device of each node."""
         device_of = [0] * len(self.problem)
         for group, nodes in enumerate(self.members):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,45 +17,53 @@ Table = NDArray[np.float64]
 def split_by_load(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | None:
     """Return the split with the smallest largest load, the device of each group; None if none keeps the limits.
 
-    At most one segment is the CPU's, and it may stand anywhere. Of equal splits the one with the earliest last cut counts.
+    At most one segment is the CPU's, and it may stand anywhere.
     """
     accelerator, cpu = tabulate_segments(grouped, order)
-    size, devices = len(order), grouped.problem.accelerators
-    best = np.full((2, devices + 1, size + 1), np.inf)  # by whether the CPU has its segment, accelerators used, prefix
-    best[0, 0, 0] = 0.0
-    came = np.zeros(
-        (2, devices + 1, size + 1, 2), dtype=np.int64
-    )  # the prefix before, and whether the CPU took this one
-    upper = np.arange(size + 1)
-    for used in range(devices + 1):
+    prefixes = np.arange(len(order) + 1)
+    # By whether the CPU has its segment, by accelerators used: the largest load of each prefix, and its last segment.
+    states: dict[tuple[int, int], _Prefixes] = {}
+    for used in range(grouped.problem.accelerators + 1):
         for has_cpu in (0, 1):
+            here = _Prefixes(np.full(len(prefixes), np.inf), prefixes.copy(), np.zeros(len(prefixes), dtype=np.bool_))
+            if not used and not has_cpu:
+                here.largest[0] = 0.0
             if used:
-                _extend(best, came, (has_cpu, used), (has_cpu, used - 1), accelerator, 0, upper)
+                here.append(states[has_cpu, used - 1], accelerator, is_cpu=False)
             if has_cpu:
-                _extend(best, came, (1, used), (0, used), cpu, 1, upper)
-    return _read_back(grouped, order, best, came)
+                here.append(states[0, used], cpu, is_cpu=True)
+            states[has_cpu, used] = here
+    best = min(states, key=lambda state: (states[state].largest[-1], state))
+    return None if states[best].largest[-1] == np.inf else _read_back(order, states, best)
 
 
-def _extend(best, came, into, source, table, is_cpu, upper):  # type: ignore[no-untyped-def]
-    with_segment = np.maximum(best[source][:, None], table)
-    before = with_segment.argmin(axis=0)
-    value = with_segment[before, upper]
-    better = value < best[into]
-    best[into][better] = value[better]
-    came[into][better, 0] = before[better]
-    came[into][better, 1] = is_cpu
+@dataclass(frozen=True)
+class _Prefixes:
+    """The best way to split each prefix among some devices."""
+
+    largest: Table
+    start: NDArray[np.int64]  # of the last segment
+    is_cpu: NDArray[np.bool_]  # whether the CPU has it
+
+    def append(self, before: _Prefixes, segments: Table, *, is_cpu: bool) -> None:
+        """Take over the prefixes that are better as one more segment after those of `before`."""
+        loads = np.maximum(before.largest[:, None], segments)
+        start = loads.argmin(axis=0)
+        largest = loads[start, np.arange(len(start))]
+        better = largest < self.largest
+        self.largest[better] = largest[better]
+        self.start[better] = start[better]
+        self.is_cpu[better] = is_cpu
 
 
-def _read_back(grouped, order, best, came):  # type: ignore[no-untyped-def]
-    has_cpu, used = np.unravel_index(best[:, :, -1].argmin(), best.shape[:2])
-    if not np.isfinite(best[has_cpu, used, -1]):
-        return None
+def _read_back(order: Sequence[int], states: dict[tuple[int, int], _Prefixes], at: tuple[int, int]) -> list[int]:
     device_of, end = [CPU] * len(order), len(order)
-    while end > 0:
-        before, is_cpu = came[has_cpu, used, end]
-        for group in order[before:end]:
-            device_of[group] = CPU if is_cpu else int(used)
-        has_cpu, used, end = has_cpu - is_cpu, used - (not is_cpu), before
+    while end:
+        has_cpu, used = at
+        start, is_cpu = int(states[at].start[end]), bool(states[at].is_cpu[end])
+        for group in order[start:end]:
+            device_of[group] = CPU if is_cpu else used
+        at, end = (has_cpu - is_cpu, used - (not is_cpu)), start
     return device_of
 
 

@@ -7,7 +7,7 @@ from math import inf
 from random import Random
 
 from simplace.errors import NoPlacementError
-from simplace.optimize.grouped import GroupedProblem, group_problem
+from simplace.optimize.grouped import group_problem
 from simplace.optimize.objectives import OBJECTIVES, ObjectiveName
 from simplace.optimize.problem import Placed, PlacementProblem
 from simplace.optimize.strategies import STRATEGIES

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Sequence
 from math import inf
 
+from simplace.graph.algorithm import order_by_inputs
 from simplace.optimize.problem import CPU, PlacementProblem
 
 
@@ -100,11 +101,9 @@ class StepSimulation:
 def rank_upward(problem: PlacementProblem) -> list[float]:
     """Return the longest way from each node to the end, its own time and all costs included.
 
-    A node counts with the mean of its times on the CPU and an accelerator, where it has both (Topcuoglu et al., HEFT, 2002).
+    A node counts with the mean of its times on the CPU and an accelerator, where it has both (Topcuoglu et al., 2002).
     Nodes on a cycle, and those before it, have what could be told without it.
     """
-    from simplace.graph.algorithm import order_by_inputs
-
     before: list[list[tuple[int, float]]] = [[] for _ in range(len(problem))]
     waits = [0] * len(problem)
     for output in problem.outputs:
