@@ -10,7 +10,7 @@ from simplace.optimize.grouped import GroupedProblem
 from simplace.optimize.latency_state import LatencyState
 from simplace.optimize.proposals import Proposal, Proposals
 
-ROUND = 500  # moves that are tried between two looks at the clock
+ROUND, SMALL = 500, 20  # moves between two looks at the clock: at most, and for each group
 COLD = 1e-5
 LOADS = 0.02  # of the sum of all loads counts beside the latency: it shows where a transfer less is on its way
 
@@ -28,7 +28,7 @@ def anneal_latency(
     limit = grouped.problem.accelerator_bytes
     for number in range(rounds):
         warmth = scale * hot * (COLD / hot) ** (number / rounds)
-        for _ in range(ROUND):
+        for _ in range(min(ROUND, SMALL * len(grouped))):
             moves = _propose(proposals, position)
             if not moves:
                 continue

@@ -10,7 +10,7 @@ from simplace.optimize.grouped import GroupedProblem
 from simplace.optimize.load_state import LoadState
 from simplace.optimize.proposals import Proposals
 
-ROUND = 20_000  # moves that are tried between two looks at the clock
+ROUND, SMALL = 20_000, 200  # moves between two looks at the clock: at most, and for each group
 COLD = 1e-5
 CLUSTERS, SWAPS = 0.1, 0.1  # part of the moves
 
@@ -30,13 +30,14 @@ def anneal_loads(
     for number in range(rounds):
         warmth = hot * (COLD / hot) ** (number / rounds)
         next_warmth = hot * (COLD / hot) ** ((number + 1) / rounds)
-        best, found = annealing.run_round(warmth, (next_warmth / warmth) ** (1 / ROUND), best, found)
+        best, found = annealing.run_round(warmth, (next_warmth / warmth) ** (1 / annealing.moves), best, found)
         yield found
 
 
 class _Annealing:
     def __init__(self, state: LoadState, proposals: Proposals, power: int, scale: float) -> None:
         self.state = state
+        self.moves = min(ROUND, SMALL * len(state.device_of))
         self.proposals = proposals
         self.power = power
         self.scale = scale
@@ -47,7 +48,7 @@ class _Annealing:
         loads, device_of, allowed = state.loads, state.device_of, state.grouped.allowed
         groups, power, scale = len(device_of), self.power, self.scale
         held, sizes, limit = state.held, state.grouped.bytes, state.grouped.problem.accelerator_bytes
-        for _ in range(ROUND):
+        for _ in range(self.moves):
             warmth *= cooling
             group = int(random() * groups)
             if len(allowed[group]) == 1:

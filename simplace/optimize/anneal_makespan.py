@@ -11,7 +11,7 @@ from simplace.optimize.problem import CPU
 from simplace.optimize.proposals import Proposals
 from simplace.optimize.step_makespan import StepSimulation
 
-NODES = 20_000  # that are simulated between two looks at the clock
+NODES, SMALL = 20_000, 20  # nodes simulated between two looks at the clock, at most; moves for each group
 COLD = 1e-5
 
 
@@ -36,7 +36,7 @@ def anneal_makespan(
             for node in grouped.members[group]:
                 node_devices[node] = to
 
-    tries = max(1, NODES // max(1, len(node_devices)))
+    tries = max(1, min(NODES // len(node_devices), SMALL * len(grouped)))
     for number in range(rounds):
         warmth = scale * hot * (COLD / hot) ** (number / rounds)
         for _ in range(tries):

@@ -41,6 +41,14 @@ class GroupedProblem:
         """Return the numbers of the accelerators."""
         return range(1, self.problem.accelerators + 1)
 
+    def group_of_nodes(self) -> list[int]:
+        """Return the number of the group of each node."""
+        group_of = [0] * len(self.problem)
+        for group, nodes in enumerate(self.members):
+            for node in nodes:
+                group_of[node] = group
+        return group_of
+
     def fits(self, device_of_group: Sequence[int]) -> bool:
         """Return whether a placement of groups keeps the bytes of each accelerator."""
         held = [0.0] * len(self.problem.devices)
@@ -50,11 +58,7 @@ class GroupedProblem:
 
     def spread(self, device_of_group: Sequence[int]) -> tuple[int, ...]:
         """Return the device of each node."""
-        device_of = [0] * len(self.problem)
-        for group, nodes in enumerate(self.members):
-            for node in nodes:
-                device_of[node] = device_of_group[group]
-        return tuple(device_of)
+        return tuple(device_of_group[group] for group in self.group_of_nodes())
 
 
 def group_problem(problem: PlacementProblem) -> GroupedProblem:

@@ -18,10 +18,7 @@ class LatencyState(LoadState):
 
     def __init__(self, grouped: GroupedProblem, device_of: Sequence[int]) -> None:
         problem = grouped.problem
-        self.group_of = [0] * len(problem)
-        for group, nodes in enumerate(grouped.members):
-            for node in nodes:
-                self.group_of[node] = group
+        self.group_of = grouped.group_of_nodes()
         edges = sorted({(output.producer, reader) for output in problem.outputs for reader in output.readers})
         # A node that waits for nothing and takes no time on the CPU holds nothing up.
         free = set(range(len(problem))) - {reader for _, reader in edges}
@@ -68,9 +65,7 @@ class LatencyState(LoadState):
         device_of, group_of, width = self.device_of, self.group_of, self.width
         cpu_time = self.grouped.problem.cpu_time
         waits = [0] * width
-        after: list[list[int]] = [
-            [] for _ in range(width)
-        ]  # of a block: blocks, and nodes on the CPU as `width` + node
+        after: list[list[int]] = [[] for _ in range(width)]  # blocks, and nodes on the CPU as width + node
         for device in range(1, width):
             row = self.between[device]
             for other in range(1, width):

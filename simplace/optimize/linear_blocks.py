@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.optimize.grouped import GroupedProblem
-from simplace.optimize.linear_split import Table, tabulate_segments
+from simplace.optimize.linear_split import Pieces, Table, cut_order, tabulate_segments
 from simplace.optimize.problem import CPU
 
 Indices = NDArray[np.int64]
 
 
 def split_by_latency(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | None:
-    """Return the split with the smallest sum of loads of blocks and of critical paths on the CPU; None if there is none.
+    """Return the split with the smallest sum of loads of blocks and critical paths on the CPU; None if there is none.
 
     What can run side by side is not seen: the latency of the split may be smaller than the sum.
     """
-    blocks, _ = tabulate_segments(grouped, order)
-    stretches = tabulate_cpu_paths(grouped, order)
-    after = np.full(len(order) + 1, np.inf)  # the best sum, by prefix
+    pieces = cut_order(order)
+    blocks, _ = tabulate_segments(grouped, pieces)
+    stretches = tabulate_cpu_paths(grouped, pieces)
+    after = np.full(len(pieces) + 1, np.inf)  # the best sum, by prefix
     after[0] = 0.0
     totals: list[float] = []  # by number of blocks
     came: list[tuple[Indices, Indices]] = []  # where the block, and the stretch after it, begin; by prefix
@@ -34,7 +36,7 @@ def split_by_latency(grouped: GroupedProblem, order: Sequence[int]) -> list[int]
         after = np.where(is_better, with_stretch, after)
         totals.append(float(after[-1]))
     best = min(totals)
-    return None if best == np.inf else _read_back(order, came[: totals.index(best) + 1])
+    return None if best == np.inf else _read_back(pieces, came[: totals.index(best) + 1], len(grouped))
 
 
 def _append(before: Table, segments: Table) -> tuple[Indices, Table]:
@@ -44,22 +46,25 @@ def _append(before: Table, segments: Table) -> tuple[Indices, Table]:
     return starts, sums[starts, np.arange(len(before))]
 
 
-def _read_back(order: Sequence[int], came: list[tuple[Indices, Indices]]) -> list[int]:
-    device_of, end = [CPU] * len(order), len(order)
+def _read_back(pieces: Pieces, came: list[tuple[Indices, Indices]], groups: int) -> list[int]:
+    device_of, end = [CPU] * groups, len(pieces)
     for used in range(len(came) - 1, 0, -1):
         starts, paths = came[used]
         end = int(paths[end])
-        for group in order[int(starts[end]) : end]:
+        for group in chain.from_iterable(pieces[int(starts[end]) : end]):
             device_of[group] = used
         end = int(starts[end])
     return device_of
 
 
-def tabulate_cpu_paths(grouped: GroupedProblem, order: Sequence[int]) -> Table:
-    """Return the critical path of the groups from i up to j, excluded, of an order, on the CPU; as `tabulate_segments`."""
-    size, problem = len(order), grouped.problem
+def tabulate_cpu_paths(grouped: GroupedProblem, pieces: Pieces) -> Table:
+    """Return the critical path, on the CPU, of the pieces from i up to j, excluded, of an order.
+
+    Infinity where they may not be there; the table is as that of `tabulate_segments`.
+    """
+    size, problem = len(pieces), grouped.problem
     position = [0] * len(problem)
-    for at, group in enumerate(order):
+    for at, group in ((at, group) for at, piece in enumerate(pieces) for group in piece):
         for node in grouped.members[group]:
             position[node] = at
     before, nodes = _order_nodes(grouped, position)
@@ -79,8 +84,8 @@ def tabulate_cpu_paths(grouped: GroupedProblem, order: Sequence[int]) -> Table:
         np.maximum(longest, np.where(begins <= at, end[node], 0.0), out=longest)
     for done in range(first, size):
         table[: done + 1, done + 1] = longest[: done + 1]
-    for at, group in enumerate(order):
-        if CPU not in grouped.allowed[group]:
+    for at, piece in enumerate(pieces):
+        if not all(CPU in grouped.allowed[group] for group in piece):
             table[: at + 1, at + 1 :] = np.inf
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from simplace.optimize.grouped import GroupedProblem
 from simplace.optimize.problem import CPU
 
 Table = NDArray[np.float64]
+Pieces = Sequence[Sequence[int]]  # groups that stand together in an order
+
+MOST_PIECES = 800  # the tables are squares of it
 
 
 def split_by_load(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | None:
@@ -19,8 +23,9 @@ def split_by_load(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | 
 
     At most one segment is the CPU's, and it may stand anywhere.
     """
-    accelerator, cpu = tabulate_segments(grouped, order)
-    prefixes = np.arange(len(order) + 1)
+    pieces = cut_order(order)
+    accelerator, cpu = tabulate_segments(grouped, pieces)
+    prefixes = np.arange(len(pieces) + 1)
     # By whether the CPU has its segment, by accelerators used: the largest load of each prefix, and its last segment.
     states: dict[tuple[int, int], _Prefixes] = {}
     for used in range(grouped.problem.accelerators + 1):
@@ -34,7 +39,7 @@ def split_by_load(grouped: GroupedProblem, order: Sequence[int]) -> list[int] | 
                 here.append(states[0, used], cpu, is_cpu=True)
             states[has_cpu, used] = here
     best = min(states, key=lambda state: (states[state].largest[-1], state))
-    return None if states[best].largest[-1] == np.inf else _read_back(order, states, best)
+    return None if states[best].largest[-1] == np.inf else _read_back(pieces, states, best, len(grouped))
 
 
 @dataclass(frozen=True)
@@ -56,45 +61,41 @@ class _Prefixes:
         self.is_cpu[better] = is_cpu
 
 
-def _read_back(order: Sequence[int], states: dict[tuple[int, int], _Prefixes], at: tuple[int, int]) -> list[int]:
-    device_of, end = [CPU] * len(order), len(order)
+def _read_back(pieces: Pieces, states: dict[tuple[int, int], _Prefixes], at: tuple[int, int], groups: int) -> list[int]:
+    device_of, end = [CPU] * groups, len(pieces)
     while end:
         has_cpu, used = at
         start, is_cpu = int(states[at].start[end]), bool(states[at].is_cpu[end])
-        for group in order[start:end]:
+        for group in chain.from_iterable(pieces[start:end]):
             device_of[group] = CPU if is_cpu else used
         at, end = (has_cpu - is_cpu, used - (not is_cpu)), start
     return device_of
 
 
-def tabulate_segments(grouped: GroupedProblem, order: Sequence[int]) -> tuple[Table, Table]:
-    """Return the load of an accelerator, and of the CPU, that takes the groups from i up to j, excluded, of an order.
+def cut_order(order: Sequence[int]) -> Pieces:
+    """Return an order in pieces of equally many groups: of one, unless there are more than `MOST_PIECES` groups."""
+    many = max(1, -(-len(order) // MOST_PIECES))
+    return [order[at : at + many] for at in range(0, len(order), many)]
 
-    Infinity where it may not. Both tables are square, [i, j], one longer than the order.
+
+def tabulate_segments(grouped: GroupedProblem, pieces: Pieces) -> tuple[Table, Table]:
+    """Return the load of an accelerator, and of the CPU, that takes the pieces from i up to j, excluded, of an order.
+
+    Infinity where it may not. Both tables are square, [i, j], one longer than the pieces.
     """
-    size = len(order)
-    position = {group: at for at, group in enumerate(order)}
+    size = len(pieces)
+    position = {group: at for at, piece in enumerate(pieces) for group in piece}
     corners = np.zeros((size + 2, size + 2))  # differences: a sum over both axes makes rectangles of them
     for net in grouped.nets:
         if net.cost:
             _add_net(
-                corners, size, position[net.producer], sorted(position[reader] for reader in net.readers), net.cost
+                corners, size, position[net.producer], sorted({position[reader] for reader in net.readers}), net.cost
             )
     transfers = corners.cumsum(axis=0).cumsum(axis=1)[: size + 1, : size + 1]
-    on_accelerator = (
-        [1 in grouped.allowed[group] for group in order] if grouped.problem.accelerators else [False] * size
-    )
-    on_cpu = [CPU in grouped.allowed[group] for group in order]
-    held = _sum_segments([grouped.bytes[group] for group in order])
-    times = [grouped.time[group][-1] if allowed else 0.0 for group, allowed in zip(order, on_accelerator, strict=True)]
-    accelerator = _sum_segments(times) + transfers
-    accelerator[
-        (held > grouped.problem.accelerator_bytes) | (_sum_segments([not one for one in on_accelerator]) > 0)
-    ] = np.inf
-    cpu = _sum_segments(
-        [grouped.time[group][CPU] if allowed else 0.0 for group, allowed in zip(order, on_cpu, strict=True)]
-    )
-    cpu[_sum_segments([not one for one in on_cpu]) > 0] = np.inf
+    accelerator = _sum_segments(grouped, pieces, 1) + transfers if grouped.problem.accelerators else transfers + np.inf
+    held = _accumulate([sum(grouped.bytes[group] for group in piece) for piece in pieces])
+    accelerator[held > grouped.problem.accelerator_bytes] = np.inf
+    cpu = _sum_segments(grouped, pieces, CPU)
     below = np.tri(size + 1, dtype=bool)
     accelerator[below] = cpu[below] = np.inf  # a segment has a group
     return accelerator, cpu
@@ -122,6 +123,16 @@ def _add(corners: Table, rows: tuple[int, int], columns: tuple[int, int], cost: 
     corners[bottom + 1, right + 1] += cost
 
 
-def _sum_segments(values: Sequence[float]) -> Table:
+def _sum_segments(grouped: GroupedProblem, pieces: Pieces, device: int) -> Table:
+    """Return the time of the groups of each segment on a device, infinity if one of them may not be there."""
+    allows = [all(device in grouped.allowed[group] for group in piece) for piece in pieces]
+    times = [sum(grouped.time[group][device] for group in piece) for piece in pieces]
+    table = _accumulate([time if allowed else 0.0 for time, allowed in zip(times, allows, strict=True)])
+    table[_accumulate([not allowed for allowed in allows]) > 0] = np.inf
+    return table
+
+
+def _accumulate(values: Sequence[float]) -> Table:
+    """Return the sum of the values from i up to j, excluded."""
     total = np.concatenate([[0.0], np.cumsum(np.asarray(values, dtype=np.float64))])
     return np.asarray(total[None, :] - total[:, None])

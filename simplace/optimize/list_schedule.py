@@ -30,7 +30,7 @@ def schedule_by_rank(grouped: GroupedProblem) -> list[int]:
 
 
 def schedule_by_start(grouped: GroupedProblem) -> list[int]:
-    """Return the device of each group by m-ETF: of all ready nodes and devices the pair that can start first goes first.
+    """Return the device of each group by m-ETF: the pair of a ready node and a device that can start first is next.
 
     Of equal starts, the one that ends first, then the node of largest upward rank. (Jeon et al., "Baechi: Fast Device
     Placement of Machine Learning Graphs", SoCC 2020.)
@@ -80,10 +80,7 @@ class _ListSchedule:
         problem = grouped.problem
         self.grouped = grouped
         self.device_of = [-1] * len(grouped)
-        self.group_of = [0] * len(problem)
-        for group, nodes in enumerate(grouped.members):
-            for node in nodes:
-                self.group_of[node] = group
+        self.group_of = grouped.group_of_nodes()
         self.left = [inf, *(problem.accelerator_bytes for _ in grouped.accelerators)]
         # When each core is free: a heap, so that the first is the earliest.
         self.free = [[0.0] * (problem.cpu_cores if device == CPU else 1) for device in problem.devices]

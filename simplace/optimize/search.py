@@ -15,6 +15,8 @@ from simplace.optimize.strategies import STRATEGIES
 Judge = Callable[[Sequence[int]], float]  # from the device of each node to a value; the smaller the better
 EXACT = 1e-9  # relative: an answer so close to its bound is a proven optimum
 
+PATIENCE = 100  # candidates of which none keeps the limits
+
 
 def search_placements(
     problem: PlacementProblem, objective: ObjectiveName, *, seed: int = 0, judge: Judge | None = None
@@ -33,6 +35,7 @@ def search_placements(
     bound = 0.0 if judge else OBJECTIVES[objective].bound(grouped)
     best: Placed | None = None
     seen: set[tuple[int, ...]] = set()
+    fruitless = 0
     for method, candidate in STRATEGIES[objective](grouped, Random(seed)):
         device_of = grouped.spread(candidate) if candidate is not None else ()
         if candidate is not None and device_of not in seen and problem.keeps_limits(device_of):
@@ -44,5 +47,8 @@ def search_placements(
             yield best
             if best.value <= best.bound * (1 + EXACT):
                 return
+        elif (fruitless := fruitless + 1) == PATIENCE:
+            break
     if best is None:
-        raise NoPlacementError("no placement was found that keeps the memory of the accelerators")
+        blocks = " and in which no path comes back to an accelerator" if objective == "latency" else ""
+        raise NoPlacementError(f"no placement was found that keeps the memory of the accelerators{blocks}")

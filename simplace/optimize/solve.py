@@ -7,7 +7,11 @@ from time import monotonic
 
 from simplace.optimize.objectives import ObjectiveName
 from simplace.optimize.problem import Placed, PlacementProblem
+from simplace.optimize.proof import Proof
 from simplace.optimize.search import Judge, search_placements
+
+FIRST = 0.1  # of the time is for the search alone, so that a proof begins with a good placement
+PROVEN = 1e-4
 
 
 def ignore(best: Placed) -> None:
@@ -23,18 +27,34 @@ def solve(
     seed: int = 0,
     report: Callable[[Placed], None] = ignore,
     judge: Judge | None = None,
+    prove: bool = False,
 ) -> Placed:
     """Return the best placement found until the time is over, or the rounds are done, or it is a proven optimum.
 
     At least one round is done. The answer depends on the seed and the number of rounds alone; time only ends the
-    search. `report` receives the best so far after each round. For `judge` see `search_placements`. Raises
-    NoPlacementError where nothing keeps the limits.
+    search. `report` receives the best so far after each round. For `judge` see `search_placements`.
+
+    With `prove`, CP-SAT (`pip install 'simplace[prove]'`) runs beside the search on the other cores, for what it finds
+    and for its bound; the answer then depends on how fast it is, `seconds` has to be given, and a gap of
+    0.01 % ends the search too. It knows max_load and latency.
+
+    Raises NoPlacementError where nothing keeps the limits, MissingExtraError where OR-Tools is not installed.
     """
-    end = None if seconds is None else monotonic() + seconds
+    begin = monotonic()
+    end = None if seconds is None else begin + seconds
+    proof: Proof | None = None
     best: Placed | None = None
-    for number, best in enumerate(search_placements(problem, objective, seed=seed, judge=judge), start=1):
-        report(best)
-        if number == rounds or (end is not None and monotonic() >= end):
-            break
+    try:
+        for number, best in enumerate(search_placements(problem, objective, seed=seed, judge=judge), start=1):
+            if prove and proof is None and seconds and monotonic() >= begin + FIRST * seconds:
+                proof = Proof(problem, objective, best, begin + seconds - monotonic())
+            best = proof.improve(best) if proof else best
+            report(best)
+            is_over = end is not None and monotonic() >= end
+            if number == rounds or is_over or (proof and best.gap <= PROVEN):
+                break
+    finally:
+        if proof:
+            proof.stop()
     assert best, "a search yields or raises"
-    return best
+    return proof.improve(best) if proof else best

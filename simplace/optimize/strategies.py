@@ -23,6 +23,9 @@ Candidate = tuple[str, list[int] | None]  # a method, and the device of each gro
 Strategy = Callable[[GroupedProblem, Random], Iterator[Candidate]]
 
 
+ETF_LIMIT = 3000  # nodes: m-ETF compares all ready nodes on all devices for each
+
+
 class _Starts:
     """The best placements so far, from which annealing starts."""
 
@@ -59,8 +62,8 @@ def minimise_load(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate]:
         yield method, starts.keep(start)
     while starts.kept:
         for turn, (power, hot) in enumerate(((16, 0.03), (40, 0.003), (4, 0.003), (8, 0.3))):
-            found = starts.pick(rng, turn)
-            for found in anneal_loads(grouped, found, rng, rounds=starts.rounds(10), power=power, hot=hot):
+            found = start = starts.pick(rng, turn)
+            for found in anneal_loads(grouped, start, rng, rounds=starts.rounds(10), power=power, hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
@@ -77,8 +80,8 @@ def minimise_latency(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate
             for _ in range(10):
                 order = order_depth_first(grouped, rng, stray=rng.choice((0.0, 0.1, 0.5)))
                 yield "blocks of a topological order", starts.keep(split_by_latency(grouped, order))
-            found = starts.pick(rng, turn)
-            for found in anneal_latency(grouped, found, rng, rounds=starts.rounds(40), hot=hot):
+            found = start = starts.pick(rng, turn)
+            for found in anneal_latency(grouped, start, rng, rounds=starts.rounds(40), hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
@@ -90,19 +93,20 @@ def minimise_makespan(grouped: GroupedProblem, rng: Random) -> Iterator[Candidat
     for method, start in _use_one_device(grouped):
         yield method, starts.keep(start)
     yield "list schedule (HEFT)", starts.keep(schedule_by_rank(grouped))
-    yield "list schedule (m-ETF)", starts.keep(schedule_by_start(grouped))
+    if len(grouped.problem) <= ETF_LIMIT:
+        yield "list schedule (m-ETF)", starts.keep(schedule_by_start(grouped))
     for method, start in _split_orders(grouped):
         yield method, starts.keep(start)
     while starts.kept:
         for turn, hot in enumerate((0.01, 0.03, 0.003)):
-            found = starts.pick(rng, turn)
-            for found in anneal_makespan(grouped, found, rng, rounds=starts.rounds(40), hot=hot):
+            found = start = starts.pick(rng, turn)
+            for found in anneal_makespan(grouped, start, rng, rounds=starts.rounds(40), hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
 
 def _use_one_device(grouped: GroupedProblem) -> Iterator[Candidate]:
-    """Yield the CPU, and one accelerator, for all that they allow; then what surely keeps the memory, if anything does."""
+    """Yield the CPU, and one accelerator, for all that they allow; then what keeps the memory where both may not."""
     for device in list(grouped.problem.devices)[:2]:
         yield "one device", [device if device in allowed else allowed[0] for allowed in grouped.allowed]
     yield "first fit by bytes", pack_by_bytes(grouped)
