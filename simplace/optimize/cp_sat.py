@@ -13,8 +13,7 @@ from simplace.optimize.problem import CPU
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-UNITS = 10**7  # of the value to beat: times are whole numbers of them, rounded down, so that a bound stays a bound
-PAGE = 4096  # bytes, likewise
+UNITS = 10**7  # of the value to beat, and of the bytes: whole numbers, rounded down, so that a bound stays a bound
 
 
 def load_cp_sat() -> Any:
@@ -115,9 +114,14 @@ class ConstraintProgram:
         return load
 
     def _limit_bytes(self) -> None:
-        for device in self.grouped.accelerators:
-            held = sum(int(size / PAGE) * on[device] for size, on in zip(self.grouped.bytes, self.on, strict=True))
-            self.model.add(held <= int(self.grouped.problem.accelerator_bytes / PAGE))
+        limit = self.grouped.problem.accelerator_bytes
+        for device in self.grouped.accelerators if limit else ():
+            held = sum(
+                int(size / limit * UNITS) * on[device]
+                for size, on, allowed in zip(self.grouped.bytes, self.on, self.grouped.allowed, strict=True)
+                if device in allowed
+            )
+            self.model.add(held <= UNITS)
 
     def _order_blocks(self) -> None:
         """A block starts when all that it reads is done, as does a node on the CPU; what a block holds ends with it."""

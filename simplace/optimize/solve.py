@@ -36,7 +36,8 @@ def solve(
 
     With `prove`, CP-SAT (`pip install 'simplace[prove]'`) runs beside the search on the other cores, for what it finds
     and for its bound; the answer then depends on how fast it is, `seconds` has to be given, and a gap of
-    0.01 % ends the search too. It knows max_load and latency.
+    0.01 % ends the search too. It
+    knows max_load and latency; a makespan has the bound that counting gives.
 
     Raises NoPlacementError where nothing keeps the limits, MissingExtraError where OR-Tools is not installed.
     """
@@ -46,7 +47,13 @@ def solve(
     best: Placed | None = None
     try:
         for number, best in enumerate(search_placements(problem, objective, seed=seed, judge=judge), start=1):
-            if prove and proof is None and seconds and monotonic() >= begin + FIRST * seconds:
+            if (
+                prove
+                and objective != "makespan"
+                and proof is None
+                and seconds
+                and monotonic() >= begin + FIRST * seconds
+            ):
                 proof = Proof(problem, objective, best, begin + seconds - monotonic())
             best = proof.improve(best) if proof else best
             report(best)
