@@ -11,8 +11,8 @@
 as by a simulated step. Knows nothing of TensorFlow.
 """
 
-from simplace.optimize.problem import CPU, Output, Placed, PlacementProblem
+from simplace.optimize.problem import CPU, Output, PlacementProblem, Solution
 from simplace.optimize.search import search_placements
 from simplace.optimize.solve import solve
 
-__all__ = ["CPU", "Output", "Placed", "PlacementProblem", "search_placements", "solve"]
+__all__ = ["CPU", "Output", "PlacementProblem", "Solution", "search_placements", "solve"]

@@ -68,7 +68,7 @@ class PlacementProblem:
 
 
 @dataclass(frozen=True)
-class Placed:
+class Solution:
     """Answer to a placement problem: the device of each node, its value, and what no placement can go below."""
 
     device_of: tuple[int, ...]

@@ -8,13 +8,13 @@ from threading import Lock, Thread
 from simplace.optimize.cp_sat import ConstraintProgram
 from simplace.optimize.grouped import group_problem
 from simplace.optimize.objectives import OBJECTIVES, ObjectiveName
-from simplace.optimize.problem import Placed, PlacementProblem
+from simplace.optimize.problem import PlacementProblem, Solution
 
 
 class Proof:
     """CP-SAT at work on a problem; it computes outside of Python's lock, on as many threads as there are cores."""
 
-    def __init__(self, problem: PlacementProblem, objective: ObjectiveName, best: Placed, seconds: float) -> None:
+    def __init__(self, problem: PlacementProblem, objective: ObjectiveName, best: Solution, seconds: float) -> None:
         """Start with the best placement so far."""
         self.problem, self.objective = problem, objective
         self.grouped = group_problem(problem)
@@ -26,12 +26,12 @@ class Proof:
         self.thread = Thread(target=self.program.run, args=arguments, daemon=True)
         self.thread.start()
 
-    def improve(self, best: Placed) -> Placed:
+    def improve(self, best: Solution) -> Solution:
         """Return the better of a placement and of what was found here, with the better bound."""
         with self.lock:
             better = self.best if self.best.value < best.value else best
             bound = max(best.bound, self.bound)
-        return Placed(better.device_of, better.value, bound, better.method)
+        return Solution(better.device_of, better.value, bound, better.method)
 
     def stop(self) -> None:
         """End the thread."""
@@ -43,7 +43,7 @@ class Proof:
         value = OBJECTIVES[self.objective].evaluate(self.problem, device_of)
         with self.lock:
             if value < self.best.value and self.problem.keeps_limits(device_of):
-                self.best = Placed(device_of, value, self.bound, "CP-SAT")
+                self.best = Solution(device_of, value, self.bound, "CP-SAT")
 
     def _take_bound(self, bound: float) -> None:
         with self.lock:

@@ -9,7 +9,7 @@ from random import Random
 from simplace.errors import NoPlacementError
 from simplace.optimize.grouped import group_problem
 from simplace.optimize.objectives import OBJECTIVES, ObjectiveName
-from simplace.optimize.problem import Placed, PlacementProblem
+from simplace.optimize.problem import PlacementProblem, Solution
 from simplace.optimize.strategies import STRATEGIES
 
 Judge = Callable[[Sequence[int]], float]  # from the device of each node to a value; the smaller the better
@@ -20,7 +20,7 @@ PATIENCE = 100  # candidates of which none keeps the limits
 
 def search_placements(
     problem: PlacementProblem, objective: ObjectiveName, *, seed: int = 0, judge: Judge | None = None
-) -> Iterator[Placed]:
+) -> Iterator[Solution]:
     """Yield the best placement so far after each round, a few tens of milliseconds in most cases.
 
     Ends when the best is a proven optimum, else never; the same seed yields the same. One accelerator for all, and the
@@ -33,7 +33,7 @@ def search_placements(
         raise NoPlacementError(f"no device can hold the group of node {grouped.members[stuck][0]}")
     evaluate = judge or (lambda device_of: OBJECTIVES[objective].evaluate(problem, device_of))
     bound = 0.0 if judge else OBJECTIVES[objective].bound(grouped)
-    best: Placed | None = None
+    best: Solution | None = None
     seen: set[tuple[int, ...]] = set()
     fruitless = 0
     for method, candidate in STRATEGIES[objective](grouped, Random(seed)):
@@ -42,7 +42,7 @@ def search_placements(
             seen.add(device_of)
             value = evaluate(device_of)
             if value < (best.value if best else inf):
-                best = Placed(device_of, value, min(bound, value), method)
+                best = Solution(device_of, value, min(bound, value), method)
         if best:
             yield best
             if best.value <= best.bound * (1 + EXACT):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from simplace.optimize.objectives import ObjectiveName
-from simplace.optimize.problem import Placed, PlacementProblem
+from simplace.optimize.problem import PlacementProblem, Solution
 from simplace.optimize.proof import Proof
 from simplace.optimize.search import Judge, search_placements
 
@@ -14,7 +14,7 @@ FIRST = 0.1  # of the time is for the search alone, so that a proof begins with 
 PROVEN = 1e-4
 
 
-def ignore(best: Placed) -> None:
+def ignore(best: Solution) -> None:
     """Report nothing."""
 
 
@@ -25,10 +25,10 @@ def solve(
     seconds: float | None = 10.0,
     rounds: int | None = None,
     seed: int = 0,
-    report: Callable[[Placed], None] = ignore,
+    report: Callable[[Solution], None] = ignore,
     judge: Judge | None = None,
     prove: bool = False,
-) -> Placed:
+) -> Solution:
     """Return the best placement found until the time is over, or the rounds are done, or it is a proven optimum.
 
     At least one round is done. The answer depends on the seed and the number of rounds alone; time only ends the
@@ -44,7 +44,7 @@ def solve(
     begin = monotonic()
     end = None if seconds is None else begin + seconds
     proof: Proof | None = None
-    best: Placed | None = None
+    best: Solution | None = None
     try:
         for number, best in enumerate(search_placements(problem, objective, seed=seed, judge=judge), start=1):
             if (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplace.errors import NoPlacementError
-from simplace.optimize import Placed, PlacementProblem, search_placements, solve
+from simplace.optimize import PlacementProblem, Solution, search_placements, solve
 from simplace.optimize.grouped import group_problem
 from simplace.optimize.objectives import OBJECTIVES, ObjectiveName
 from tests.optimize.problems import best_value, chain, fork, problems
@@ -78,7 +78,7 @@ def test_one_device_may_be_the_best():
 
 def test_a_proven_optimum_ends_the_search():
     world = replace(chain(1, 1, 1), accelerator_bytes=4.0)
-    assert solve(world, "makespan", seconds=None) == Placed((1, 1, 1), 3, 3, "one device")
+    assert solve(world, "makespan", seconds=None) == Solution((1, 1, 1), 3, 3, "one device")
 
 
 def test_branches_run_on_two_devices():
