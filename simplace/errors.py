@@ -82,3 +82,11 @@ def join_alternatives(names: Sequence[str]) -> str:
     ('a', 'b, a or c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+class MissingExtraError(SimplaceError):
+    """Report a package that is not installed, and which extra of simplace brings it."""
+
+
+class NoPlacementError(SimplaceError):
+    """Report a placement problem without a placement that keeps kernels, pins, groups and memory."""

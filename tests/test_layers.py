@@ -17,7 +17,7 @@ LAYERS = (
     ("words", "_version errors progress input_file devices graph"),
     ("records", "machine kernels program"),
     ("stages", "importers oracle lowering placement partition costs executor"),
-    ("questions", "pipeline explain compare analysis result changes checks doctor measure"),
+    ("questions", "pipeline explain compare analysis result changes checks doctor measure optimize"),
     ("outputs", "views exports report suggestions"),
     ("doors", "targets api testing __init__ commands cli __main__"),
 )

@@ -1,11 +1,14 @@
-"""Search which statements should compute on which GPU: list scheduling first, then better ones by single moves."""
+"""Search which statements should compute on which GPU: solve a small model of them, then improve by estimates."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from math import inf
 
+from simplace.optimize import Output, PlacementProblem, search_placements
 from simplace.suggestions.changes import Change, ColocatedGradients, LinesOverGpus, join_changes
 from simplace.suggestions.edits import wrap_statement
 from simplace.suggestions.evidence import Evidence
@@ -16,7 +19,8 @@ from simplace.suggestions.source_file import SourceFile
 Estimate = Callable[[Mapping[str, str]], int | None]  # of the nanoseconds of a step with pins
 _STATEMENTS = 24
 _ESTIMATES = 40
-_COPY = 20_000  # nanoseconds that a tensor between two GPUs costs at first sight; the estimates know better
+_ROUNDS = 30  # of the search in the model, milliseconds each
+_COPY = 20_000.0  # nanoseconds that a tensor between two GPUs costs at first sight; the estimates know better
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ class _Search:
         """Return the change of the best assignment that was found, None if that is the present one."""
         stay = (0,) * len(self.units)
         start = self.evidence.schedule.trace.makespan
-        starts = [self._schedule_units(), *self._halves()]
-        best = min((one for one in dict.fromkeys(starts) if one != stay), key=self._time, default=stay)
+        starts = [one for one in dict.fromkeys(self._propose()) if one != stay]
+        best = min(starts, key=self._time, default=stay)
         best = self._improve(best)
         if best == stay or self._time(best) >= start:
             return None
@@ -84,31 +88,22 @@ class _Search:
                         best, gained = moved, True
         return best
 
-    def _schedule_units(self) -> tuple[int, ...]:
-        """Give each unit, in the order of their lines, the GPU on which it would end first."""
-        free = [0] * len(self.evidence.gpus)
-        ends: list[int] = []
-        chosen: list[int] = []
-        for unit in self.units:
-            known = [j for j in unit.reads if j < len(ends)]
-            ended = [
-                max([free[gpu], *(ends[j] + _COPY * (chosen[j] != gpu) for j in known)]) + unit.time
-                for gpu in range(len(free))
-            ]
-            gpu = ended.index(min(ended))
-            free[gpu] = ended[gpu]
-            ends.append(ended[gpu])
-            chosen.append(gpu)
-        return tuple(chosen)
+    def _propose(self) -> Iterator[tuple[int, ...]]:
+        """Yield assignments that are good if only the statements' own times and copies between them counted."""
+        problem = PlacementProblem(
+            accelerators=len(self.evidence.gpus),
+            accelerator_bytes=inf,
+            accelerator_time=tuple(float(unit.time) for unit in self.units),
+            cpu_time=(inf,) * len(self.units),
+            node_bytes=(0.0,) * len(self.units),
+            outputs=tuple(Output(i, readers, _COPY) for i, readers in enumerate(self._list_readers()) if readers),
+            group_of=tuple(range(len(self.units))),
+        )
+        for solution in islice(search_placements(problem, "makespan"), _ROUNDS):
+            yield tuple(device - 1 for device in solution.device_of)
 
-    def _halves(self) -> Iterator[tuple[int, ...]]:
-        """Cut the units, in the order of their lines, into as many runs of like length as there are GPUs."""
-        total, passed = sum(unit.time for unit in self.units), 0
-        cut: list[int] = []
-        for unit in self.units:
-            cut.append(min(len(self.evidence.gpus) - 1, passed * len(self.evidence.gpus) // max(total, 1)))
-            passed += unit.time
-        yield tuple(cut)
+    def _list_readers(self) -> list[tuple[int, ...]]:
+        return [tuple(j for j, unit in enumerate(self.units) if i in unit.reads) for i in range(len(self.units))]
 
     def _time(self, chosen: tuple[int, ...]) -> float:
         if chosen not in self.known:
