@@ -14,7 +14,7 @@ from simplace.importers.target import parse_target
 from simplace.oracle.launch import starting_by_forks
 from simplace.progress import show_nothing
 from simplace.result import Placed, Result
-from simplace.suggestions.search import Suggestions, find_suggestions
+from simplace.suggestions.find_suggestions import Suggestions, find_suggestions
 from simplace.targets import Settings
 
 if TYPE_CHECKING:

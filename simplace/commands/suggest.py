@@ -12,7 +12,7 @@ from simplace.errors import SimplaceError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
-    from simplace.suggestions.search import Suggestions
+    from simplace.suggestions.find_suggestions import Suggestions
 
 _MEANT = (
     "The program is run once as it is, and once with each change that an estimate says gains, on emulated devices; "

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simplace.errors import SimplaceError
-from simplace.suggestions.search import Suggestions
+from simplace.suggestions.find_suggestions import Suggestions
 from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.trial import Trial
 

@@ -7,7 +7,7 @@ from typing import Any
 from simplace.suggestions.changes import Change, Several
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.estimated_step import Step
-from simplace.suggestions.search import Suggestions
+from simplace.suggestions.find_suggestions import Suggestions
 from simplace.suggestions.trial import Trial
 
 SCHEMA = "simplace/suggestion/1"

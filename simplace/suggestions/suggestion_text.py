@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from simplace.suggestions.edits import write_patch
-from simplace.suggestions.search import LEAST_GAIN, Suggestions
+from simplace.suggestions.find_suggestions import LEAST_GAIN, Suggestions
 from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
 from simplace.suggestions.trial import Trial
