@@ -117,6 +117,11 @@ class OneDeviceStrategy(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CompiledByXla(Change):
+    """XLA compiles a function, or what Keras makes of a model, into few kernels."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Several(Change):
     """Several changes at once."""
 
@@ -131,7 +136,7 @@ class Several(Change):
 KINDS: Mapping[type[Change], str] = {
     ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
-    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", Several: "several",
+    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla", Several: "several",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from functools import singledispatch
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
+    CompiledByXla,
     LinesOverGpus,
     MixedPrecision,
     NewScope,
@@ -88,6 +89,11 @@ def _(change: OtherBatch) -> str:
 @describe_change.register
 def _(change: OneDeviceStrategy) -> str:
     return f"{change.at}: train on {change.device} alone"
+
+
+@describe_change.register
+def _(change: CompiledByXla) -> str:
+    return f"{change.at}: let XLA compile it (jit_compile=True)"
 
 
 @describe_change.register
