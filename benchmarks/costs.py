@@ -1,8 +1,9 @@
-"""Record of the cost model of GPU kernels and collectives against a folder of public measurements.
+"""Record of the cost model of GPU kernels, collectives and whole steps against a folder of public measurements.
 
 Run: python benchmarks/costs.py FOLDER [--write]. Prints, by class of operators and GPU, the mean absolute error of the
-plain roofline and of the model fitted to the other GPUs; with --write, fits to all of them, rewrites the constants'
-file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md. A minute of one core.
+plain roofline and of the model fitted to the other GPUs, and the same of whole steps; with --write, fits to all of
+them, rewrites the constants' file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md.
+Five minutes of one core.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +19,18 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # for a run by the file's name
 
-from benchmarks.costs_collectives import fit_collectives, measure_errors, tabulate_collectives  # noqa: E402
+from benchmarks.costs_collectives import fit_collectives, measure_mean_error, tabulate_collectives  # noqa: E402
 from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, read_collectives, read_operators  # noqa: E402
 from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
+from benchmarks.costs_steps import judge_steps, read_steps, tabulate_steps  # noqa: E402
 from simplace.costs.gpu_constants import FILE, GpuConstants, format_constants, read_constants  # noqa: E402
+from simplace.costs.gpu_convolutions import Convolution  # noqa: E402
 
 DOCS = ROOT / "docs" / "costs.md"
 SOURCES = (
     "github.com/sitar-lab/NeuSight at 6945927d (MIT): bmm, linear, elementwise, softmax, layer_norm",
     "github.com/ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0): gemm_bf16, collectives",
-    "github.com/baidu-research/DeepBench at da81ba78 (Apache-2.0): gemm_fp32, gemm_fp16, all-reduce",
+    "github.com/baidu-research/DeepBench at da81ba78 (Apache-2.0): gemm, conv, rnn, all-reduce",
     "github.com/VIA-Research/vTrain at f8dda847 (MIT): all-reduce",
 )
 # Mean errors of NeuSight (ASPLOS 2025) on GPUs and sizes that it had not seen, and of its roofline.
@@ -60,26 +63,36 @@ def main() -> None:
     if not data and not collectives:
         parser.error(f"{options.folder} has none of the files of measurements that docs/costs.md names")
     committed = _fit_all(data, collectives) if options.write else read_constants()
-    judged = list(judge_operators(data, {name: dict(group) for name, group in committed.groups.items()}))
+    fits = fit_without_each(data)
+    judged = list(judge_operators(data, fits, {name: dict(group) for name, group in committed.groups.items()}))
     if options.write:
         errors = {one: _join_errors(judged, one) for one in dict.fromkeys(each.operator for each in judged)}
         if collectives:
-            errors["collective"] = float(np.nanmean(measure_errors(collectives, committed.groups["collectives"])))
+            errors["collective"] = measure_mean_error(collectives, committed.groups["collectives"])
         FILE.write_text(format_constants(GpuConstants(committed.groups, errors, SOURCES)), encoding="utf-8")
     unknown = sorted(list_unknown(options.folder))
     if unknown:
         print(f"left out, since no data sheet is on file: {', '.join(unknown)}\n")
     tables = [*_format_tables(judged), *_format_collectives(collectives, committed)]
+    without = {gpu: _complete_constants(fitted, committed) for gpu, fitted in fits.items()}
+    tables += tabulate_steps(judge_steps(read_steps(options.folder), without, committed))
     print("\n".join(tables))
     if options.write:
         _write_docs(tables)
 
 
-def judge_operators(data: Mapping[str, Measured], committed: Constants) -> Iterator[Judged]:
-    """Fit to all GPUs but one, for each, and yield the errors on the one left out."""
+def fit_without_each(data: Mapping[str, Measured]) -> dict[str, Constants]:
+    """Fit to all GPUs but one, for each, by the one left out."""
     to_all = fit_constants(data)
-    for gpu in sorted({gpu for one in data.values() for gpu in one.gpus.tolist()}):
-        fitted = fit_constants(data, to_all, gpu)
+    gpus = sorted({gpu for one in data.values() for gpu in one.gpus.tolist()})
+    return {gpu: fit_constants(data, to_all, gpu) for gpu in gpus}
+
+
+def judge_operators(
+    data: Mapping[str, Measured], fits: Mapping[str, Constants], committed: Constants
+) -> Iterator[Judged]:
+    """Yield the errors on each GPU of the constants that were fitted without it."""
+    for gpu, fitted in fits.items():
         for name, one in data.items():
             own = one.select(one.gpus == gpu)
             if not len(own.seconds):
@@ -104,14 +117,26 @@ def _fit_all(data: Mapping[str, Measured], collectives: Sequence[MeasuredCollect
     return GpuConstants(rounded, {}, SOURCES)
 
 
+def _complete_constants(fitted: Constants, committed: GpuConstants) -> GpuConstants:
+    """Return constants with those of collectives, of which there is one machine of each kind, as they are on file."""
+    return GpuConstants({**committed.groups, **fitted}, committed.errors, committed.sources)
+
+
 def _draw_roofline(data: Measured) -> np.ndarray:
     """Return the time of the slower of arithmetic and traffic at the data sheet's peaks, and a start."""
     s = data.sizes
+    width = 2 if data.operator in ("gemm_bf16", "gemm_fp16") or "_fp16_" in data.operator else 4
     if data.operator in ("elementwise", "softmax", "layer_norm"):
         bytes_, flops = 4 * s["rows"] * s["cols"] * (1 + s["inputs"]), 0.0
+    elif data.operator.startswith("conv"):
+        shape = Convolution(**{field.name: s[field.name] for field in fields(Convolution)})
+        bytes_ = width * (shape.image + shape.weights + shape.made)
+        flops = 2 * shape.made * shape.in_channels * shape.taps
+    elif data.operator.startswith("rnn"):
+        weights, columns = s["gates"] * s["hidden"] ** 2, s["batch"] * s["steps"]
+        bytes_, flops = width * (weights + (s["gates"] + 1) * s["hidden"] * columns), 2 * weights * columns
     else:
         b, m, n, k = (s[name] for name in "bmnk")
-        width = 2 if data.operator in ("gemm_bf16", "gemm_fp16") else 4
         bytes_, flops = width * b * (m * k + k * n + m * n), 2 * b * m * n * k
     found: np.ndarray = np.maximum(bytes_ / data.figures.bandwidth, flops / data.peaks) + _ROOFLINE_START_S
     return found

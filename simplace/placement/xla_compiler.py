@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond, is_partitioned_call
+from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond
 from simplace.kernels.kernel_lookup import SYMBOLIC, find_kernel
 from simplace.kernels.registry import AttrError, KernelTable
 from simplace.lowering.function_body import is_template
+from simplace.lowering.reachable_functions import find_callee
 from simplace.placement.placement import Placement
 from simplace.program.program import NodeNotes
 
@@ -76,13 +77,7 @@ def describe_lack(cluster: Cluster, op: str) -> str:
 
 def _find_called(placement: Placement, node: int) -> FuncRef | None:
     op, attrs = placement.graph.ops[node], placement.graph.attrs[node]
-    return _find_callee(op, attrs, placement.program.graph.library)
-
-
-def _find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
-    """Return what a node calls, None where it is no call of a function that the library has."""
-    called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
-    return called if isinstance(called, FuncRef) and called.name in library else None
+    return find_callee(op, attrs, placement.program.graph.library)
 
 
 def _make_cluster(placement: Placement, node: int) -> Cluster:
@@ -132,7 +127,7 @@ class _Walk:
                 yield ClusterOp(f"{path}/{arg.name}", "_Arg", at, is_supported=False)
         for node in _find_needed_nodes(function, self._table) if is_inlined else function.nodes:
             name = f"{path}/{node.name}"
-            inner = _find_callee(node.op, node.attrs, self._library)
+            inner = find_callee(node.op, node.attrs, self._library)
             if inner is None:
                 self._left -= 1
                 at = notes[node.name].at if node.name in notes else ""
