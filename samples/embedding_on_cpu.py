@@ -1,4 +1,4 @@
-"""Keep an embedding on the CPU, and call it outside of that scope: the whole table is copied to the GPU in each step."""
+"""Keep an embedding on the CPU and call it outside of that scope: each step copies the whole table to the GPU."""
 
 import tensorflow as tf
 

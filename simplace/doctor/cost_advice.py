@@ -1,4 +1,4 @@
-"""Advice on findings about what a step costs: work that is far from what it needs."""
+"""Advice on findings about what a step costs: work far from what it needs, and devices that wait."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 from simplace.doctor.advice_record import Advice
 from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
 from simplace.explain.finding import Finding
-from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather
+from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather, state_waiting
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
 
 COST_TITLES: dict[type[Finding], str] = {
     GradientsElsewhere: "Gradients are computed elsewhere than the layers",
@@ -18,6 +19,9 @@ COST_TITLES: dict[type[Finding], str] = {
     VariablesFar: "A layer computes far from its variables",
     SparseGather: "Replicas gather rows of gradients that are larger than the variable",
     HostRoundTrip: "Ops between GPU ops run on the CPU, as requested",
+    SerialReplicas: "Replicas run one after another",
+    LaunchBoundLoop: "A loop launches kernels that are shorter than their launch",
+    GpuWaits: "A GPU waits for longer than it computes",
 }
 
 _UPDATE_THERE = "compute each update under `with tf.device(variable.device)`"
@@ -29,7 +33,8 @@ def _gradients_elsewhere(finding: GradientsElsewhere) -> Advice:
         f"{state_elsewhere(finding)}.",
         "A tape adds the ops of a gradient where it is asked for it: they ask for the device of the scope around "
         "tape.gradient, not for that of the forward ops.",
-        f"In a tf.function, take tf.gradients(loss, variables), which colocates each gradient with its forward op{updates}.",
+        "In a tf.function, take tf.gradients(loss, variables), which colocates each gradient with its forward op"
+        f"{updates}.",
     )
 
 
@@ -38,7 +43,7 @@ def _updates_elsewhere(finding: UpdatesElsewhere) -> Advice:
         f"{state_elsewhere(finding)}.",
         "Only the assignment itself runs where its variable is; the ops that compute what is assigned ask for the "
         "device of the scope around them, and an optimizer's for none.",
-        f"{_UPDATE_THERE[0].upper()}{_UPDATE_THERE[1:]}; or apply the variables of each device under a scope of its own.",
+        f"{_UPDATE_THERE[0].upper()}{_UPDATE_THERE[1:]}; or apply those of each device under a scope of its own.",
     )
 
 
@@ -69,10 +74,67 @@ def _host_round_trip(finding: HostRoundTrip) -> Advice:
     )
 
 
+def _serial_replicas(finding: SerialReplicas) -> Advice:
+    if finding.bond == "variable":
+        return Advice(
+            f"{state_waiting(finding)}.",
+            "Within a tf.function, what reads a variable waits for every op before it that updates the variable, on "
+            "whatever device they are.",
+            "Compute the gradients of all replicas first and update the variables after that, once, with their mean.",
+        )
+    return Advice(
+        f"{state_waiting(finding)}.",
+        "Ops of GPUs are launched by the host, in the order in which they become ready.",
+        "Use larger batches, or XLA (jit_compile=True), so that fewer and longer kernels are launched.",
+    )
+
+
+def _launch_bound_loop(finding: LaunchBoundLoop) -> Advice:
+    return Advice(
+        f"{state_waiting(finding)}.",
+        "Each round of a loop launches its kernels anew, which takes the host longer than such kernels take the GPU.",
+        "Compute all rounds at once where they do not need each other (tf.vectorized_map, a larger tensor); for a "
+        "recurrent layer take one that cuDNN runs; or compile the loop (jit_compile=True), or run it on the CPU.",
+    )
+
+
+_WHY: dict[Awaited, tuple[str, str]] = {
+    "launches": (
+        "The host launches each kernel, and its threads do the executor's bookkeeping for every op.",
+        "Use a larger batch, fewer and larger ops, or XLA (jit_compile=True).",
+    ),
+    "copies": (
+        "A kernel starts when what it reads has been copied to its device.",
+        "Put what exchanges tensors on one device; the findings above name the copies that are not needed.",
+    ),
+    "collectives": (
+        "A collective ends on all members when the last one has come.",
+        "Give all replicas equal work; a larger batch makes a step longer, and not its collectives.",
+    ),
+    "input": (
+        "The step begins when the dataset has its next element.",
+        "Prepare elements ahead: Dataset.prefetch(tf.data.AUTOTUNE) as the last transformation, and map with "
+        "num_parallel_calls=tf.data.AUTOTUNE.",
+    ),
+    "devices": (
+        "What it computes depends on what another device computes before.",
+        "Split the batch instead of the model (tf.distribute.MirroredStrategy), or feed a split model several small "
+        "batches, so that its parts work on different ones at once.",
+    ),
+}
+
+
+def _gpu_waits(finding: GpuWaits) -> Advice:
+    return Advice(f"{state_waiting(finding)}.", *_WHY[finding.cause])
+
+
 COST_ADVICE: dict[type[Finding], Callable[[Any], Advice]] = {
     GradientsElsewhere: _gradients_elsewhere,
     UpdatesElsewhere: _updates_elsewhere,
     VariablesFar: _variables_far,
     SparseGather: _sparse_gather,
     HostRoundTrip: _host_round_trip,
+    SerialReplicas: _serial_replicas,
+    LaunchBoundLoop: _launch_bound_loop,
+    GpuWaits: _gpu_waits,
 }

@@ -26,6 +26,7 @@ from simplace.explain.finding import Finding, Level
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKernel, NoSuchDevice, RequestOverruled
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialReplicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,6 @@ ALL_FINDINGS: tuple[type[Finding], ...] = (
     ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, OutOfMemory,
     RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel,
     RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, GradientsElsewhere,
-    UpdatesElsewhere, VariablesFar, SparseGather, DetourOverCpu, EagerCopiesEachTime, HostRoundTrip, HostMemory,
-    IdleGpu,
+    UpdatesElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu, EagerCopiesEachTime,
+    HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
 )  # fmt: skip

@@ -108,6 +108,6 @@ def _record_far(prices: CopyPrices, home: str, device: str, variables: list[int]
     reads = {node for one in variables for node in _list_reads(placement)[one]}
     numbers = [i for i in copies.between_devices if copies.producers[i] in reads and copies.targets[i] == device]
     names = tuple(placement.notes(one).variable or placement.graph.names[one] for one in variables)
-    short = [placement.devices.by_name[name].short for name in (home, device)]
+    here, there = (placement.devices.by_name[name].short for name in (home, device))
     cost = prices.sum_up(copies, (i for i in numbers if not ends.isdisjoint(copies[i].consumers)))
-    return VariablesFar(*locate_nodes(placement, nodes), names, *short, count_ops(placement, nodes), cost=cost)
+    return VariablesFar(*locate_nodes(placement, nodes), names, here, there, count_ops(placement, nodes), cost=cost)

@@ -73,7 +73,8 @@ class CopyPrices:
         return found
 
     @cached_property
-    def _model(self) -> CostModel:
+    def model(self) -> CostModel:
+        """Return the cost model."""
         from simplace.costs.chosen_model import cost_model  # a placement without copies needs no prices
 
         return cost_model("modelled")
@@ -81,7 +82,7 @@ class CopyPrices:
     def _price(self, copy: Copy) -> float:
         from simplace.costs.estimate import price_copy
 
-        return price_copy(self._model, self.placement.devices, copy, copy.size or 0)
+        return price_copy(self.model, self.placement.devices, copy, copy.size or 0)
 
 
 def _take_along(placement: Placement, homes: Mapping[int, str]) -> dict[int, str]:

@@ -10,8 +10,13 @@ from simplace.explain.finding import Failure, Finding
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, RequestNotGranted
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
 
 _NAMED = 3  # variables
+_AWAITED: dict[Awaited, str] = {
+    "launches": "the host to launch {kernels:,} kernels", "copies": "copies", "collectives": "collectives",
+    "input": "the input pipeline", "devices": "other devices",
+}  # fmt: skip
 
 
 def format_finding(finding: Finding) -> str:
@@ -34,6 +39,8 @@ def format_finding(finding: Finding) -> str:
             return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
         case HostMemory():
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
+        case GpuWaits() | SerialReplicas() | LaunchBoundLoop():
+            return f"{state_waiting(finding)}{at}"
         case IdleGpu():
             if finding.requests:
                 return f"{finding.device} is idle, though {finding.requests} ops requested it"
@@ -67,16 +74,34 @@ def state_far(finding: VariablesFar) -> str:
     """Return in a clause which variables are far from the ops that read them."""
     count = len(finding.variables)
     more = f" and {count - _NAMED:,} more variables" if count > _NAMED else ""
-    names = ", ".join(finding.variables[:_NAMED]) + more
-    verb = "are" if count > 1 else "is"
-    return f"{names} {verb} on {finding.home}, and {finding.ops} on {finding.device} read{'s' * (len(finding.nodes) == 1)} all of {'them' if count > 1 else 'it'} in each step"
+    names = f"{', '.join(finding.variables[:_NAMED])}{more} {'are' if count > 1 else 'is'} on {finding.home}"
+    read = f"read{'s' * (len(finding.nodes) == 1)} all of {'them' if count > 1 else 'it'} in each step"
+    return f"{names}, and {finding.ops} on {finding.device} {read}"
 
 
 def state_gather(finding: SparseGather) -> str:
     """Return in a clause what replicas gather, and what they could reduce instead."""
     return (
-        f"{finding.participants} replicas gather the rows of gradients (IndexedSlices) of {finding.gathered:,} bytes each; "
-        f"the whole variables have {finding.dense:,} bytes"
+        f"{finding.participants} replicas gather the rows of gradients (IndexedSlices), {finding.gathered:,} bytes "
+        f"each, and {finding.variable} has {finding.dense:,} bytes as a whole"
+    )
+
+
+def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
+    """Return in a clause what a GPU waits for in a simulated step."""
+    match finding:
+        case GpuWaits():
+            what = _AWAITED[finding.cause].format(kernels=finding.kernels)
+            longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
+            return f"{finding.device} waits for {what} during {finding.share:.0%} of a simulated step{longest}"
+        case SerialReplicas():
+            both = f"{finding.earlier} and {finding.later} do the same work one after the other"
+            if finding.bond == "variable":
+                return f"{both}: {finding.later} reads what {finding.nodes[0]} has updated for {finding.earlier}"
+            return f"{both}: the thread that launches it comes to {finding.later} last"
+    return (
+        f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "
+        f"{finding.device} in {finding.trips:,} rounds, and waits for the launches"
     )
 
 

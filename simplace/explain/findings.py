@@ -151,7 +151,7 @@ def list_between_gpus(placement: Placement, *, is_requested: bool) -> list[list[
     found: dict[tuple[str, str], list[int]] = {}
     devices = placement.node_devices
     for node in placement.decisions if gpu else ():
-        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or bool(graph.requested[node]) != is_requested:
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or _asks_for_type(graph, node) != is_requested:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if _is_counted(graph, e, is_requested)}
@@ -210,6 +210,12 @@ def _list_ungranted(placement: Placement) -> list[int]:
     one_of = {row: node for node, row in enumerate(rows) if row[0] and row[1]}
     refused = {row for row, node in one_of.items() if not is_request_granted(placement, node)}
     return [node for node, row in enumerate(rows) if row in refused] if refused else []
+
+
+def _asks_for_type(graph: Graph, node: int) -> bool:
+    """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
+    spec = DeviceName.parse(graph.requested[node])
+    return spec is not None and spec.type is not None
 
 
 def _is_counted(graph: Graph, edge: int, must_compute: bool) -> bool:

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from simplace.explain.finding import Finding
 from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.findings import get_short_device
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import (
@@ -31,7 +32,7 @@ from simplace.placement.placement import Placement
 
 # tensorflow/python/eager/backprop.py and python/ops/gradients_util.py name the scope of what they add.
 _GRADIENT = re.compile(r"(^|/)(gradient_tape|gradients(_\d+)?)/")
-_UPDATE = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?(Sparse)?Apply").match
+_UPDATE = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?(Sparse)?Apply")
 _SOURCES = ARGS | CONSTANTS | METADATA | PLACEHOLDERS | VARIABLES | {VARIABLE_HANDLE}
 _SUMS = frozenset({"AddN"})
 _COUNTS = frozenset({DataType.DT_INT32, DataType.DT_INT64, DataType.DT_BOOL})  # shapes and conditions
@@ -88,13 +89,24 @@ def is_gradient(graph: Graph, node: int) -> bool:
     return _GRADIENT.search(graph.names[node]) is not None
 
 
-def _describe_ops(placement: Placement, homes: Mapping[int, str]) -> tuple[str, str, tuple[str, ...], str, tuple[str, ...]]:
+def is_update(op: str) -> bool:
+    """Return whether an op assigns to a variable, or applies a gradient to it.
+
+    >>> is_update("AssignSubVariableOp"), is_update("ResourceApplyAdam"), is_update("ReadVariableOp")
+    (True, True, False)
+    """
+    return _UPDATE.match(op) is not None
+
+
+def _describe_ops(
+    placement: Placement, homes: Mapping[int, str]
+) -> tuple[str, str, tuple[str, ...], str, tuple[str, ...]]:
     """Return the line that made most of some nodes, their program, names and device, and the devices they belong to."""
-    devices, nodes = placement.devices.by_name, sorted(homes)
-    lines = Counter(placement.notes(node).at for node in nodes)
+    nodes = sorted(homes)
+    ((line, _),) = Counter(placement.notes(node).at for node in nodes).most_common(1)
     names = tuple(placement.graph.names[node] for node in nodes)
-    wanted = [device.short for device in placement.devices if device.name in set(homes.values())]
-    return lines.most_common(1)[0][0], placement.program.title, names, devices[placement.device(nodes[0])].short, tuple(wanted)
+    wanted = tuple(device.short for device in placement.devices if device.name in homes.values())
+    return line, placement.program.title, names, get_short_device(placement, nodes[0]), wanted
 
 
 def _find_gradients(placement: Placement) -> set[int]:
@@ -138,7 +150,7 @@ def _list_readers(placement: Placement, producer: int, slot: int, gradients: Col
 def _find_updates(placement: Placement, gradients: Collection[int]) -> dict[int, str]:
     """Return the nodes without a request whose results go only into variables of one other device, and that device."""
     graph = placement.graph
-    homes = {node: placement.device(node) for node in placement.decisions if _UPDATE(graph.ops[node])}
+    homes = {node: placement.device(node) for node in placement.decisions if is_update(graph.ops[node])}
     assigning, waiting = set(homes), list(homes)
     reached, split = Counter[int](), set[int]()
     while waiting:

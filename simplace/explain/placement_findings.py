@@ -15,6 +15,8 @@ from simplace.graph.dtypes import DataType
 from simplace.partition.copies import Communication
 from simplace.placement.placement import Placement
 
+_LITTLE_S = 1e-4  # what is harmless is not worth a line for less of a step
+
 
 def find_in_placement(placement: Placement, sent: Communication) -> list[Finding]:
     """Return the findings of one placement, ranked; `sent` is what a step sends."""
@@ -30,7 +32,7 @@ def find_in_placement(placement: Placement, sent: Communication) -> list[Finding
 def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:
     """Yield what makes a step send more than it has to; `types` are as for `host_memory`."""
     prices = CopyPrices(placement, sent.copies)
-    yield from sparse_gathers(placement, sent.collectives)
+    yield from sparse_gathers(prices, sent.collectives)
     if placement.placed.is_whole and sent.copies.between_devices:
         yield from gradients_elsewhere(prices)
         yield from variables_far(prices)
@@ -41,9 +43,9 @@ def find_sent(placement: Placement, sent: Communication, types: Iterable[DataTyp
 
 def rank_findings(found: Iterable[Finding]) -> list[Finding]:
     """Sort findings: errors, then the dearest first, then those without a cost, what is harmless last; ties stay."""
-    return sorted(found, key=lambda one: (one.level != "error", -one.cost.seconds, is_folded(one)))
+    return sorted(found, key=lambda one: (one.level != "error", is_folded(one), -one.cost.seconds))
 
 
 def is_folded(finding: Finding) -> bool:
-    """Return whether a finding is harmless, and costs nothing."""
-    return finding.is_harmless and not finding.cost.copies
+    """Return whether a finding is harmless, and costs next to nothing."""
+    return finding.is_harmless and finding.cost.seconds < _LITTLE_S

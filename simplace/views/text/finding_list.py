@@ -33,13 +33,10 @@ def describe_finding(finding: Finding) -> str:
 def describe_cost(cost: StepCost) -> str:
     """Return what a finding costs a step, "" where that is nothing, or not known.
 
-    >>> describe_cost(StepCost(3, 4096, 2e-5)), describe_cost(StepCost(0, 1 << 20)), describe_cost(StepCost(seconds=1e-3))
-    ('3 copies, 4 KiB, 20 µs a step', '1 MiB more to send a step', '1 ms a step')
+    >>> [describe_cost(cost) for cost in (StepCost(3, 4096, 2e-5), StepCost(0, 1 << 20), StepCost(seconds=1e-3))]
+    ['3 copies, 4 KiB, 20 µs a step', '1 MiB more to send a step', '1 ms a step']
     """
-    time = f"{format_duration(cost.seconds * 1e9)}" if cost.seconds else ""
-    if cost.copies:
-        sent = [format_count(cost.copies, "copy"), format_bytes(cost.size)]
-        return f"{', '.join([*sent, *([time] if time else [])])} a step"
-    if cost.size:
-        return f"{format_bytes(cost.size)} more to send a step"
-    return f"{time} a step" if time else ""
+    parts = [format_count(cost.copies, "copy")] if cost.copies else []
+    parts += [f"{format_bytes(cost.size)}{'' if cost.copies else ' more to send'}"] if cost.size else []
+    parts += [format_duration(cost.seconds * 1e9)] if cost.seconds else []
+    return f"{', '.join(parts)} a step" if parts else ""
