@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from math import prod
 
@@ -12,14 +12,15 @@ from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpC
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
 from simplace.costs.xla_fusion import fuse_ops
+from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
-from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
 from simplace.lowering.reachable_functions import find_callee
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
+from simplace.partition.transfers import Copy
 
 _FREE = KernelCost(0.0)
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
@@ -70,15 +71,39 @@ class EstimatedGraph:
         return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
 
 
-def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> EstimatedGraph:
-    """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one."""
+def estimate_costs(
+    graph: PartitionedGraph,
+    model: CostModel,
+    *,
+    batch: int = 32,
+    growing: Collection[tuple[int, int]] = (),
+    factor: int = 1,
+) -> EstimatedGraph:
+    """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one.
+
+    The first dimension of `growing` outputs (ids of the graph that was partitioned, slots) is taken `factor` times.
+    """
     if batch < 1:
         raise SimplaceError(f"batch must be a whole number above 0; got {batch}")
-    return _Estimator(graph, model, batch).estimated()
+    return _Estimator(graph, model, batch, frozenset(growing), factor).estimated()
+
+
+def price_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
+    """Return the seconds that a copy of `size` bytes takes."""
+    source, target = devices.by_name[copy.source], devices.by_name[copy.target]
+    if not source.spec.same_address_space(target.spec):
+        return model.copy(size, "CPU", "remote")
+    ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
+            for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
+    return 0.0 if copy.is_control and ends == ["CPU", "CPU"] else model.copy(size, *ends)
 
 
 class _Estimator:
-    def __init__(self, graph: PartitionedGraph, model: CostModel, batch: int) -> None:
+    def __init__(
+        self, graph: PartitionedGraph, model: CostModel, batch: int, growing: frozenset[tuple[int, int]], factor: int
+    ) -> None:
+        self.growing = growing
+        self.factor = factor
         self.graph = graph
         self.model = model
         self.batch = batch
@@ -104,8 +129,10 @@ class _Estimator:
         return tuple(self._tensor(node, slot) for slot in range(len(self.placed.graph.out_types[node])))
 
     def _tensor(self, node: int, slot: int) -> Tensor:
-        dtype = self.placed.graph.out_types[node][slot]
-        return make_tensor(dtypes.format_dtype(dtype), self._shape(node, slot), dtypes.data_type_size(dtype))
+        dtype, shape = self.placed.graph.out_types[node][slot], self._shape(node, slot)
+        if (node, slot) in self.growing and shape:
+            shape = (shape[0] * self.factor, *shape[1:])
+        return make_tensor(dtypes.format_dtype(dtype), shape, dtypes.data_type_size(dtype))
 
     def _shape(self, node: int, slot: int) -> tuple[int, ...]:
         """Return a shape after those it depends on, depth first, without recursion, which a long chain would exceed."""
@@ -193,11 +220,4 @@ class _Estimator:
         return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:
-        copy = self.graph.copies[i]
-        devices = self.placed.devices.by_name
-        source, target = devices[copy.source], devices[copy.target]
-        if not source.spec.same_address_space(target.spec):
-            return self.model.copy(size, "CPU", "remote")
-        ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
-                for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
-        return 0.0 if copy.slot == CONTROL and ends == ["CPU", "CPU"] else self.model.copy(size, *ends)
+        return price_copy(self.model, self.placed.devices, self.graph.copies[i], size)

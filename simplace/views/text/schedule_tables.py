@@ -7,20 +7,31 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
+from simplace.explain.waiting_findings import GpuWaits
 from simplace.measure.step_comparison import StepAgreement
-from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_makespan, format_uncertain
+from simplace.views.text.cost_sentences import (
+    describe_bound,
+    describe_sources,
+    format_makespan,
+    format_uncertain,
+)
+from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.lines import wrap_line
+from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.tables import name_run
 from simplace.views.text.traffic_phrases import describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Column, Table, to_text
 from viz.names import visible
 
 _DISTURBED = 0.05
+_MANY = 64  # events of a critical path: more are summed up
 _WAITED_FOR: dict[Why, str] = {
     "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
     "member": "for the other members of a collective",
@@ -35,6 +46,8 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
+    if len(schedule.critical_path) > _MANY:
+        parts += [to_text(table, width) for table in path_tables(schedule) if table.rows]
     held_up = waiting_table(schedule)
     if held_up.rows:
         parts.append(to_text(held_up, width))
@@ -234,8 +247,9 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
 
 
 def list_warnings(schedule: Schedule) -> list[str]:
-    """Return what goes wrong: memory that runs out, unordered writes."""
-    lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
+    """Return what goes wrong: memory that runs out, unordered writes, and what devices wait for without need."""
+    lines = [describe_finding(one) for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
+    lines += [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names
     pairs = schedule.unordered_writes
@@ -250,10 +264,18 @@ def list_warnings(schedule: Schedule) -> list[str]:
 
 def list_assumptions(schedule: Schedule) -> list[str]:
     """Return what the simulation assumed."""
-    lines = [_describe_loop(loop) for loop in schedule.flow.loops] + [
+    lines = [*_name_step_run(schedule)]
+    lines += [_describe_loop(loop) for loop in schedule.flow.loops] + [
         _describe_branch(branch) for branch in schedule.flow.branches
     ]
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
+
+
+def _name_step_run(schedule: Schedule) -> list[str]:
+    """Return which run of a session was simulated, where it has several."""
+    runs, chosen = schedule.placement.program.runs, schedule.run
+    one = next((each for each in runs if each.run == chosen), None)
+    return [f"a step is the run {name_run(one)}; --run picks another of {len(runs):,}"] if one and len(runs) > 1 else []
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:

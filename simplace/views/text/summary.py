@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplace.explain.failures import format_failure
-from simplace.explain.findings import find_in_placement, format_findings
+from simplace.explain.placement_findings import find_in_placement
 from simplace.placement.placement import Placement
 from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
@@ -75,6 +75,8 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     sent = describe_traffic(placed.traffic)
     if sent:
         parts.append(wrap_line(sent, width))
+    if placed.run is not None and len(placed.runs) > 1:
+        parts.append(wrap_line(tables.describe_step_run(placed.run.run, len(placed.runs)), width))
     if placed.collectives:
         parts.append(to_text(collective_table(placed, copies), width))
     crossing = tables.run_table(placed, copies) if placed.runs else tables.copy_table(placed, copies)
@@ -84,9 +86,11 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(wrap_line(given, width))
     if placed.placement.refusal is not None:
         parts.append(_describe_refusal(placed.placement))
-    found = find_in_placement(placed.placement)
+    found = find_in_placement(placed.placement, placed.communication)
     if found:
-        parts.append(list_findings(format_findings(found), width, "--json has them all"))
+        from simplace.views.text.finding_list import describe_findings
+
+        parts.append(list_findings(describe_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
 
 

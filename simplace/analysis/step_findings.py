@@ -1,0 +1,163 @@
+"""Findings about a simulated step: GPUs that wait, replicas that run one after another, loops of tiny kernels.
+
+What takes less than a fifth of a millisecond a step is not told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from simplace.analysis.intervals import measure_coverage
+from simplace.analysis.schedule import Schedule
+from simplace.analysis.utilisation import list_work
+from simplace.executor.trace import Span
+from simplace.explain.finding import Finding, StepCost
+from simplace.explain.gradient_findings import is_update
+from simplace.explain.waiting_findings import Bond, GpuWaits, LaunchBoundLoop, SerialReplicas
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.op_kinds import DATAFLOW_ONLY, READS
+
+_LEAST = 200_000  # nanoseconds
+_OVERLAP = 0.1  # of the shorter one's work: less is one after another
+_ALIKE = 0.8  # of the ops of replicas are of the same types
+
+
+def find_in_step(schedule: Schedule) -> list[Finding]:
+    """Return the findings about a simulated step, the dearest first."""
+    found = [*_find_waits(schedule), *_find_serial_replicas(schedule), *_find_loops(schedule)]
+    return sorted(found, key=lambda one: -one.cost.seconds)
+
+
+def _find_waits(schedule: Schedule) -> Iterator[GpuWaits]:
+    for one in schedule.device_times:
+        device, cause = schedule.placed.devices.by_name[one.device], one.main_cause
+        if device.type == "CPU" or cause is None or one.waits[cause].time < _LEAST:
+            continue
+        span = one.waits[cause].longest
+        at, names = _name_span(schedule, schedule.trace.spans[span]) if span >= 0 and cause != "launches" else ("", ())
+        cost = StepCost(seconds=one.waits[cause].time / 1e9)
+        share = one.waits[cause].time / one.whole
+        program = schedule.placement.program.title
+        yield GpuWaits(at, program, names, device.short, cause, share, one.kernels, cost=cost)
+
+
+def _name_span(schedule: Schedule, span: Span) -> tuple[str, tuple[str, ...]]:
+    """Return the line and the node of the placement that a span belongs to."""
+    graph = schedule.estimated.graph
+    part = graph.nodes[span.node]
+    origin = graph.copies[part.copy].producer if part.copy >= 0 else part.origin
+    node = graph.rewritten.origin[origin] if origin >= 0 else -1
+    names = schedule.placement.graph.names
+    return graph.source_line(span.node), ((names[node],) if 0 <= node < len(names) else ())
+
+
+def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
+    """Yield neighbours in time among the GPUs that run ops of the same types, and never at once."""
+    trace, nodes, devices = schedule.trace, schedule.estimated.graph.nodes, schedule.placed.devices.by_name
+    work = {
+        device: [i for i in own if trace.spans[i].step == 0 and _computes(nodes[trace.spans[i].node].op)]
+        for device, own in list_work(trace, schedule.estimated.graph).items()
+        if devices[device].type != "CPU"
+    }
+    busy = {device: measure_coverage(_intervals(schedule, own)) for device, own in work.items()}
+    large = [device for device in work if busy[device] >= _LEAST]
+    large.sort(key=lambda device: sum(trace.spans[i].end for i in work[device]) / len(work[device]))
+    for earlier, later in pairwise(large):
+        both = measure_coverage(_intervals(schedule, [*work[earlier], *work[later]]))
+        least = min(busy[earlier], busy[later])
+        if busy[earlier] + busy[later] - both > _OVERLAP * least or not _are_alike(
+            schedule, work[earlier], work[later]
+        ):
+            continue
+        bond, update = _find_bond(schedule, work[earlier], _find_longest_wait(schedule, work[later]))
+        if bond is not None:
+            at, names = _name_span(schedule, trace.spans[update]) if update >= 0 else ("", ())
+            title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9)
+            yield SerialReplicas(at, title, names, devices[earlier].short, devices[later].short, bond, cost=cost)
+
+
+def _find_bond(schedule: Schedule, work: Collection[int], number: int) -> tuple[Bond | None, int]:
+    """Return why a span comes after the work of another GPU, and the first update of it that the span depends on.
+
+    The update is a span, -1 for none. Parts of one model have no bond: one computes what the other is given.
+    """
+    spans, nodes = schedule.trace.spans, schedule.estimated.graph.nodes
+    if not set(work) & set(_follow_back(schedule, number)):
+        return "thread", -1
+    before = {nodes[spans[i].node].origin for i in work}
+    needed = _find_needed(schedule, number)
+    updates = (i for i, span in enumerate(spans) if is_update(nodes[span.node].op) and span.kind in ("op", "kernel"))
+    for i in updates:
+        if nodes[spans[i].node].origin in needed and before & _find_needed(schedule, i):
+            return "variable", i
+    return (None, -1) if before & needed else ("stream", -1)
+
+
+def _find_needed(schedule: Schedule, number: int) -> set[int]:
+    """Return the nodes of the placed graph that the node of a span depends on, itself included."""
+    graph = schedule.placed.graph
+    node = schedule.estimated.graph.nodes[schedule.trace.spans[number].node].origin
+    return reverse_reachable([node], lambda at: (graph.edge_src[edge] for edge in graph.in_edges[at]))
+
+
+def _computes(op: str) -> bool:
+    """Return whether an op does a replica's work: not where the replicas' variables are read and updated."""
+    return op not in DATAFLOW_ONLY and op not in READS and not is_update(op)
+
+
+def _intervals(schedule: Schedule, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    return ((schedule.trace.spans[i].start, schedule.trace.spans[i].end) for i in numbers)
+
+
+def _find_longest_wait(schedule: Schedule, work: Sequence[int]) -> int:
+    """Return the span of some work before which nothing else of it ran for longest."""
+    at, longest, found = 0, -1, work[0]
+    for i in sorted(work, key=lambda number: schedule.trace.spans[number].start):
+        span = schedule.trace.spans[i]
+        if span.start - at > longest:
+            longest, found = span.start - at, i
+        at = max(at, span.end)
+    return found
+
+
+def _are_alike(schedule: Schedule, first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether two GPUs run ops of mostly the same types, as often."""
+    nodes, spans = schedule.estimated.graph.nodes, schedule.trace.spans
+    counts = [Counter(nodes[spans[i].node].op for i in own) for own in (first, second)]
+    return (counts[0] & counts[1]).total() >= _ALIKE * (counts[0] | counts[1]).total()
+
+
+def _follow_back(schedule: Schedule, number: int) -> list[int]:
+    """Return the spans that each ended the wait of the one before, from the first work of a GPU on."""
+    found: list[int] = []
+    while number >= 0 and number not in found:
+        found.append(number)
+        number = schedule.trace.spans[number].cause
+    return found
+
+
+def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
+    """Yield the loops (outermost ones) whose kernels on one GPU take less than half of their time."""
+    nodes, devices = schedule.estimated.graph.nodes, schedule.placed.devices.by_name
+    loops: dict[str, list[Span]] = {}
+    for span in schedule.trace.spans:
+        if span.iteration and span.step == 0:
+            loops.setdefault(span.iteration.partition(":")[0], []).append(span)
+    trips = {loop.name: loop.trips for loop in schedule.flow.loops}
+    for name, spans in loops.items():
+        whole = max(span.end for span in spans) - min(span.start for span in spans)
+        copied = measure_coverage((span.start, span.end) for span in spans if span.kind == "copy")
+        for device in dict.fromkeys(nodes[span.node].device for span in spans if span.kind == "kernel"):
+            kernels = [span for span in spans if span.kind == "kernel" and nodes[span.node].device == device]
+            rest = whole - measure_coverage((span.start, span.end) for span in kernels)
+            if rest < _LEAST or 2 * rest < whole or 2 * copied > rest:
+                continue
+            mean = sum(span.duration for span in kernels) // len(kernels)
+            named = [_name_span(schedule, span) for span in kernels]
+            at, _ = Counter(line for line, _ in named).most_common(1)[0]
+            ops = tuple(dict.fromkeys(op for _, own in named for op in own))
+            where = at, schedule.placement.program.title, ops, name, devices[device].short
+            cost = StepCost(seconds=rest / 1e9)
+            yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, cost=cost)
