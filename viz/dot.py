@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from textwrap import wrap
 
 import graphviz
 
 from viz.figure import Edge, Figure, Group, Node
-from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
+from viz.heading import write_heading
+from viz.labels import SUBLABEL_LIMIT, bold, enlarge_small, hover, label, small, text
 from viz.legend import legend
 from viz.legend_cluster import add_legend
 from viz.marks import EDGE_MARKS, line_width, node_attributes
 from viz.palette import DeviceLook, look, no_device
-from viz.shape import direction
+from viz.shape import direction, estimate_size
 from viz.style import SCREEN, Style
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
-_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 90, 120, 72
 
 
 def to_dot(figure: Figure, style: Style = SCREEN) -> str:
@@ -47,12 +47,14 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
             graph.subgraph(around)
     _add_members(graph, figure, None, names, tags, style)
     words = {node.id: node.label for node in figure.nodes}
+    clusters = _cluster_names(figure)
+    homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}
     for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, _edge_hover(edge, words), tags.get(place), style)
+        _add_edge(graph, edge, names, homes, _edge_hover(edge, words), tags.get(place), style)
     samples = legend(figure) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
-    return str(graph.source)
+    return enlarge_small(str(graph.source), math.ceil(style.least / style.scale))
 
 
 def _node_defaults(style: Style) -> dict[str, str]:
@@ -68,6 +70,7 @@ def _node_defaults(style: Style) -> dict[str, str]:
 
 
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}
+_BAR = 0.6  # of the estimated extent of a figure: the length of the bar of a collective
 _TAG_WEIGHT = "4"  # keeps the half of an edge straight that joins its tag to the device beside it
 
 
@@ -100,35 +103,14 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
         "outputorder": "edgesfirst",
         "newrank": "true",
     }
+    if any(edge.from_group or edge.to_group for edge in figure.edges):
+        attributes["compound"] = "true"
     if style is not SCREEN:
         attributes |= {"fontcolor": style.ink}
-    lines = _heading(figure, style)
+    lines = write_heading(figure, style)
     if lines:
         attributes |= {"label": label(lines, "left"), "labelloc": "b" if style.below else "t", "labeljust": "l"}
     return attributes
-
-
-def _heading(figure: Figure, style: Style) -> list[str]:
-    lines = []
-    limit = _BELOW_LIMIT if style.below else _CAPTION_LIMIT
-    if figure.title:
-        lines.append(f'<font point-size="15">{bold(text(figure.title, _TITLE_LIMIT))}</font>')
-    if style.below and figure.description:
-        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
-    if figure.caption:
-        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
-    return lines
-
-
-def _wrapped(caption: str, limit: int) -> list[str]:
-    """Break a caption at " · " into lines of at most `limit` characters where that is possible."""
-    lines: list[str] = []
-    for part in caption.split(" · "):
-        if lines and len(lines[-1]) + len(part) + 3 <= limit:
-            lines[-1] += f" · {part}"
-        else:
-            lines.append(part)
-    return lines
 
 
 def _names(figure: Figure) -> dict[str, str]:
@@ -201,7 +183,7 @@ def _cluster(
 ) -> graphviz.Digraph:
     found = look(group, style)
     cluster = graphviz.Digraph(name=f"cluster {_cluster_names(figure)[group.id]}")
-    lines = [bold(text(group.title))]
+    lines = [bold(text(group.title)) + (f"  {_badge(group, style)}" if group.badge else "")]
     if group.subtitle:
         lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink))
     cluster.attr(
@@ -237,7 +219,9 @@ def _add_members(
     found = look(group, style) if group else no_device(style)
     for node in figure.nodes:
         if node.group == home:
-            _add_node(graph, names[node.id], node, found, style)
+            bar = _measure_bar(figure, style) if node.kind == "collective" else {}
+            badge = _badge(group, style) if group and group.badge and node.kind != "copy" else ""
+            _add_node(graph, names[node.id], node, found, style, bar, badge)
     _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
 
 
@@ -255,18 +239,32 @@ def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
     return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
 
 
-def _add_node(graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style) -> None:
+def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
+    """Return the size of a bar beside all devices, by the estimate of the figure's size."""
+    size = estimate_size(figure, style)
+    side, other = ("height", size[1]) if direction(figure, style) == "right" else ("width", size[0])
+    return {side: f"{_BAR * other / 72:.2f}"}
+
+
+def _add_node(
+    graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style, bar: dict[str, str], badge: str
+) -> None:
+    first, *more = _node_lines(node, style)
     graph.node(
         name,
-        label=label(_node_lines(node, style)),
+        label=label([f"{badge} {first}" if badge else first, *more]),
         tooltip=hover(node.label, node.tooltip),
-        **node_attributes(node, found, style),
+        **(node_attributes(node, found, style) | bar),
     )
+
+
+def _badge(group: Group, style: Style) -> str:
+    return small(bold(text(group.badge)), look(group, style).line, 8)
 
 
 def _node_lines(node: Node, style: Style) -> list[str]:
     lines = [text(node.label)]
-    if node.kind == "scope":
+    if node.kind == "scope" or (node.kind == "part" and node.count > 1):
         lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:
         lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
@@ -280,7 +278,13 @@ def _node_lines(node: Node, style: Style) -> list[str]:
 
 
 def _add_edge(
-    graph: graphviz.Digraph, edge: Edge, names: dict[str, str], hovered: str, tag: _Tag | None, style: Style
+    graph: graphviz.Digraph,
+    edge: Edge,
+    names: dict[str, str],
+    homes: dict[str, str],
+    hovered: str,
+    tag: _Tag | None,
+    style: Style,
 ) -> None:
     mark = EDGE_MARKS[edge.kind]
     source, target = names[edge.source], names[edge.target]
@@ -291,9 +295,13 @@ def _add_edge(
         "penwidth": f"{line_width(edge):g}",
         "tooltip": hovered,
     }
+    leaves = {"ltail": homes[edge.source]} if edge.from_group and edge.source in homes else {}
+    enters = {"lhead": homes[edge.target]} if edge.to_group and edge.target in homes else {}
+    if edge.kind == "collective":
+        attributes |= {"dir": "both", "arrowtail": mark.arrow}
     if tag is None:
-        graph.edge(source, target, **attributes)
+        graph.edge(source, target, **(attributes | leaves | enters))
         return
     first, last = ("1", _TAG_WEIGHT) if tag.at_target else (_TAG_WEIGHT, "1")
-    graph.edge(source, tag.name, **(attributes | {"arrowhead": "none", "weight": first}))
-    graph.edge(tag.name, target, **(attributes | {"weight": last}))
+    graph.edge(source, tag.name, **(attributes | leaves | {"arrowhead": "none", "weight": first}))
+    graph.edge(tag.name, target, **(attributes | enters | {"weight": last}))

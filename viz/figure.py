@@ -10,9 +10,9 @@ from typing import Literal, get_args
 from viz.errors import FigureError
 from viz.names import elide, visible
 
-NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive"]
-EdgeKind = Literal["data", "control", "copy", "tie"]
-Direction = Literal["auto", "down", "right"]
+NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive", "part", "collective"]
+EdgeKind = Literal["data", "control", "copy", "tie", "collective"]
+Direction = Literal["auto", "page", "down", "right"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Group:
 
     `kind` is the device type ("CPU", "GPU"), which picks corners and borders. `index` picks the colour among the
     devices of that kind: give each device of a figure its own. `subtitle` is small text such as "3 ops · 1.2 MB".
+    `badge` is a word or two that its nodes are marked with, for figures of many devices; "" marks nothing.
     Groups with one `frame` are drawn within a box of that title, such as the task that has the devices.
     """
 
@@ -30,6 +31,7 @@ class Group:
     kind: str = "CPU"
     index: int = 0
     frame: str = ""
+    badge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ class Node:
 class Edge:
     """Describe an edge that stands for `count` tensors, control dependencies or copies between devices.
 
-    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ".
+    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ". With `from_group`
+    the edge leaves the device of its source as a whole, with `to_group` it ends at that of its target. `share` is its
+    width between the thinnest (0) and the thickest (1) line, None where `count` decides.
     """
 
     source: str
@@ -65,6 +69,9 @@ class Edge:
     kind: EdgeKind = "data"
     label: str = ""
     count: int = 1
+    from_group: bool = False
+    to_group: bool = False
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,8 @@ class Figure:
     """Record of an annotated device graph.
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
-    "auto" picks whichever gives the better shape on a page. `description` is a sentence or two for readers who do not
-    see the figure, and for the caption in print.
+    "auto" picks whichever gives the better shape; "page" does so for a page of a given size, and else points down.
+    `description` is a sentence or two for readers who do not see the figure, and for the caption in print.
 
     Raises:
         FigureError: an id is used twice, a node names an unknown group, an edge names an unknown node, a kind

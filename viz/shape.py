@@ -25,9 +25,9 @@ def direction(figure: Figure, style: Style = SCREEN) -> Literal["down", "right"]
     >>> direction(Figure(direction="right"))
     'right'
     """
-    if figure.direction != "auto":
-        return figure.direction
-    if not figure.nodes:
+    if figure.direction in ("down", "right"):
+        return "down" if figure.direction == "down" else "right"
+    if not figure.nodes or (figure.direction == "page" and not style.widths):
         return "down"
     down, right = _misfit(style, *size_down(figure)), _misfit(style, *_size_right(figure))
     return "down" if down <= right else "right"
@@ -40,6 +40,11 @@ def size_down(figure: Figure) -> tuple[float, float]:
     (109.0, 51.0)
     """
     return _across(figure, _width), _along(figure, _height, _TAG_HEIGHT)
+
+
+def estimate_size(figure: Figure, style: Style = SCREEN) -> tuple[float, float]:
+    """Estimate width and height in points, edges pointing as they will."""
+    return size_down(figure) if direction(figure, style) == "down" else _size_right(figure)
 
 
 def deepest(figure: Figure) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.commands import options as words
@@ -19,17 +19,25 @@ if TYPE_CHECKING:
 STYLES = ("screen", "paper", "slide", "dark")  # as in viz.style, which `--help` does not wait for
 
 
-def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str], has_boxes: bool = True) -> None:
-    """Add `-o` with the figures to choose from, the first being the default, and their style."""
+def add_figure(
+    parser: argparse.ArgumentParser, what: str, figures: Sequence[str], has_boxes: bool = True, detail: str = ""
+) -> None:
+    """Add `-o` with the figures to choose from, the first being the default, and their style.
+
+    `detail` is the figure that `--detail` draws, "" where there is none such.
+    """
     group = parser.add_argument_group("figure")
     group.add_argument("-o", "--output", metavar="FILE", help=f"draw {what}: {', '.join(output.FIGURES)}")
     group.add_argument("--figure", choices=figures, default=figures[0], help="what to draw (default: %(default)s)")
+    if detail:
+        group.add_argument("--detail", dest="figure", action="store_const", const=detail,
+                           help=f"draw ops, not parts of the program: short for --figure {detail}")  # fmt: skip
     group.add_argument("--style", choices=STYLES, default=STYLES[0], help="sizes and colours for a screen, a column or "
                        "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
     output.add_force(group)
     if has_boxes:
-        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="collapse name scopes until at "
-                           "most N boxes are left (default: depends on the style)")  # fmt: skip
+        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="draw at most N boxes: name "
+                           "scopes, or parts of the program, collapse (default: depends on the style)")  # fmt: skip
 
 
 def choose_box_limit(options: argparse.Namespace) -> int:
@@ -40,12 +48,22 @@ def choose_box_limit(options: argparse.Namespace) -> int:
     return style_of(options.style).boxes if chosen is None else chosen
 
 
+def fit_figure(make: Callable[[int], Figure], options: argparse.Namespace) -> Figure:
+    """Return a figure with as many boxes as `--nodes` says, or without it as many as are legible in the style."""
+    from simplace.views.figures.drawing import fit_boxes
+
+    limit = choose_box_limit(options)
+    return make(limit) if options.nodes is not None else fit_boxes(make, options.style, limit)
+
+
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
     """Draw to the file of `-o`, and report it on stderr."""
-    from simplace.views.figures.drawing import draw_picture
+    from simplace.views.figures.drawing import draw_picture, write_beside
 
     with show_progress() as stage:
         stage(f"drawing {options.output}")
         data = draw_picture(what, options.output, options.style)
     output.write_output_file(options.output, data, options.force)
-    output.print_text(f"drew {said}: {options.output}", sys.stderr)
+    beside = write_beside(what, options.output, options.style)
+    more = f"; its caption: {', '.join(map(str, beside))}" if beside else ""
+    output.print_text(f"drew {said}: {options.output}{more}", sys.stderr)

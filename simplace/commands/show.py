@@ -21,7 +21,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--table", action="store_true", help="list every node and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
-    figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation", "eager"))
+    figures.add_figure(parser, "the device graph", ("overview", "placement", "partition", "colocation", "eager"),
+                       detail="placement")  # fmt: skip
     judging.add_requirements(parser)
     parser.set_defaults(command=_run_show)
 
@@ -84,6 +85,5 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
         return
     drawn = result.largest()
     others = f", which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else ""
-    figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.title}{others}", options
-    )
+    figure = figures.fit_figure(lambda limit: FIGURES[options.figure](drawn, limit), options)
+    figures.write_figure(figure, f"{drawn.title}{others}", options)

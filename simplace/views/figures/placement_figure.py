@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.graph import dtypes
 from simplace.partition.transfers import Copy, MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 from simplace.result import Placed
-from simplace.views.figures.alike_devices import figure_boxes
+from simplace.views.figures.acyclic_groups import has_cycle
+from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_implied
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import describe_collectives
+from simplace.views.text.traffic_phrases import describe_collectives, join_ranges
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
+_BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
@@ -28,30 +32,28 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     of kind "copy" stands for it on their device. Of many devices, those alike are drawn as one. Of a refused
     placement, the nodes that could not be placed lie outside all devices.
     """
+    return draw_boxes(placed, figure_boxes(placed.placement, limit), write_title(placed))
+
+
+def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = ()) -> Figure:
+    """Return the figure of boxes with each copy between them; the caption begins with `lead`."""
     placement = placed.placement
-    alike = figure_boxes(placement, limit)
     made, box_of = alike.boxes, alike.box_of
     drawn = alike.drawn
     found = box_edges(placement, placed.copies, box_of, drawn, alike.stands_for)
     collapsed = len(drawn) > len(made)
-    data = _drop_implied_edges(found) if collapsed else found.data
+    data = drop_implied_edges(found) if collapsed else found.data
+    back = _find_closing(found, data)
     control = _legible_control(found, data)
-    copy_nodes, copy_edges = _draw_copies(found, made)
-    memory = MemoryTypes(placement.placed)
-    members: list[list[int]] = [[] for _ in made]
-    for node, number in box_of.items():
-        members[number].append(node)
-    used = {device for family in alike.devices.values() for device in family}
+    if collapsed:
+        control = _drop_closing(control, {*data, *(list_copied_ends(found) - back)})
+    copy_nodes, copy_edges = _draw_copies(found, made, back)
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
-        title=_write_title(placed),
-        caption=_write_caption(placed, len(made), hidden, used),
-        groups=tuple(
-            device_group(placed, alike.devices[name], i)
-            for i, name in number_devices(placement)
-            if name in alike.devices
-        ),
-        nodes=(*(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
+        title=title,
+        caption=write_caption(placed, alike, hidden, lead),
+        groups=draw_devices(placed, alike),
+        nodes=(*draw_nodes(placed, alike), *copy_nodes),
         edges=(
             *copy_edges,
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
@@ -61,45 +63,96 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     )
 
 
-def _drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
+def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
+    """Return the groups of the devices that have boxes."""
+    numbered = number_devices(placed.placement)
+    groups = [device_group(placed, alike.devices[name], i) for i, name in numbered if name in alike.devices]
+    kinds = Counter(group.kind for group in groups)
+    return tuple(
+        replace(group, badge=_write_badge(placed, alike.devices[group.id])) if kinds[group.kind] >= _BADGES else group
+        for group in groups
+    )
+
+
+def _write_badge(placed: Placed, names: tuple[str, ...]) -> str:
+    """Return the letter of a device's type with its number, or the first and the last of several: "G0", "G1–7".
+
+    Of several tasks it has the task, too: "worker1 G0".
+    """
+    specs = [placed.placement.devices.by_name[name].spec for name in (names[0], names[-1])]
+    task = f"{specs[0].job}{specs[0].task} " if _name_task(placed.placement, names) else ""
+    return f"{task}{(specs[0].type or ' ')[0]}{'–'.join(dict.fromkeys(str(spec.id) for spec in specs))}"
+
+
+def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
+    """Return the nodes of all boxes, whose ids are their numbers."""
+    memory = MemoryTypes(placed.placement.placed)
+    members: list[list[int]] = [[] for _ in alike.boxes]
+    for node, number in alike.box_of.items():
+        members[number].append(node)
+    return tuple(box_node(placed.placement, memory, str(i), box, members[i]) for i, box in enumerate(alike.boxes))
+
+
+def drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
     """Return the data edges that no longer path implies: between collapsed scopes almost any pair has an edge."""
-    return without_implied(found.data, _list_copied_ends(found) | found.data.keys())
+    return without_implied(found.data, list_copied_ends(found) | found.data.keys())
 
 
 def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
     """Return the control edges to draw, none where there are many even without those that longer paths imply."""
     if len(found.control) <= _CONTROL_LIMIT:
         return found.control
-    needed = without_implied(found.control, _list_copied_ends(found) | data.keys() | found.control.keys())
+    needed = without_implied(found.control, list_copied_ends(found) | data.keys() | found.control.keys())
     return needed if len(needed) <= _CONTROL_LIMIT else {}
 
 
-def _list_copied_ends(found: BoxEdges) -> set[Ends]:
+def list_copied_ends(found: BoxEdges) -> set[Ends]:
+    """Return the boxes that copies leave, with those that they reach."""
     return {(one.source, target) for one in found.transfers for target in one.targets}
 
 
-def _draw_copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
+def _find_closing(found: BoxEdges, data: dict[Ends, int]) -> set[Ends]:
+    """Return the ends of copies that would close a cycle of boxes: they are drawn from and to whole devices."""
+    copied = sorted(list_copied_ends(found))
+    if not has_cycle([*data, *copied]):
+        return set()
+    return set(copied) - _drop_closing(dict.fromkeys(copied, 1), set(data)).keys()
+
+
+def _drop_closing(edges: dict[Ends, int], drawn: set[Ends]) -> dict[Ends, int]:
+    """Return the edges without those that close a cycle with what is `drawn` and with the edges before them."""
+    kept: dict[Ends, int] = {}
+    for ends, count in edges.items():
+        if not has_cycle([*drawn, *kept, ends]):
+            kept[ends] = count
+    return kept
+
+
+def _draw_copies(found: BoxEdges, made: list[Box], back: set[Ends]) -> tuple[list[Node], list[Edge]]:
+    """Return the edges of copies, and a node where several boxes read one; those `back` are drawn between devices."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     for transfer in found.transfers:
         source, count = str(transfer.source), len(transfer.copies)
         what, size = what_is_copied(transfer.copies)
+        closes = any((transfer.source, target) in back for target in transfer.targets)
         if len(transfer.targets) == 1:
-            edges.append(Edge(source, str(transfer.targets[0]), "copy", f"{what} · {size}", count))
+            label = f"{what} · {size}"
+            edges.append(Edge(source, str(transfer.targets[0]), "copy", label, count, closes, closes))
             continue
         key = f"copy {len(nodes) + 1}"
         nodes.append(Node(key, what, size, made[transfer.targets[0]].device, "copy"))
-        edges.append(Edge(source, key, "copy", "", count))
+        edges.append(Edge(source, key, "copy", "", count, from_group=closes))
         edges += [Edge(key, str(target)) for target in transfer.targets]
     return nodes, edges
 
 
-def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
-    """Return what is copied, and its size."""
+def what_is_copied(copies: tuple[Copy, ...], noun: str = "tensor") -> tuple[str, str]:
+    """Return what is copied, and its size; `noun` counts tensors that are not alike."""
     total = quantities.format_total_bytes([copy.size for copy in copies])
     kinds = Counter(f"{copy.dtype} {quantities.format_shape(copy.shape)}" for copy in copies)
     if len(kinds) > 1:
-        return quantities.format_count(len(copies), "tensor"), total
+        return quantities.format_count(len(copies), noun), total
     kind = next(iter(kinds))
     return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
 
@@ -114,30 +167,38 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
     return numbered
 
 
-def _write_title(placed: Placed) -> str:
+def write_title(placed: Placed) -> str:
+    """Return the program's name, with the device that its call asks for."""
     default = placed.placement.default
     return f"{placed.title} called on {default.short}" if default else placed.title
 
 
-def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
-    placement = placed.placement
+def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], lead: Sequence[str] = ()) -> str:
+    """Return what the figure leaves out, and whether TensorFlow agrees; `hidden` data and control edges are not drawn.
+
+    `lead` is what comes first.
+    """
+    placement, drawn = placed.placement, len(alike.boxes)
     count = len(placement.decisions)
     if placement.refusal is not None:
         said = f"TensorFlow refuses this graph ({placement.refusal.code})"
         return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
     parts = [
+        *lead,
         quantities.format_count(count, "node")
-        + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else "")
+        + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else ""),
     ]
-    parts += [describe_collectives(one) for one in placed.traffic.collectives]
-    idle = [device.short for device in placement.devices if device.name not in used]
-    if idle:
-        parts.append(f"nothing runs on {', '.join(idle)}")
+    parts += [describe_collectives(one) for one in placed.traffic.collectives] if not lead else []
+    used = {device for family in alike.devices.values() for device in family}
+    if idle := [device.name for device in placement.devices if device.name not in used]:
+        parts.append(f"nothing runs on {join_ranges(placement.devices, idle)}")
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]
+    if unread := len(placement.decisions.keys() - alike.box_of.keys()):
+        left_out.append(f"{quantities.format_count(unread, 'op')} without tensors")
     if left_out:
-        parts.append(f"not drawn: {' and '.join(left_out)}")
+        parts.append(f"not drawn: {', '.join(left_out)}")
     if placement.program.given_shapes:
         parts.append("sizes of the first call")
     if placed.agreement is not None and placed.agreement.holds:
@@ -151,12 +212,13 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     """Return the group of a device by its full name, or of several that are drawn as one."""
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
-    count = sum(1 for decision in placement.decisions.values() if decision.device in names)
-    frame, ops = _name_task(placement, names), quantities.format_count(count, "op")
+    counts = Counter(decision.device for decision in placement.decisions.values() if decision.device in names)
+    frame, ops = _name_task(placement, names), quantities.format_count(counts.total(), "op")
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
     title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
-        ops = f"{len(names)} similar devices, {ops} in total"
+        each = quantities.format_count(counts[names[0]], "op")
+        ops = f"{len(names)} devices alike, {f'{each} each' if len(set(counts.values())) == 1 else f'{ops} in total'}"
     return Group(names[0], title, ops, device.type, index, frame)
 
 
@@ -172,6 +234,7 @@ def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
 
 def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
     """Return the node of a box; `members` are its nodes with those drawn with them."""
+    own = [node for node in members if placement.device(node) == box.device]  # without those of devices alike
     on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
     on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(
@@ -180,7 +243,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.detail,
         box.device or None,
         box.kind,
-        count=len(box.nodes),
+        count=len(own) if box.kind == "part" else len(box.nodes),
         asked=_format_ungranted(placement, box, members) if box.device else _format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
@@ -189,7 +252,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
 
 def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
     """Return the requests that were not granted, with the number of ops unless all of the box requested it."""
-    asked = {node: _format_request(placement, node) for node in members if not _was_granted(placement, node)}
+    asked = {node: _format_request(placement, node) for node in members if not was_granted(placement, node)}
     if not asked:
         return ""
     what = min(asked.values()) + (", …" if len(set(asked.values())) > 1 else "")
@@ -202,7 +265,8 @@ def _format_required(placement: Placement, node: int) -> str:
     return _format_request(placement, node)
 
 
-def _was_granted(placement: Placement, node: int) -> bool:
+def was_granted(placement: Placement, node: int) -> bool:
+    """Return whether a node has the device that the program asked for, if it asked for any."""
     written = not placement.graph.origins[node].made_by and not placement.graph.assigned[node]
     return not written or is_request_granted(placement, node)
 
