@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))  # for a run by the file's name
 from benchmarks.costs_collectives import fit_collectives, measure_errors, tabulate_collectives  # noqa: E402
 from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, read_collectives, read_operators  # noqa: E402
 from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
+from benchmarks.costs_steps import judge_steps, read_steps, tabulate_steps  # noqa: E402
 from simplace.costs.gpu_constants import FILE, GpuConstants, format_constants, read_constants  # noqa: E402
 
 DOCS = ROOT / "docs" / "costs.md"
@@ -60,7 +61,8 @@ def main() -> None:
     if not data and not collectives:
         parser.error(f"{options.folder} has none of the files of measurements that docs/costs.md names")
     committed = _fit_all(data, collectives) if options.write else read_constants()
-    judged = list(judge_operators(data, {name: dict(group) for name, group in committed.groups.items()}))
+    fits = fit_without_each(data)
+    judged = list(judge_operators(data, fits, {name: dict(group) for name, group in committed.groups.items()}))
     if options.write:
         errors = {one: _join_errors(judged, one) for one in dict.fromkeys(each.operator for each in judged)}
         if collectives:
@@ -70,16 +72,25 @@ def main() -> None:
     if unknown:
         print(f"left out, since no data sheet is on file: {', '.join(unknown)}\n")
     tables = [*_format_tables(judged), *_format_collectives(collectives, committed)]
+    without = {gpu: _complete_constants(fitted, committed) for gpu, fitted in fits.items()}
+    tables += tabulate_steps(judge_steps(read_steps(options.folder), without, committed))
     print("\n".join(tables))
     if options.write:
         _write_docs(tables)
 
 
-def judge_operators(data: Mapping[str, Measured], committed: Constants) -> Iterator[Judged]:
-    """Fit to all GPUs but one, for each, and yield the errors on the one left out."""
+def fit_without_each(data: Mapping[str, Measured]) -> dict[str, Constants]:
+    """Fit to all GPUs but one, for each, by the one left out."""
     to_all = fit_constants(data)
-    for gpu in sorted({gpu for one in data.values() for gpu in one.gpus.tolist()}):
-        fitted = fit_constants(data, to_all, gpu)
+    gpus = sorted({gpu for one in data.values() for gpu in one.gpus.tolist()})
+    return {gpu: fit_constants(data, to_all, gpu) for gpu in gpus}
+
+
+def judge_operators(
+    data: Mapping[str, Measured], fits: Mapping[str, Constants], committed: Constants
+) -> Iterator[Judged]:
+    """Yield the errors on each GPU of the constants that were fitted without it."""
+    for gpu, fitted in fits.items():
         for name, one in data.items():
             own = one.select(one.gpus == gpu)
             if not len(own.seconds):
@@ -102,6 +113,11 @@ def _fit_all(data: Mapping[str, Measured], collectives: Sequence[MeasuredCollect
     # Through the file's text, so that what is judged is what is written.
     rounded = {name: {key: float(f"{value:.4g}") for key, value in group.items()} for name, group in groups.items()}
     return GpuConstants(rounded, {}, SOURCES)
+
+
+def _complete_constants(fitted: Constants, committed: GpuConstants) -> GpuConstants:
+    """Return constants with those of collectives, of which there is one machine of each kind, as they are on file."""
+    return GpuConstants({**committed.groups, **fitted}, committed.errors, committed.sources)
 
 
 def _draw_roofline(data: Measured) -> np.ndarray:

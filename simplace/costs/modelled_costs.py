@@ -28,6 +28,7 @@ from simplace.costs.roofline import Roofline
 _SOFTMAX_KERNELS = 3
 _SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 _BATCH_NORM = frozenset("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split())
+_BATCH_NORM_GRAD = frozenset("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split())
 _LEAST_SHARE = 0.1  # of a peak; below, a kernel is bound by its start and by too few blocks, not by the peak
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -113,12 +114,14 @@ class ModelledCosts:
         if call.op in _SOFTMAX and dtype in _WIDTHS and call.inputs[0].shape:
             return self._price_softmax(call, _WIDTHS[dtype])
         work = count_work(call)
-        if call.op in _BATCH_NORM and call.attrs.get("is_training", True):
-            work = replace(work, bytes=work.bytes + call.inputs[0].size)  # the mean and variance, then all once more
-        elif not work.is_plain:
+        is_norm = call.op in _BATCH_NORM or call.op in _BATCH_NORM_GRAD
+        if is_norm and call.attrs.get("is_training", True):
+            read = sum(tensor.size for tensor in call.inputs[: 2 if call.op in _BATCH_NORM_GRAD else 1])
+            work = replace(work, bytes=work.bytes + read)  # for the sums over the batch, then all once more
+        elif not (work.is_plain or is_norm):
             return None
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
-        return time, "elementwise" if call.op not in _BATCH_NORM else "layer_norm"
+        return time, "layer_norm" if is_norm else "elementwise"
 
     def _price_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         is_tf32 = dtype == "float32" and self.allows_tf32
@@ -156,7 +159,7 @@ def make_modelled_costs(
 ) -> ModelledCosts | Roofline:
     """Return the model for a machine of the library, by the name of its GPUs."""
     hardware = find_hardware(machine)
-    roofline = Roofline(hardware, memory_fraction=memory_fraction)
+    roofline = Roofline(hardware, memory_fraction=memory_fraction, allows_tf32=allows_tf32)
     sheet = hardware.gpu.sheet
     if sheet is None:
         return roofline

@@ -27,11 +27,15 @@ MEASURED_OVERHEADS = Overheads(op_s=0.5e-6, dead_s=0.5e-6, hand_off_s=12e-6, for
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Cost model for a machine of the library; `memory_fraction` is per_process_gpu_memory_fraction, 0 for unset."""
+    """Cost model for a machine of the library; `memory_fraction` is per_process_gpu_memory_fraction, 0 for unset.
+
+    `allows_tf32`: tensor cores multiply float32, as TensorFlow allows unless told otherwise.
+    """
 
     hardware: Hardware
     overheads: Overheads = MEASURED_OVERHEADS
     memory_fraction: float = 0.0
+    allows_tf32: bool = True
 
     @property
     def name(self) -> str:
@@ -51,7 +55,9 @@ class Roofline:
         found = count_work(call)
         processor = self.hardware.gpu if call.device_type == "GPU" else self.hardware.cpu
         dtype = call.outputs[0].dtype if call.outputs else "float32"
-        arithmetic = found.flops / processor.flops(dtype.removesuffix("_ref"), found.on_matrix_units)
+        dtype = dtype.removesuffix("_ref")
+        on_matrix_units = found.on_matrix_units and (dtype != "float32" or self.allows_tf32)
+        arithmetic = found.flops / processor.flops(dtype, on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
         if call.device_type != "GPU":
             return KernelCost(seconds, shards=count_shards(seconds * processor.clock), is_guess=found.is_guess)
