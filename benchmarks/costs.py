@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +23,13 @@ from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, re
 from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
 from benchmarks.costs_steps import judge_steps, read_steps, tabulate_steps  # noqa: E402
 from simplace.costs.gpu_constants import FILE, GpuConstants, format_constants, read_constants  # noqa: E402
+from simplace.costs.gpu_convolutions import Convolution  # noqa: E402
 
 DOCS = ROOT / "docs" / "costs.md"
 SOURCES = (
     "github.com/sitar-lab/NeuSight at 6945927d (MIT): bmm, linear, elementwise, softmax, layer_norm",
     "github.com/ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0): gemm_bf16, collectives",
-    "github.com/baidu-research/DeepBench at da81ba78 (Apache-2.0): gemm_fp32, gemm_fp16, all-reduce",
+    "github.com/baidu-research/DeepBench at da81ba78 (Apache-2.0): gemm, conv, rnn, all-reduce",
     "github.com/VIA-Research/vTrain at f8dda847 (MIT): all-reduce",
 )
 # Mean errors of NeuSight (ASPLOS 2025) on GPUs and sizes that it had not seen, and of its roofline.
@@ -123,11 +124,18 @@ def _complete_constants(fitted: Constants, committed: GpuConstants) -> GpuConsta
 def _draw_roofline(data: Measured) -> np.ndarray:
     """Return the time of the slower of arithmetic and traffic at the data sheet's peaks, and a start."""
     s = data.sizes
+    width = 2 if data.operator in ("gemm_bf16", "gemm_fp16") or "_fp16_" in data.operator else 4
     if data.operator in ("elementwise", "softmax", "layer_norm"):
         bytes_, flops = 4 * s["rows"] * s["cols"] * (1 + s["inputs"]), 0.0
+    elif data.operator.startswith("conv"):
+        shape = Convolution(**{field.name: s[field.name] for field in fields(Convolution)})
+        bytes_ = width * (shape.image + shape.weights + shape.made)
+        flops = 2 * shape.made * shape.in_channels * shape.taps
+    elif data.operator.startswith("rnn"):
+        weights, columns = s["gates"] * s["hidden"] ** 2, s["batch"] * s["steps"]
+        bytes_, flops = width * (weights + (s["gates"] + 1) * s["hidden"] * columns), 2 * weights * columns
     else:
         b, m, n, k = (s[name] for name in "bmnk")
-        width = 2 if data.operator in ("gemm_bf16", "gemm_fp16") else 4
         bytes_, flops = width * b * (m * k + k * n + m * n), 2 * b * m * n * k
     found: np.ndarray = np.maximum(bytes_ / data.figures.bandwidth, flops / data.peaks) + _ROOFLINE_START_S
     return found

@@ -14,6 +14,7 @@ from simplace.costs.gpu_sheets import GpuSheet, find_sheet
 
 Row = Mapping[str, str]
 _OF_TWO_TENSORS = ("add", "mul", "div", "pow")
+_GATES = {"vanilla": 1, "lstm": 4, "gru": 3}
 _OLD = ("Tesla M40", "GeForce GTX TITAN X")  # Maxwell and its libraries: TensorFlow 2.16 has no kernels for them
 
 
@@ -65,6 +66,57 @@ def read_operators(folder: Path) -> dict[str, Measured]:
     plain = [row for row in older if row["math"] == "float32" and row["dtype"] == "float32" and row["gpu"] not in _OLD]
     if plain:
         found["gemm_fp32"] = _gather_rows("gemm_fp32", plain, False)
+    found.update(_read_convolutions(folder))
+    found.update(_read_recurrences(folder))
+    return found
+
+
+def _read_convolutions(folder: Path) -> dict[str, Measured]:
+    """Return DeepBench's convolutions by pass, those on tensor cores apart."""
+    rows = list(_read_rows(folder / "deepbench/conv.csv"))
+    found = {}
+    for kind, measured in (("forward", "forward"), ("input", "backward_input"), ("filter", "backward_filter")):
+        own = [row for row in rows if row["pass"] == measured and row["gpu"] not in _OLD]
+        plain = [row for row in own if row["dtype"] == "float32"]
+        half = [row for row in own if row["math"].startswith("tensor cores")]
+        for name, chosen in (("conv", plain), ("conv_fp16", half)):
+            if chosen:
+                found[f"{name}_{kind}"] = _gather_rows(f"{name}_{kind}", chosen, name != "conv")
+    return found
+
+
+def _read_recurrences(folder: Path) -> dict[str, Measured]:
+    """Return DeepBench's recurrent layers by pass, those on tensor cores apart."""
+    rows = [row for row in _read_rows(folder / "deepbench/rnn.csv") if row["gpu"] not in _OLD]
+    found = {}
+    for kind, measured in (("forward", "forward"), ("input", "backward_input"), ("weights", "backward_weights")):
+        for name in ("rnn", "rnn_fp16"):
+            math = "float32" if name == "rnn" else "tensor cores, float32 sums"
+            chosen = [row for row in rows if row["pass"] == measured and row["math"] == math]
+            if chosen:
+                found[f"{name}_{kind}"] = _gather_rows(f"{name}_{kind}", chosen, name != "rnn")
+    return found
+
+
+def _measure_layers(rows: list[Row]) -> dict[str, np.ndarray]:
+    """Return the fields of `Recurrence`, for rows that have a cell."""
+    if "cell" not in rows[0]:
+        return {}
+    found = {key: np.array([float(row[key]) for row in rows]) for key in ("hidden", "batch", "steps")}
+    return {"gates": np.array([float(_GATES[row["cell"]]) for row in rows]), **found}
+
+
+def _measure_images(rows: list[Row]) -> dict[str, np.ndarray]:
+    """Return the fields of `Convolution`, for rows that have an image."""
+    if "kernel_h" not in rows[0]:
+        return {}
+    found = {key: np.array([float(row[key]) for row in rows]) for key in (
+        "batch", "in_channels", "height", "width", "out_channels", "kernel_h", "kernel_w")}  # fmt: skip
+    strides = {end: np.array([float(row[f"stride_{end}"]) for row in rows]) for end in "hw"}
+    pads = {end: np.array([float(row[f"pad_{end}"]) for row in rows]) for end in "hw"}
+    for end, side in (("h", "height"), ("w", "width")):
+        found[f"out_{end}"] = (found[side] + 2 * pads[end] - found[f"kernel_{end}"]) // strides[end] + 1
+    found["stride"] = strides["h"] * strides["w"]
     return found
 
 
@@ -80,7 +132,8 @@ def read_collectives(folder: Path) -> list[MeasuredCollective]:
 
 def list_unknown(folder: Path) -> set[str]:
     """Return the GPUs of the kernels in a folder that the library has no data sheet of."""
-    files = ("neusight-ops/ops.csv", "aiconfigurator/gemm_bf16.csv", "deepbench/gemm.csv")
+    deepbench = (f"deepbench/{name}.csv" for name in ("gemm", "conv", "rnn"))
+    files = ("neusight-ops/ops.csv", "aiconfigurator/gemm_bf16.csv", *deepbench)
     return {row["gpu"] for name in files for row in _read_rows(folder / name) if find_sheet(row["gpu"]) is None}
 
 
@@ -109,6 +162,7 @@ def _gather_rows(operator: str, rows: list[Row], on_tensor_cores: bool) -> Measu
     sizes.setdefault("b", np.ones(len(rows)))
     sizes["inputs"] = np.array([2.0 if row.get("name") in _OF_TWO_TENSORS else 1.0 for row in rows])
     sizes["along_k"] = np.full(len(rows), float(operator == "linear"))  # inputs and weights both lie along k
+    sizes |= _measure_images(rows) | _measure_layers(rows)
     peaks = np.array([sheets[row["gpu"]].flops(row["dtype"], on_tensor_cores)
                       for row in rows])  # fmt: skip
     seconds = np.array([float(row["seconds"]) for row in rows])

@@ -8,12 +8,14 @@ GPU counts alike in a class up to the square root of its rows, so that no card's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from benchmarks.costs_data import Measured
-from simplace.costs.gpu_kernels import plan_products, time_product, time_rows, time_traffic
+from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
+from simplace.costs.gpu_kernels import ProductPlan, plan_products, time_product, time_rows, time_traffic
+from simplace.costs.gpu_recurrences import Recurrence, RecurrentPass, time_recurrence
 
 _KNEE = 0.05  # residuals above it count by their size
 _WEIGHTS = {"gemm_fp32": 0.3}  # of old libraries, and cut to whole microseconds
@@ -62,6 +64,15 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
         "overlap": P(3, 1.5, 12),
         "floor_s": P(2.3e-6, 1e-6, 4e-6),
     },
+    "conv": {
+        "forward": P(0.8, 0.2, 1.2), "input": P(0.7, 0.1, 1.2), "filter": P(0.6, 0.1, 1.2), "scatter": P(0.5, 0.05, 2),
+        "winograd": P(0.6, 0.1, 1.2), "winograd_apart": P(0.8, 0.1, 1.2), "transform": P(0.8, 0.1, 1.5),
+        "tile_128x32": P(0.8, 0.05, 1),
+    },
+    "rnn": {
+        "step": P(0.5, 0.1, 1.2), "weights": P(0.9, 0.3, 1.2),
+        "step_s": P(1e-5, 0, 5e-5), "tile_128x32": P(0.6, 0.05, 1),
+    },
 }  # fmt: skip
 FIXED: Mapping[str, Mapping[str, float]] = {
     "traffic": {"floor_s": 2.3e-6},
@@ -72,7 +83,8 @@ FIXED: Mapping[str, Mapping[str, float]] = {
 PRODUCTS = ("bmm", "linear", "gemm_fp32", "gemm_bf16", "gemm_fp16")
 FITTED_TO: Mapping[str, tuple[str, ...]] = {
     "traffic": ("elementwise",), "rows": ("softmax", "layer_norm"), "simt": ("bmm", "linear", "gemm_fp32"),
-    "tensor": ("gemm_bf16",),
+    "tensor": ("gemm_bf16",), "conv": ("conv_forward", "conv_input", "conv_filter"),
+    "rnn": ("rnn_forward", "rnn_input", "rnn_weights"),
 }  # fmt: skip
 Constants = dict[str, dict[str, float]]
 
@@ -94,12 +106,38 @@ def predict_seconds(constants: Constants, data: Measured) -> np.ndarray:
         plan = plan_products(data.figures, group, data.peaks, 2 if on_tensor_cores else 4, on_tensor_cores)
         found = time_product(plan, s["b"], s["m"], s["n"], s["k"], s["along_k"])
         return found.seconds + (traffic["event_s"] if data.operator in ("bmm", "linear") else 0.0)
+    if data.operator.startswith("conv"):
+        return _predict_convolutions(constants, data)
+    if data.operator.startswith("rnn"):
+        return _predict_recurrences(constants, data)
     if data.operator == "elementwise":
         bytes_ = 4 * s["rows"] * s["cols"] * (1 + s["inputs"])
         return time_traffic(data.figures, traffic, bytes_).seconds + traffic["event_s"]
     kind = "softmax" if data.operator == "softmax" else "norm"
     rows = {**traffic, **constants["rows"]}
     return time_rows(data.figures, rows, s["rows"], s["cols"], 4, kind).seconds + traffic["event_s"]
+
+
+def _predict_convolutions(constants: Constants, data: Measured) -> np.ndarray:
+    plan, on_tensor_cores = _plan_with(constants, data, "conv")
+    shape = Convolution(**{field.name: data.sizes[field.name] for field in fields(Convolution)})
+    kinds: dict[str, Pass] = {"forward": "forward", "input": "input", "filter": "filter"}
+    return np.asarray(time_convolution(plan, shape, kinds[data.operator.rpartition("_")[2]], on_tensor_cores).seconds)
+
+
+def _predict_recurrences(constants: Constants, data: Measured) -> np.ndarray:
+    plan, _ = _plan_with(constants, data, "rnn")
+    shape = Recurrence(**{field.name: data.sizes[field.name] for field in fields(Recurrence)})
+    kinds: dict[str, RecurrentPass] = {"forward": "forward", "input": "input", "weights": "weights"}
+    return np.asarray(time_recurrence(plan, shape, kinds[data.operator.rpartition("_")[2]]).seconds)
+
+
+def _plan_with(constants: Constants, data: Measured, group: str) -> tuple[ProductPlan, bool]:
+    """Return a plan for products with a group's own constants before theirs, and whether it is for tensor cores."""
+    is_half = "_fp16_" in data.operator
+    product = constants["tensor" if is_half else "simt"]
+    joined = {**constants["traffic"], **product, **constants[group]}
+    return plan_products(data.figures, joined, data.peaks, 2 if is_half else 4, is_half), is_half
 
 
 def fit_constants(data: Mapping[str, Measured], known: Constants | None = None, without: str = "") -> Constants:

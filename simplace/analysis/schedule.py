@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, TypeVar, Unpack
 
-from simplace.analysis import critical_path, device_time, lower_bound, memory, parallelism, utilisation, waits
+from simplace.analysis import (
+    critical_path,
+    device_time,
+    lower_bound,
+    memory,
+    parallelism,
+    time_sources,
+    utilisation,
+    waits,
+)
 from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.control_flow import ControlFlow
@@ -74,6 +83,11 @@ class Schedule:
     def critical_path(self) -> tuple[int, ...]:
         """Return the critical path of the last step, as span numbers."""
         return critical_path.critical_path(self.trace)
+
+    @cached_property
+    def uncertainty(self) -> float:
+        """Return how far off the makespan is in the mean, as a share: from the critical path of the last step."""
+        return time_sources.measure_uncertainty(self.estimated, [self.trace.spans[i] for i in self.critical_path])
 
     @cached_property
     def longest_chain(self) -> int | None:

@@ -14,13 +14,15 @@ from simplace.placement.placement import Placement
 class StepTimes:
     """Record of the simulated step times before and after, in nanoseconds, and the name of the cost model.
 
-    `without` is the reason why there are no times, "" where there are.
+    `without` is the reason why there are no times, "" where there are. `errors` are how far off each time is in the
+    mean, as a share; what both have in common is off in both alike.
     """
 
     before: int = 0
     after: int = 0
     costs: str = ""
     without: str = ""
+    errors: tuple[float, float] = (0.0, 0.0)
 
 
 UNCHANGED = StepTimes(without="both placements are the same")
@@ -35,4 +37,7 @@ def step_times(before: Placement, after: Placement, options: StepOptions) -> Ste
         first, second = (Schedule.of(one, options) for one in (before, after))
     except SimplaceError as error:
         return StepTimes(without=str(error))
-    return StepTimes(first.trace.makespan, second.trace.makespan, second.estimated.model.name)
+    return StepTimes(
+        first.trace.makespan, second.trace.makespan, second.estimated.model.name,
+        errors=(first.uncertainty, second.uncertainty),
+    )  # fmt: skip

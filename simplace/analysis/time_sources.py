@@ -1,22 +1,40 @@
-"""Where the times of a simulated step come from, and how far they may be off."""
+"""Where the times of a simulated step come from, and how far they may be off.
+
+Errors of one kind go together: the model of kernels is too fast or too slow on a whole GPU, whatever the class of
+operators, so within a kind they add up as they are. Kinds know nothing of each other, so theirs add up as squares.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot
+from typing import Literal
 
 from simplace.costs.cost_model import KernelCost, Source
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span
 
+Kind = Literal["modelled", "measured", "guessed kernel", "copy", "executor"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSource:
+    """Record of what a time was taken from: `error` is how far off it is in the mean, as a share of it."""
+
+    source: Source
+    error: float
+    kind: Kind
+
 
 @dataclass(frozen=True, slots=True)
 class SourceShare:
-    """Record of the share of a path's time that comes from one source, and its mean error (None: nobody knows)."""
+    """Record of the share of a path's time that comes from one source, and its mean error."""
 
     source: Source
     share: float
-    error: float | None
+    error: float
 
 
 def find_cost(estimated: EstimatedGraph, span: Span) -> KernelCost | None:
@@ -24,25 +42,42 @@ def find_cost(estimated: EstimatedGraph, span: Span) -> KernelCost | None:
     return estimated.kernels[span.node] if span.kind in ("op", "kernel", "shard", "collective") else None
 
 
-def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:
-    """Return the shares of a path's time by source, measured first; copies and launches are guessed.
+def find_source(estimated: EstimatedGraph, span: Span) -> TimeSource:
+    """Return where a span's length comes from; copies, launches and bookkeeping alone are guessed."""
+    cost = find_cost(estimated, span)
+    if cost is not None and cost.host_s + cost.device_s > 0:
+        return TimeSource(cost.source, cost.off, "guessed kernel" if cost.source == "guessed" else cost.source)
+    if span.kind == "copy":
+        return TimeSource("guessed", estimated.model.assume_error("copy"), "copy")
+    return TimeSource("guessed", estimated.model.assume_error("executor"), "executor")
 
-    Errors of a source are averaged by time: those of one model are all too high or all too low as likely as not.
-    """
+
+def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:
+    """Return the shares of a path's time by source, measured first; errors of a source are averaged by time."""
     times: dict[Source, float] = {"measured": 0.0, "modelled": 0.0, "guessed": 0.0}
     off: dict[Source, float] = dict.fromkeys(times, 0.0)
-    unknown: set[Source] = set()
     for span in path:
-        cost = find_cost(estimated, span)
-        source: Source = cost.source if cost is not None else "guessed"
-        times[source] += span.duration
-        if cost is None or cost.error is None:
-            unknown.add(source)
-        else:
-            off[source] += cost.error * span.duration
+        found = find_source(estimated, span)
+        times[found.source] += span.duration
+        off[found.source] += found.error * span.duration
     total = sum(times.values())
     return tuple(
-        SourceShare(source, time / total, None if source in unknown else off[source] / time)
-        for source, time in times.items()
-        if time
+        SourceShare(source, time / total, off[source] / time) for source, time in times.items() if time
     )
+
+
+def measure_uncertainty(estimated: EstimatedGraph, path: Sequence[Span]) -> float:
+    """Return how far off the length of a critical path is in the mean, as a share of it.
+
+    What lies between its spans is time of the executor. That another path may be the longest one is not counted.
+    """
+    if not path:
+        return 0.0
+    whole = max(span.end for span in path) - min(span.start for span in path)
+    off: defaultdict[Kind, float] = defaultdict(float)
+    for span in path:
+        found = find_source(estimated, span)
+        off[found.kind] += found.error * span.duration
+    between = max(0, whole - sum(span.duration for span in path))
+    off["executor"] += estimated.model.assume_error("executor") * between
+    return hypot(*off.values()) / whole if whole else 0.0

@@ -9,6 +9,10 @@ from typing import Any, Literal, Protocol
 
 Source = Literal["measured", "modelled", "guessed"]
 Bound = Literal["latency", "memory", "arithmetic"]
+Fixed = Literal["copy", "executor"]  # what a cost model prices beside kernels
+
+# How far off times are taken to be in the mean where no table of errors tells: docs/costs.md has the reasons.
+MEASURED_ERROR, GUESSED_ERROR, COPY_ERROR = 0.03, 0.5, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class KernelCost:
     `is_guess`: only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
     average of costs has seen of it where that is not `host_s` (None). `runs_s` are the times of the first run of a
     step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
-    `source` says where the times come from, `error` by how much they are off in the mean (None: nobody knows). `bound`
+    `source` says where the times come from, `error` by how much they are off in the mean (None: see `off`). `bound`
     is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
     """
 
@@ -82,6 +86,17 @@ class KernelCost:
     error: float | None = None
     bound: Bound | None = None
     share: float = 0.0
+
+    @property
+    def off(self) -> float:
+        """Return how far off the times are in the mean, assumed where nobody has measured it.
+
+        >>> KernelCost(1.0, source="modelled", error=0.12).off, KernelCost(1.0).off
+        (0.12, 0.5)
+        """
+        if self.error is not None:
+            return self.error
+        return MEASURED_ERROR if self.source == "measured" else GUESSED_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +203,10 @@ class CostModel(Protocol):
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process)."""
+        ...
+
+    def assume_error(self, what: Fixed) -> float:
+        """Return how far off copies, or launches and the executor's own times, are in the mean, as a share."""
         ...
 
     def collective(self, call: CollectiveCall) -> KernelCost:

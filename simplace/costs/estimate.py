@@ -6,13 +6,16 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from math import prod
 
+from simplace.costs.cluster_cost import price_cluster
+from simplace.costs.cluster_ops import find_callee, list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
+from simplace.costs.xla_fusion import fuse_ops
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
-from simplace.graph.op_kinds import is_loop_cond
+from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
@@ -150,10 +153,28 @@ class _Estimator:
         device = self.placed.devices.by_name[node.device].type
         if i in self.graph.collective_of:
             return self._member(self.graph.collective_of[i], device)
-        cost = self.model.kernel(OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i]))
-        if cost.is_guess:
-            self.assumed.setdefault("formula", []).append(f"{node.name} ({node.op})")
+        call = OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i])
+        cost = self.model.kernel(call)
+        if not cost.is_guess:
+            return cost
+        kernels = self._list_cluster_kernels(call)
+        if kernels is not None:
+            cost = price_cluster(kernels, self.model)
+        guessed = [one for one in kernels or [call] if kernels is None or self.model.kernel(one).is_guess]
+        self.assumed.setdefault("formula", []).extend(f"{one.name} ({one.op})" for one in guessed)
         return cost
+
+    def _list_cluster_kernels(self, call: OpCall) -> list[OpCall] | None:
+        """Return the kernels of a call that XLA compiles; None for other ops, and for a body that does not hold."""
+        program = self.placed.program
+        called = find_callee(call.op, call.attrs, program.graph.library)
+        if called is None or call.attrs.get(MUST_COMPILE) is not True:
+            return None
+        try:
+            ops, results = list_cluster_ops(program, called, call, self.batch)
+        except SimplaceError:
+            return None  # the call stays a guess, which is told as such
+        return fuse_ops(ops, results)
 
     def _member(self, number: int, device: str) -> KernelCost:
         """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.op_work import is_free
 
 
@@ -21,15 +21,20 @@ class FlatCosts:
         """Estimate one execution: 0 for ops that compute nothing."""
         if is_free(call.op):
             return KernelCost(0.0)
-        return KernelCost(0.0, self.unit_s) if call.device_type == "GPU" else KernelCost(self.unit_s)
+        is_on_gpu = call.device_type == "GPU"
+        return KernelCost(0.0, self.unit_s, error=0.0) if is_on_gpu else KernelCost(self.unit_s, error=0.0)
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy: 0 within host memory."""
         return 0.0 if source == target == "CPU" else self.unit_s
 
+    def assume_error(self, what: Fixed) -> float:
+        """Return 0: a flat cost is no prediction."""
+        return 0.0
+
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a collective: as a copy."""
-        return KernelCost(0.0, self.unit_s)
+        return KernelCost(0.0, self.unit_s, error=0.0)
 
     def memory(self, device_type: str) -> int:
         """Return 0: memory is not limited."""

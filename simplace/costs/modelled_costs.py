@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simplace.costs.collectives import count_whole_bytes, find_fabric, time_collective
-from simplace.costs.cost_model import Bound, CollectiveCall, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_constants import GpuConstants, read_constants
+from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
 from simplace.costs.gpu_kernels import (
     GpuFigures,
     KernelTime,
@@ -18,8 +19,10 @@ from simplace.costs.gpu_kernels import (
     time_rows,
     time_traffic,
 )
+from simplace.costs.gpu_recurrences import RecurrentLayers, time_layers
 from simplace.costs.gpu_sheets import GpuSheet
 from simplace.costs.hardware import find_hardware
+from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
 from simplace.costs.op_work import count_work, is_free
 from simplace.costs.product_shape import Product, find_product
 from simplace.costs.roofline import Roofline
@@ -42,7 +45,7 @@ class ModelledCosts:
     constants: GpuConstants
     figures: GpuFigures
     allows_tf32: bool = True
-    _plans: dict[tuple[str, bool], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
+    _plans: dict[tuple[str, str], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[Any, tuple[KernelTime, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -64,6 +67,10 @@ class ModelledCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Price a copy."""
         return self.roofline.copy(size, source, target)
+
+    def assume_error(self, what: Fixed) -> float:
+        """Return how far off copies or fixed times are taken to be."""
+        return self.roofline.assume_error(what)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: between GPUs as NCCL runs it."""
@@ -103,8 +110,12 @@ class ModelledCosts:
 
     def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
         """Return the time of an op whose family is known, and the class of operators that its error is that of."""
-        product = find_product(call)
         dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
+        if dtype in _WIDTHS and (layer := find_convolution(call) or find_recurrent_layers(call)) is not None:
+            if (layer, dtype) not in self._seen:
+                self._seen[layer, dtype] = self._price_layer(layer, dtype)
+            return self._seen[layer, dtype]
+        product = find_product(call)
         moved = sum(t.size for t in (*call.inputs, *call.outputs))
         if product is not None and dtype in _WIDTHS:
             key = (product, dtype, moved if product.is_image else 0)
@@ -123,23 +134,39 @@ class ModelledCosts:
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
         return time, "layer_norm" if is_norm else "elementwise"
 
+    def _price_layer(
+        self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str
+    ) -> tuple[KernelTime, str]:
+        """Return the time of what cuDNN computes, and its class of operators."""
+        on_tensor_cores = self._is_on_tensor_cores(dtype)
+        half = "_fp16" if on_tensor_cores else ""
+        if isinstance(layer, RecurrentLayers):
+            time = time_layers(self._plan(dtype, ""), self._plan(dtype, "rnn"), layer)
+            return time, f"rnn{half}_{'input' if layer.is_gradient else 'forward'}"
+        time = time_convolution(self._plan(dtype, "conv"), layer[0], layer[1], on_tensor_cores)
+        return time, f"conv{half}_{layer[1]}"
+
     def _price_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
-        is_tf32 = dtype == "float32" and self.allows_tf32
-        on_tensor_cores = self.sheet.has_matrix_units(dtype) and (dtype != "float32" or is_tf32)
-        plan = self._plans.get((dtype, on_tensor_cores)) or self._make_plan(dtype, on_tensor_cores)
         time = time_product(
-            plan, float(product.b), float(product.m), float(product.n), float(product.k), float(product.along_k),
-            float(moved) if product.is_image else None,
+            self._plan(dtype, ""), float(product.b), float(product.m), float(product.n), float(product.k),
+            float(product.along_k), float(moved) if product.is_image else None,
         )  # fmt: skip
         plain = "bmm" if product.b > 1 else "linear"
-        return time, "gemm_bf16" if on_tensor_cores else plain
+        return time, "gemm_bf16" if self._is_on_tensor_cores(dtype) else plain
 
-    def _make_plan(self, dtype: str, on_tensor_cores: bool) -> ProductPlan:
-        groups = self.constants.groups
-        constants = {**groups["traffic"], **groups["tensor" if on_tensor_cores else "simt"]}
-        peak = self.sheet.flops(dtype, on_tensor_cores)
-        plan = plan_products(self.figures, constants, peak, _WIDTHS[dtype], on_tensor_cores)
-        self._plans[dtype, on_tensor_cores] = plan
+    def _is_on_tensor_cores(self, dtype: str) -> bool:
+        return self.sheet.has_matrix_units(dtype) and (dtype != "float32" or self.allows_tf32)
+
+    def _plan(self, dtype: str, group: str) -> ProductPlan:
+        """Return a plan for products; a group's constants go before those of products."""
+        plan = self._plans.get((dtype, group))
+        if plan is None:
+            groups, on_tensor_cores = self.constants.groups, self._is_on_tensor_cores(dtype)
+            products = groups["tensor" if on_tensor_cores else "simt"]
+            constants = {**groups["traffic"], **products, **(groups[group] if group else {})}
+            peak = self.sheet.flops(dtype, on_tensor_cores)
+            plan = plan_products(self.figures, constants, peak, _WIDTHS[dtype], on_tensor_cores)
+            self._plans[dtype, group] = plan
         return plan
 
     def _price_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:

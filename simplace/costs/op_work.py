@@ -80,7 +80,7 @@ _MOVES = frozenset(
     "Concat ConcatV2 Split SplitV Slice StridedSlice Pad PadV2 MirrorPad Transpose Gather GatherV2 ResourceGather "
     "Tile Cast Bitcast Select SelectV2 OneHot Pack Unpack Fill ZerosLike OnesLike Range Reverse ReverseV2 "
     "BroadcastTo Where ScatterNd GatherNd StridedSliceGrad DynamicStitch DynamicPartition ReverseSequence "
-    "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace".split()
+    "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace XlaFusion".split()
 )
 
 
@@ -91,6 +91,40 @@ def is_free(op: str) -> bool:
     (True, False)
     """
     return op in _FREE
+
+
+# Of the moves, what XLA does by a kernel of its own, or by several.
+_SCATTERED = frozenset("ScatterNd Where DynamicStitch DynamicPartition Cumsum Bincount ArgMax ArgMin".split())
+_EXPENSIVE = 16  # FLOPs an element, from which on an op is not computed twice to spare memory
+
+
+def is_fusible(op: str) -> bool:
+    """Return whether XLA may compute an op inside the kernel of another.
+
+    >>> is_fusible("AddV2"), is_fusible("Sum"), is_fusible("MatMul")
+    (True, True, False)
+    """
+    is_plain = op in _UNARY or op in _BINARY or op in _MOVES or op in _UPDATES or op in ("AddN", "AccumulateNV2")
+    return (is_plain or is_reduction(op)) and op not in _SCATTERED
+
+
+def is_reduction(op: str) -> bool:
+    """Return whether an op reduces its input: its result needs all of that."""
+    return (op in _REDUCTIONS or op == "BiasAddGrad") and op not in _SCATTERED
+
+
+def is_expensive(op: str) -> bool:
+    """Return whether an elementwise op is better kept in memory than computed twice.
+
+    >>> is_expensive("Exp"), is_expensive("Mul")
+    (True, False)
+    """
+    return (_UNARY.get(op) or _BINARY.get(op) or 0) >= _EXPENSIVE
+
+
+def count_extra_bytes(call: OpCall) -> int:
+    """Return the bytes that an op moves beside its inputs and outputs: an update reads the variable behind a handle."""
+    return count_work(call).bytes - sum(tensor.size for tensor in (*call.inputs, *call.outputs))
 
 
 def count_work(call: OpCall) -> Work:

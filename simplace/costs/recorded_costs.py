@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import MEASURED_ERROR, CollectiveCall, CostModel, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.roofline import count_shards
 from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_choices
 from simplace.graph.builder import SOURCE
@@ -74,6 +74,10 @@ class RecordedCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy."""
         return self.rest.copy(size, source, target)
+
+    def assume_error(self, what: Fixed) -> float:
+        """Return how far off copies are taken to be, and fixed times, which may have been measured, too."""
+        return MEASURED_ERROR if what == "executor" and self.fixed is not None else self.rest.assume_error(what)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective."""

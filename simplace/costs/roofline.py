@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.costs.collectives import count_hops, count_sent_bytes
-from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import Hardware
 from simplace.costs.hardware import find_hardware as find_machine
@@ -73,6 +73,10 @@ class Roofline:
             return 0.0
         link = self.hardware.peer_link if source == target else self.hardware.host_link
         return link.seconds(size)
+
+    def assume_error(self, what: Fixed) -> float:
+        """Return how far off copies or fixed times are taken to be."""
+        return COPY_ERROR if what == "copy" else GUESSED_ERROR
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: a ring, each of whose parts takes a link's latency and its bytes' time.

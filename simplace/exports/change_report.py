@@ -66,7 +66,7 @@ def _report_program(change: ProgramChanges, times: StepTimes | None) -> dict[str
         "copies_gained": [copy_report(change.after.placement, copy) for copy in change.copies_gained],
         "step": None
         if times is None or times.without
-        else {"before": times.before, "after": times.after, "costs": times.costs},
+        else {"before": times.before, "after": times.after, "errors": list(times.errors), "costs": times.costs},
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span
 
@@ -70,6 +71,8 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
     node = graph.nodes[span.node]
     arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
     arguments |= {"waited for": span.why, "waited (us)": (span.start - span.ready) / 1000, "step": span.step}
+    source = find_source(schedule.estimated, span)
+    arguments |= {"time is": source.source, "mean error": source.error}
     line = graph.source_line(span.node)
     if line:
         arguments["line"] = line

@@ -8,8 +8,7 @@ from typing import Any
 from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.time_sources import find_cost, share_sources
-from simplace.costs.cost_model import KernelCost
+from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 from simplace.exports.communication_report import report_traffic
@@ -30,10 +29,11 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "costs": schedule.estimated.model.name,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},
         "makespan": trace.makespan,
+        "makespan_error": round(schedule.uncertainty, 4),
         "steps": list(trace.steps),
         "longest_chain": schedule.longest_chain,
         "time_sources": [
-            {"source": one.source, "share": round(one.share, 6), "error": one.error}
+            {"source": one.source, "share": round(one.share, 6), "error": round(one.error, 6)}
             for one in share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
         ],
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
@@ -80,16 +80,17 @@ def _report_span(schedule: Schedule, span: Span) -> dict[str, Any]:
         "node": node.name, "op": node.op, "device": node.device, "lane": span.track, "kind": span.kind,
         "start": span.start, "end": span.end, "ready": span.ready, "cause": span.cause, "why": span.why,
         "step": span.step, "iteration": span.iteration, "line": schedule.estimated.graph.source_line(span.node),
-        "cost": _report_cost(find_cost(schedule.estimated, span)),
+        "cost": _report_cost(schedule, span),
     }  # fmt: skip
 
 
-def _report_cost(cost: KernelCost | None) -> dict[str, Any] | None:
+def _report_cost(schedule: Schedule, span: Span) -> dict[str, Any]:
     """Report where a time comes from, and for a modelled GPU kernel what bounds it, with its share of the peak."""
-    if cost is None:
-        return None
-    found: dict[str, Any] = {"source": cost.source, "error": cost.error}
-    return found if cost.bound is None else {**found, "bound": cost.bound, "share": round(cost.share, 4)}
+    cost, source = find_cost(schedule.estimated, span), find_source(schedule.estimated, span)
+    found: dict[str, Any] = {"source": source.source, "error": source.error}
+    if cost is None or cost.bound is None:
+        return found
+    return {**found, "bound": cost.bound, "share": round(cost.share, 4)}
 
 
 def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:

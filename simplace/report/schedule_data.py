@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import Any, get_args
 
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_source
 from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
@@ -26,8 +28,11 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     spans = [trace.spans[s] for s in order]
     nodes = [graph.nodes[span.node] for span in spans]
     critical = set(schedule.critical_path)
+    sources = sorted({find_source(schedule.estimated, span) for span in spans}, key=astuple)
     return {
         "makespan": trace.makespan,
+        "sources": [{"source": one.source, "error": round(one.error, 3)} for one in sources],
+        "source": [sources.index(find_source(schedule.estimated, span)) for span in spans],
         "kinds": _KINDS,
         "whys": _WHYS,
         "lanes": [
@@ -43,6 +48,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "node": [max(graph.node_of_program(span.node) - FIRST, -1) for span in spans],
         "copy": [node.copy for node in nodes],
         "times": _list_times(schedule),
+        "errors": _list_errors(schedule),
     }
 
 
@@ -66,3 +72,14 @@ def _list_times(schedule: Schedule) -> list[int]:
         if node >= FIRST:
             times[node - FIRST] = round((cost.host_s + cost.device_s) * 1e9)
     return times
+
+
+def _list_errors(schedule: Schedule) -> list[float]:
+    """Return how far off the time of each node of the placed graph is in the mean, as a share."""
+    estimated = schedule.estimated
+    errors = [0.0] * (len(schedule.placement.graph) - FIRST)
+    for i, cost in enumerate(estimated.kernels):
+        node = estimated.graph.node_of_program(i)
+        if node >= FIRST and cost.host_s + cost.device_s:
+            errors[node - FIRST] = round(cost.off, 3)
+    return errors

@@ -131,7 +131,7 @@ def test_report_says_the_same_as_the_records() -> None:
         ("v", None, "requested"),
     ]  # fmt: skip
     assert program["causes"][0]["by_propagation"] == ["same"]
-    assert set(program["step"]) == {"before", "after", "costs"}
+    assert set(program["step"]) == {"before", "after", "errors", "costs"}
 
 
 def test_a_pin_is_a_request_like_any_other() -> None:

@@ -1,14 +1,25 @@
 """Where the times of a path come from, and what the text and the JSON say of it."""
 
+import re
+from math import hypot
+from unittest.mock import ANY
+
 import pytest
 
 from simplace.analysis.schedule import schedule_placement
-from simplace.analysis.time_sources import SourceShare, share_sources
+from simplace.analysis.time_sources import share_sources
+from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts
 from simplace.exports.schedule_report import report_schedule
+from simplace.report.schedule_data import schedule_data
+from simplace.views.figures.memory_chart import memory_chart
+from simplace.views.figures.parallelism_chart import parallelism_chart
+from simplace.views.figures.timeline import draw_timeline
+from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.schedule_tables import write_summary
-from tests.executor.worlds import placed
+from simplace.views.text.verdict import write_step_verdict
+from tests.executor.worlds import MS, Costs, placed
 
 WORLD = """
     x = Placeholder() @g0 {dtype=float, shape=shape}
@@ -29,7 +40,7 @@ def test_a_path_is_shared_among_its_sources(done) -> None:
     assert [one.source for one in shares] == ["measured", "modelled", "guessed"]
     assert sum(one.share for one in shares) == pytest.approx(1)
     assert shares[1].error == make_modelled_costs("t4").constants.errors["elementwise"]
-    assert (shares[0].error, shares[2].error) == (None, None)
+    assert (shares[0].error, shares[2].error) == (MEASURED_ERROR, pytest.approx(0.38, abs=0.01))
 
 
 def test_nothing_has_no_sources(done) -> None:
@@ -41,7 +52,46 @@ def test_text_and_json_tell_them(done) -> None:
     assert "latency-bound" in text
     assert " ± 5%" in text
     assert [one["source"] for one in report["time_sources"]] == ["measured", "modelled", "guessed"]
-    by_node = {span["node"]: span["cost"] for span in report["spans"] if span["cost"]}
-    assert by_node["B"] == {"source": "measured", "error": None}
-    assert by_node["A"]["bound"] == "latency"
-    assert SourceShare("measured", 1.0, None).error is None
+    long = [span for span in report["spans"] if span["end"] - span["start"] > 1e3]
+    costs = {(span["node"], span["kind"]): span["cost"] for span in long}
+    errors = make_modelled_costs("t4").constants.errors
+    assert costs == {
+        ("A", "launch"): {"source": "guessed", "error": GUESSED_ERROR},
+        ("A", "kernel"): {"source": "modelled", "error": errors["elementwise"], "bound": "latency", "share": ANY},
+        ("A:0/_send_0", "copy"): {"source": "guessed", "error": COPY_ERROR},
+        ("B", "op"): {"source": "measured", "error": MEASURED_ERROR},
+        ("B", "shard"): {"source": "measured", "error": MEASURED_ERROR},
+    }
+    assert report["makespan_error"] == round(done.uncertainty, 4)
+
+
+def test_errors_of_a_kind_add_up_and_kinds_as_squares() -> None:
+    costs = Costs({"A": 3.0, "B": 2.0}, copies=12.0)  # 5 ms of guessed kernels after 12 ms of a copy
+    done = schedule_placement(placed("x = Placeholder() @c {dtype=float}\nA = Neg(x) @g0\nB = Neg(A) @g0"), costs=costs)
+    assert done.trace.makespan == 17 * MS
+    assert done.uncertainty == pytest.approx(hypot(0.5 * 5, 0.25 * 12) / 17)
+
+
+def test_a_flat_cost_is_no_prediction() -> None:
+    done = schedule_placement(placed(WORLD), costs="flat")
+    assert (done.uncertainty, format_makespan(done)) == (0.0, "3 ms")
+
+
+def test_each_figure_and_sentence_of_a_step_says_how_far_off_it_is(done) -> None:
+    shown = format_makespan(done)
+    assert shown.endswith(f" ± {done.uncertainty:.0%}")
+    titles = [draw(done).title for draw in (draw_timeline, memory_chart, parallelism_chart)]
+    assert all(title.endswith(shown) for title in titles)
+    assert shown in write_step_verdict(done)
+    assert write_summary(done).startswith(f"p: {shown} on")
+    tooltips = [bar.tooltip.partition(" from ")[0] for bar in draw_timeline(done).bars]
+    assert all(re.fullmatch(r".*, [^ ]+ .?s ± \d+% \((measured|modelled|guessed)\)", tip) for tip in tooltips), tooltips
+
+
+def test_the_page_has_source_and_error_of_each_event(done) -> None:
+    data = schedule_data(done)
+    assert [(one["source"], one["error"]) for one in data["sources"]] == [
+        ("guessed", COPY_ERROR), ("guessed", GUESSED_ERROR), ("measured", MEASURED_ERROR), ("modelled", 0.053),
+    ]  # fmt: skip
+    assert len(data["source"]) == len(data["duration"])
+    assert data["errors"] == [0.0, 0.053, MEASURED_ERROR]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
@@ -44,6 +44,9 @@ class Costs:
 
     def copy(self, size: int, source: str, target: str) -> float:
         return 0.0 if source == target == "CPU" else self.copies / 1000
+
+    def assume_error(self, what: Fixed) -> float:
+        return 0.25 if what == "copy" else 0.5
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         return KernelCost(self.launch / 1000 if call.device_type == "GPU" else 0.0, self.collectives / 1000)

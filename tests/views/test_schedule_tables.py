@@ -20,8 +20,8 @@ def test_summary_of_a_chain_over_two_devices() -> None:
     assert (
         write_summary(done)
         == """\
-p: 8.5 ms on the tensorflow executor, costs by name
-the time of its critical path is 100% guessed
+p: 8.5 ms ± 36% on the tensorflow executor, costs by name
+the time of its critical path is 100% guessed (± 44%)
 
 sends in a step: 3 copies between devices, 8 B +?
 
@@ -38,14 +38,14 @@ CPU:0    12%                  6%     23%            59%              -
 GPU:0    59%                  6%     23%            12%              -
 GPU:1      -                   -       -              -           100%
 
- start  critical path  track            duration  waited                     line
-─────────────────────────────────────────────────────────────────────────────────
-     0  x:0/_send_0    GPU:0 from host      1 ms  -                          -
-  1 ms  A              inter-op 0         500 µs  -                          -
-1.5 ms  A              GPU:0 compute        3 ms  -                          -
-4.5 ms  B              GPU:0 compute        2 ms  2.5 ms for a GPU's stream  -
-6.5 ms  s:1/_send_2    GPU:0 to host        1 ms  4.5 ms for a GPU's stream  -
-7.5 ms  C              inter-op 0           1 ms  -                          -
+ start  critical path  track                duration  source   waited                     line
+──────────────────────────────────────────────────────────────────────────────────────────────
+     0  x:0/_send_0    GPU:0 from host    1 ms ± 25%  guessed  -                          -
+  1 ms  A              inter-op 0       500 µs ± 50%  guessed  -                          -
+1.5 ms  A              GPU:0 compute      3 ms ± 50%  guessed  -                          -
+4.5 ms  B              GPU:0 compute      2 ms ± 50%  guessed  2.5 ms for a GPU's stream  -
+6.5 ms  s:1/_send_2    GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
+7.5 ms  C              inter-op 0         1 ms ± 50%  guessed  -                          -
 
 waited                ops  total  longest
 ──────────────────────────────────────────────────────
@@ -81,9 +81,9 @@ def test_thread_table_compares_rows() -> None:
     assert (
         to_text(inter_op_table(rows))
         == """\
-inter-op  intra-op  makespan    gain  waited for threads  peak memory
-─────────────────────────────────────────────────────────────────────
-       1         4      4 ms       -                6 ms          8 B
-       2         4      2 ms  +50.0%                2 ms         12 B
-       4         4      1 ms  +50.0%                   0         20 B"""
+inter-op  intra-op    makespan    gain  waited for threads  peak memory
+───────────────────────────────────────────────────────────────────────
+       1         4  4 ms ± 50%       -                6 ms          8 B
+       2         4  2 ms ± 50%  +50.0%                2 ms         12 B
+       4         4  1 ms ± 50%  +50.0%                   0         20 B"""
     )

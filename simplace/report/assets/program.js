@@ -10,6 +10,7 @@ class Program {
     this.count = raw.nodes.leaf.length;
     this.schedule = raw.schedule;
     this.times = raw.schedule.times ?? null;
+    this.errors = raw.schedule.errors ?? null;
     const { src, dst } = raw.edges;
     this.edgeCount = src.length;
     [this.outStart, this.outEdges] = byEnd(src, this.count);

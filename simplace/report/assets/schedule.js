@@ -55,10 +55,11 @@ class ScheduleView {
   #longest() {
     const critical = this.spans.filter((span) => span.critical).sort((a, b) => b.duration - a.duration).slice(0, 30).sort((a, b) => a.start - b.start);
     const rows = critical.map((span) => make("tr", {},
-      make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, duration(span.duration)),
+      make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
+      make("td", {}, span.source.source),
       make("td", {}, this.program.schedule.lanes[span.lane].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
-    const heads = ["start", "duration", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    const heads = ["start", "duration", "source", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
 
@@ -230,11 +231,16 @@ class ScheduleView {
     if (!span) return;
     const waited = span.waited ? `; waited ${duration(span.waited)} for a ${span.why}` : "";
     const line = span.node >= 0 ? this.program.column("at", span.node) : "";
-    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${duration(span.duration)} from ${duration(span.start)}${waited}${line ? `; ${line}` : ""}`);
+    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)} (${span.source.source}) from ${duration(span.start)}${waited}${line ? `; ${line}` : ""}`);
     const left = Math.min(event.offsetX + 12, this.canvas.clientWidth - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${Math.max(0, Math.min(event.offsetY + 14, this.canvas.clientHeight - this.tip.offsetHeight - 4))}px`;
   }
+}
+
+/** Spell the length of a span with its uncertainty. */
+function spelled(span) {
+  return duration(span.duration) + plusMinus(span.source.error);
 }
 
 /** Unfold the columns of a schedule into spans, sorted by lane and start. */
@@ -249,6 +255,7 @@ function spansOf(schedule) {
       spans.push({
         lane, start, duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]], waited: schedule.waited[at],
         why: schedule.whys[schedule.why[at]], critical: Boolean(schedule.critical[at]), node: schedule.node[at], copy: schedule.copy[at],
+        source: schedule.sources[schedule.source[at]],
       });
     }
   });

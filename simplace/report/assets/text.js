@@ -43,6 +43,11 @@ function duration(nanoseconds) {
   return nanoseconds ? `${Math.round(nanoseconds)} ns` : "0";
 }
 
+/** Spell how far off a time is in the mean, "" where it is no prediction. */
+function plusMinus(error) {
+  return error ? ` ± ${Math.max(1, Math.round(100 * error))}%` : "";
+}
+
 function build(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === false || value === undefined || value === null) continue;

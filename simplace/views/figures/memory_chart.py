@@ -9,6 +9,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import number_devices
+from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_duration
 from viz import Group
 from viz.area import Area, AreaChart
@@ -39,7 +40,7 @@ def memory_chart(schedule: Schedule, uses: Sequence[MemoryUse] | None = None) ->
     if peak is not None and peak.peak:
         device = placement.devices.by_name[peak.device].short
         caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.estimated.model.name}"
-    title = f"{placement.program.title}: memory over {format_duration(schedule.trace.makespan)}"
+    title = f"{placement.program.title}: memory over {format_makespan(schedule)}"
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_bytes, said)
 

@@ -9,7 +9,8 @@ from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import number_devices
 from simplace.views.figures.timeline import describe_settings
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.cost_sentences import format_makespan
+from simplace.views.text.quantities import format_count
 from viz import Group
 from viz.area import Area, AreaChart, Points
 
@@ -31,7 +32,7 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
         for width in schedule.widths
         if width.running
     )
-    title = f"{placement.program.title}: parallelism over {format_duration(schedule.trace.makespan)}"
+    title = f"{placement.program.title}: parallelism over {format_makespan(schedule)}"
     caption = describe_settings(schedule)
     short = placement.devices.by_name
     widest = [

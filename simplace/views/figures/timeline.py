@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span, Track
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
+from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from viz import Group
@@ -39,7 +41,7 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     tracks = tuple(
         Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
     )
-    title = f"{schedule.placement.program.title}: {format_duration(trace.makespan)}"
+    title = f"{schedule.placement.program.title}: {format_makespan(schedule)}"
     if len(trace.steps) > 1:
         title += f" for {len(trace.steps)} steps"
     sent = describe_traffic(schedule.estimated.graph.traffic)
@@ -128,9 +130,9 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
 
 def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:
     graph = schedule.estimated.graph
-    parts = [
-        f"{name} ({graph.nodes[span.node].op}), {format_duration(span.duration)} from {format_duration(span.start)}"
-    ]
+    source = find_source(schedule.estimated, span)
+    took = f"{format_uncertain(span.duration, source.error)} ({source.source})"
+    parts = [f"{name} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
     if span.start > span.ready:
         parts.append(f"waited {format_duration(span.start - span.ready)} for a {span.why}")
     if span.iteration:

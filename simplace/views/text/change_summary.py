@@ -14,9 +14,9 @@ from simplace.partition.transfers import Copy, between_devices
 from simplace.placement.placement import Placement
 from simplace.result import Placed, Result
 from simplace.views.text import quantities, summary
+from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.eager_tables import device_text
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.quantities import format_duration
 from simplace.views.text.tables import shorten_device
 from simplace.views.text.traffic_phrases import describe_collectives
 from viz import Column, Table, to_text
@@ -95,14 +95,15 @@ def list_verdicts(changes: Changes) -> list[str]:
 def step_text(times: StepTimes) -> str:
     """Return both times and by how much they differ.
 
-    >>> step_text(StepTimes(1000, 1500, "flat"))
-    'a simulated step takes 1 µs before, 1.5 µs after (+50%), costs flat'
+    >>> step_text(StepTimes(1000, 1500, "modelled: ...", errors=(0.12, 0.2)))
+    'a simulated step takes 1 µs ± 12% before, 1.5 µs ± 20% after (+50%), costs modelled: ...'
     """
     if times.without:
         return f"no step times: {times.without}"
     change = times.after / times.before - 1 if times.before else 0.0
     share = f"{change:+.{0 if abs(change) >= 0.1 else 1}%}" if times.after != times.before else "the same"
-    spans = f"{format_duration(times.before)} before, {format_duration(times.after)} after ({share})"
+    before, after = map(format_uncertain, (times.before, times.after), times.errors)
+    spans = f"{before} before, {after} after ({share})"
     return f"a simulated step takes {spans}, costs {times.costs}"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import SourceShare
 from simplace.costs.cost_model import KernelCost
+from simplace.views.text.quantities import format_duration
 
 _OF_PEAK = {"memory": "of peak bandwidth", "arithmetic": "of peak FLOP/s"}
 
@@ -25,22 +27,36 @@ def describe_bound(cost: KernelCost | None) -> str:
     return f"{cost.bound}-bound, {cost.share:.0%} {_OF_PEAK[cost.bound]}"
 
 
-def format_error(error: float | None) -> str:
-    """Return an uncertainty to put after a time.
+def format_error(error: float) -> str:
+    """Return an uncertainty to put after a time; "" for a time that is no prediction, as of flat costs.
 
-    >>> format_error(0.123), format_error(None)
-    (' ± 12%', '')
+    >>> format_error(0.123), format_error(0.002), format_error(0.0)
+    (' ± 12%', ' ± 1%', '')
     """
-    return "" if error is None else f" ± {error:.0%}"
+    return f" ± {max(error, 0.01):.0%}" if error else ""
+
+
+def format_uncertain(nanoseconds: float, error: float) -> str:
+    """Return a time with its uncertainty.
+
+    >>> format_uncertain(4_100_000, 0.12)
+    '4.1 ms ± 12%'
+    """
+    return format_duration(nanoseconds) + format_error(error)
+
+
+def format_makespan(schedule: Schedule) -> str:
+    """Return the time of a simulated step with its uncertainty."""
+    return format_uncertain(schedule.trace.makespan, schedule.uncertainty)
 
 
 def describe_sources(shares: Iterable[SourceShare]) -> str:
     """Return where a path's time comes from.
 
-    >>> describe_sources([SourceShare("modelled", 0.8, 0.1), SourceShare("guessed", 0.2, None)])
-    '80% modelled (± 10%), 20% guessed'
+    >>> describe_sources([SourceShare("modelled", 0.8, 0.1), SourceShare("guessed", 0.2, 0.5)])
+    '80% modelled (± 10%), 20% guessed (± 50%)'
     """
     return ", ".join(
-        f"{one.share:.0%} {one.source}" + (f" ({format_error(one.error).strip()})" if one.error is not None else "")
+        f"{one.share:.0%} {one.source}" + (f" ({format_error(one.error).strip()})" if one.error else "")
         for one in shares
     )

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.time_sources import find_cost, share_sources
+from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.measure.step_comparison import StepAgreement
-from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
+from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_makespan, format_uncertain
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic
@@ -50,14 +50,14 @@ def write_headline(schedule: Schedule) -> str:
     trace = schedule.trace
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
     line = (
-        f"{schedule.placement.program.title}: {format_duration(trace.makespan)}{steps} "
+        f"{schedule.placement.program.title}: {format_makespan(schedule)}{steps} "
         f"on the {schedule.executor} executor, "
         f"costs {schedule.estimated.model.name}"
     )
     line = visible(line)
     chain = schedule.longest_chain
     if chain is not None:
-        line += f"\nlower bound with unlimited threads: {format_duration(chain)}"
+        line += f"\nlower bound with unlimited threads: {format_uncertain(chain, schedule.uncertainty)}"
     shares = share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
     if shares:
         line += f"\nthe time of its critical path is {describe_sources(shares)}"
@@ -87,7 +87,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         if i not in kept:
             continue
         span = spans[i]
-        cost = find_cost(schedule.estimated, span)
+        cost, source = find_cost(schedule.estimated, span), find_source(schedule.estimated, span)
         waited = (
             format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
         )
@@ -96,18 +96,19 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 format_duration(span.start),
                 graph.nodes[span.node].name,
                 schedule.trace.tracks[span.track].name,
-                format_duration(span.duration) + format_error(cost.error if cost is not None else None),
+                format_uncertain(span.duration, source.error),
+                source.source,
                 describe_bound(cost) or "-",
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
         )
     columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track"),
-               Column("duration", "right", flexible=False), Column("bound"), Column("waited"),
-               Column("line")]  # fmt: skip
-    if all(row[4] == "-" for row in rows):  # nothing ran on a GPU
-        rows = [(*row[:4], *row[5:]) for row in rows]
-        del columns[4]
+               Column("duration", "right", flexible=False), Column("source", flexible=False), Column("bound"),
+               Column("waited"), Column("line")]  # fmt: skip
+    if all(row[5] == "-" for row in rows):  # nothing ran on a GPU
+        rows = [(*row[:5], *row[6:]) for row in rows]
+        del columns[5]
     more = len(path) - len(rows)
     return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter events" if more else "")
 
@@ -162,7 +163,8 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         peak = max((use.peak for use in one.memory), default=0)
         label = "caller" if threads.inter_op == -1 else str(threads.inter_op_size)
         waited = format_duration(one.waiting_by_cause["thread"])
-        rows.append((label, str(threads.intra_op_size), format_duration(span), gain, waited, format_bytes(peak)))
+        shown = format_makespan(one)
+        rows.append((label, str(threads.intra_op_size), shown, gain, waited, format_bytes(peak)))
         before = span
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "peak memory")
     return Table(tuple(Column(head, "right") for head in heads), tuple(rows))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
 from simplace.analysis.schedule import Schedule
-from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.cost_sentences import format_makespan
+from simplace.views.text.quantities import format_bytes, format_count
 from simplace.views.text.traffic_phrases import join_devices
 from viz import Column, Table
 from viz.names import visible
@@ -36,7 +37,7 @@ def write_step_verdict(schedule: Schedule) -> str:
     """Return the verdict with the program, the time of its step, and the costs that it was simulated with."""
     name, costs = schedule.placement.program.title, schedule.estimated.model.name
     return visible(
-        f"a simulated step of {name} takes {format_duration(schedule.trace.makespan)} ({costs}): "
+        f"a simulated step of {name} takes {format_makespan(schedule)} ({costs}): "
         f"{write_verdict(schedule)}"
     )
 

@@ -1,0 +1,67 @@
+"""The shapes of convolutions and of cuDNN's recurrent layers, from the tensors and attributes of an op."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from simplace.costs.cost_model import OpCall
+from simplace.costs.gpu_convolutions import Convolution, Pass
+from simplace.costs.gpu_recurrences import RecurrentLayers
+
+_PASSES: Mapping[str, Pass] = {
+    "Conv2D": "forward", "_FusedConv2D": "forward", "Conv2DBackpropInput": "input", "Conv2DBackpropFilter": "filter",
+}  # fmt: skip
+_RECURRENT = frozenset("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3".split())
+_GATES: Mapping[bytes, int] = {b"lstm": 4, b"gru": 3, b"rnn_relu": 1, b"rnn_tanh": 1}
+
+
+def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
+    """Return the convolution of an op, and which of its passes the op is; None for others, and grouped convolutions.
+
+    >>> from simplace.costs.cost_model import Tensor
+    >>> x, f, y = (Tensor("float32", shape, 0) for shape in ((8, 9, 9, 3), (3, 3, 3, 16), (8, 5, 5, 16)))
+    >>> found = find_convolution(OpCall("c", "Conv2D", "GPU", {"strides": (1, 2, 2, 1)}, (x, f), (y,)))
+    >>> found and (found[0].in_channels, found[0].out_h, found[0].stride, found[1])
+    (3.0, 5.0, 4.0, 'forward')
+    """
+    kind = _PASSES.get(call.op)
+    if kind is None or not call.outputs or len(call.inputs) < (2 if kind == "forward" else 3):
+        return None
+    shapes = [tensor.shape for tensor in (*call.inputs[:3], call.outputs[0])]
+    image, window, made = {
+        "forward": (shapes[0], shapes[1], shapes[-1]),
+        "input": (shapes[-1], shapes[1], shapes[2]),
+        "filter": (shapes[0], shapes[-1], shapes[2]),
+    }[kind]
+    strides = call.attrs.get("strides", (1, 1, 1, 1))
+    if any(len(shape) != 4 for shape in (image, window, made)) or not isinstance(strides, tuple):
+        return None
+    (height, width), channels = _read_image(call, image)
+    (out_h, out_w), outs = _read_image(call, made)
+    if channels != window[2] or outs != window[3] or min(*image, *window, *made) < 1:
+        return None
+    sizes = (image[0], channels, height, width, outs, window[0], window[1], out_h, out_w, prod(strides))
+    return Convolution(*map(float, sizes)), kind
+
+
+def _read_image(call: OpCall, shape: tuple[int, ...]) -> tuple[tuple[int, int], int]:
+    """Return the sides and the channels of an image."""
+    if call.attrs.get("data_format", b"NHWC") == b"NCHW":
+        return (shape[2], shape[3]), shape[1]
+    return (shape[1], shape[2]), shape[3]
+
+
+def find_recurrent_layers(call: OpCall) -> RecurrentLayers | None:
+    """Return the layers of cuDNN's recurrent ops; None for other ops, and where shapes do not fit."""
+    gates = _GATES.get(call.attrs.get("rnn_mode", b"lstm"))
+    if call.op not in _RECURRENT or gates is None or len(call.inputs) < 4:
+        return None
+    x, state = call.inputs[0].shape, call.inputs[1].shape
+    directions = 2 if call.attrs.get("direction") == b"bidirectional" else 1
+    if len(x) != 3 or len(state) != 3 or min(*x, *state) < 1 or state[0] % directions:
+        return None
+    steps, batch = x[:2] if call.attrs.get("time_major", True) else (x[1], x[0])
+    later = (directions * state[2],) * (state[0] // directions - 1)
+    is_gradient = "Backprop" in call.op
+    return RecurrentLayers(gates, state[2], batch, steps, (x[2], *later), directions, is_gradient)

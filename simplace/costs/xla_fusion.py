@@ -1,0 +1,119 @@
+"""Which ops of a compiled cluster become one kernel, as XLA fuses them on a GPU.
+
+Mirrors in outline `GpuInstructionFusion` (xla/service/gpu/transforms/instruction_fusion.cc) and multi-output fusion:
+
+- Elementwise ops, broadcasts, casts, transposes, slices and concatenations are fused into the op that uses them. What
+  flows inside a fusion never goes through memory.
+- A reduction takes what it reads into its kernel; it ends a fusion, for its result needs all of its input.
+- An op that several kernels use is computed in each of them if that is cheap, and kept in memory if it is expensive
+  (exponentials, logarithms and the like, `HloInstruction::IsExpensive`).
+- Products, convolutions and whatever else a library does are kernels of their own.
+
+Not modelled: what XLA folds into a product's own kernel (bias, activation), kernels for softmax as a whole, limits on
+the size of a fusion, and when a fusion is so slow that XLA leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simplace.costs.cost_model import OpCall, Tensor
+from simplace.costs.op_work import count_extra_bytes, is_expensive, is_free, is_fusible, is_reduction
+
+FUSION = "XlaFusion"  # the op of a kernel that several were fused into
+OUTSIDE = -1  # the producer of what a cluster is given
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOp:
+    """Record of an op of a cluster: `producers` are the ops (by number) of its inputs, with the slot of each.
+
+    `OUTSIDE` is the producer of arguments; their slot is the number of the argument.
+    """
+
+    call: OpCall
+    producers: tuple[tuple[int, int], ...]
+
+
+def fuse_ops(ops: Sequence[ClusterOp], results: Sequence[tuple[int, int]]) -> list[OpCall]:
+    """Return the kernels of a cluster in the order of their last ops; `ops` are in topological order.
+
+    `results` are the outputs that the cluster returns. A kernel of one op is that op's own call; one of several is a
+    call of `FUSION` whose inputs are what it reads from memory, and whose outputs what it writes there.
+    """
+    users = _list_users(ops)
+    returned = {_find_source(ops, result)[0] for result in results}
+    roots: list[set[int]] = [set() for _ in ops]  # the kernels, by the number of their last op, that an op is part of
+    for i in reversed(range(len(ops))):
+        call = ops[i].call
+        if is_free(call.op):
+            roots[i] = set().union(*(roots[user] for user in users[i])) if users[i] else set()
+            continue
+        roots[i] = _choose_kernels(i, ops, users, roots, i in returned)
+    members: dict[int, list[int]] = {}
+    for i, own in enumerate(roots):
+        if not is_free(ops[i].call.op):
+            for root in own:
+                members.setdefault(root, []).append(i)
+    return [_join_members(ops, own, roots, users, returned) for _, own in sorted(members.items())]
+
+
+def _list_users(ops: Sequence[ClusterOp]) -> list[list[int]]:
+    users: list[list[int]] = [[] for _ in ops]
+    for i, op in enumerate(ops):
+        for producer in {producer for producer, _ in op.producers if producer != OUTSIDE}:
+            users[producer].append(i)
+    return users
+
+
+def _choose_kernels(
+    i: int, ops: Sequence[ClusterOp], users: Sequence[Sequence[int]], roots: Sequence[set[int]], is_returned: bool
+) -> set[int]:
+    """Return the kernels that compute an op: those of all that use it, or one of its own."""
+    op = ops[i].call.op
+    wanted = [user for user in users[i] if not is_free(ops[user].call.op) or users[user]]
+    can_join = (
+        bool(wanted) and is_fusible(op) and not is_reduction(op)
+        and all(_takes_in(ops, user, users) for user in wanted)
+    )  # fmt: skip
+    if not can_join:
+        return {i}
+    kernels = set().union(*(roots[user] for user in wanted))
+    may_repeat = not is_expensive(op) and not is_returned
+    return kernels if len(kernels) == 1 or (kernels and may_repeat) else {i}
+
+
+def _takes_in(ops: Sequence[ClusterOp], user: int, users: Sequence[Sequence[int]]) -> bool:
+    """Return whether the kernel of an op computes what it reads; of a view, whether those of all that use it do."""
+    op = ops[user].call.op
+    if is_free(op):
+        return bool(users[user]) and all(_takes_in(ops, later, users) for later in users[user])
+    return is_fusible(op)
+
+
+def _join_members(
+    ops: Sequence[ClusterOp], own: Sequence[int], roots: Sequence[set[int]], users: Sequence[Sequence[int]],
+    returned: set[int],
+) -> OpCall:  # fmt: skip
+    last = ops[own[-1]].call
+    if len(own) == 1:
+        return last
+    inside, root = set(own), own[-1]
+    read: dict[tuple[int, int], Tensor] = {}
+    for i in own:
+        for place, source in enumerate(ops[i].producers):
+            kept = _find_source(ops, source)
+            if kept[0] not in inside:
+                read.setdefault(kept, ops[i].call.inputs[place])
+    written = [tensor for i in own if i == root or i in returned for tensor in ops[i].call.outputs]
+    extra = sum(count_extra_bytes(ops[i].call) for i in own)
+    more = (Tensor("uint8", (extra,), extra),) if extra else ()
+    return OpCall(last.name, FUSION, last.device_type, {}, (*read.values(), *more), tuple(written))
+
+
+def _find_source(ops: Sequence[ClusterOp], source: tuple[int, int]) -> tuple[int, int]:
+    """Return what a tensor is a view of: it goes back through ops that touch no element."""
+    while source[0] != OUTSIDE and is_free(ops[source[0]].call.op) and ops[source[0]].producers:
+        source = ops[source[0]].producers[0]
+    return source
