@@ -9,6 +9,7 @@ launched and the one before it has ended, as in the simulated executor. Collecti
 - Pipelines: one pass forward and one back (1F1B, Narayanan et al., SC 2021): all stages for one micro-batch, and the
   slowest stage for each of the others. Activations are sent in between.
 - Activation checkpointing: the forward pass of a layer runs again before its backward pass.
+- torch.compile: elementwise ops are fused, as `simplace.costs.xla_fusion` says of XLA.
 - A step with an optimizer: gradients are summed over replicas, their norm is taken, and Adam updates the weights.
 """
 
@@ -31,6 +32,7 @@ from simplace.costs.hardware import find_hardware
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.roofline import Roofline
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOp, fuse_ops
 
 _BUCKET = 25 << 20
 _HOST_STEPS = tuple(microseconds * 1e-6 for microseconds in range(40, 104, 4))
@@ -238,7 +240,8 @@ class StepPredictor:
         """Return the seconds of a step."""
         first, layers, last = self._list(step.model, step.batch, step.seq, step.mode, step.dtype, step.tensor)
         if step.mode == "infer":
-            return self.run([*first.forward, *layers.forward, *last.forward])
+            calls = [*first.forward, *layers.forward, *last.forward]
+            return self.run(_fuse_chain(calls) if step.is_compiled else calls)
         if step.mode == "train":
             return self._train(step, first, layers, last)
         return self._iterate(step, first, layers, last)
@@ -310,6 +313,22 @@ def _list_parts(
     if mode == "iteration":
         _add_loss(last, batch * seq, model.vocabulary // ways)
     return first, layers, last
+
+
+def _fuse_chain(calls: Sequence[Call]) -> list[OpCall]:
+    """Return the kernels of a compiled pass, as if XLA had fused it: PyTorch's Inductor fuses alike.
+
+    Each op reads what the one before made where that has its shape; whatever else it reads is in memory.
+    """
+    ops: list[ClusterOp] = []
+    memory: dict[Any, int] = {}
+    for call in (one for one in calls if isinstance(one, OpCall)):
+        before = ops[-1].call.outputs[0] if ops else None
+        producers = [(OUTSIDE, memory.setdefault(tensor, len(memory))) for tensor in call.inputs]
+        if producers and call.inputs[0] == before:
+            producers[0] = (len(ops) - 1, 0)
+        ops.append(ClusterOp(call, tuple(producers)))
+    return fuse_ops(ops, [(len(ops) - 1, 0)])
 
 
 def _add_loss(ops: OpList, tokens: int, wide: int) -> None:

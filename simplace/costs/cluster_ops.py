@@ -18,20 +18,14 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef, Shape
-from simplace.graph.op_kinds import is_partitioned_call
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
+from simplace.placement.xla_compiler import find_callee
 from simplace.program.program import Program
 
 Ref = tuple[int, int]
 Value = tuple[Ref, Tensor]
 _DEEPEST = 50  # calls in calls
-
-
-def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
-    """Return what a node calls, None where it is no call of a function that the library has."""
-    called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
-    return called if isinstance(called, FuncRef) and called.name in library else None
 
 
 def list_cluster_ops(
@@ -59,9 +53,11 @@ class _Inlining:
     def add_function(self, function: FunctionDef, given: Sequence[Value], path: str, depth: int) -> list[Value]:
         """Add the ops of a function whose arguments are known; return its results."""
         known: dict[str, list[Value]] = {}
-        for arg, value in zip(function.inputs, given, strict=False):
-            known[arg.name] = known[f"{arg.name}:0"] = [value]
         notes = self._program.notes.get(function.name, {})
+        for i, arg in enumerate(function.inputs):  # a call that was seen alone has no inputs: its arguments are noted
+            shapes = notes[arg.name].shapes if arg.name in notes else ()
+            noted = self._make_output("_Arg", {}, (), arg.dtype, 0, shapes[0] if shapes else None)
+            known[arg.name] = known[f"{arg.name}:0"] = [given[i] if i < len(given) else ((OUTSIDE, i), noted)]
         for node in _sort_nodes(function):
             values = [one for text in node.inputs if text[0] != "^" for one in _look_up(text, known, function)]
             shapes = notes[node.name].shapes if node.name in notes else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from simplace.costs.cluster_cost import price_cluster
-from simplace.costs.cluster_ops import find_callee, list_cluster_ops
+from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
@@ -19,6 +19,7 @@ from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
+from simplace.placement.xla_compiler import find_callee
 
 _FREE = KernelCost(0.0)
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
@@ -160,8 +161,9 @@ class _Estimator:
         kernels = self._list_cluster_kernels(call)
         if kernels is not None:
             cost = price_cluster(kernels, self.model)
-        guessed = [one for one in kernels or [call] if kernels is None or self.model.kernel(one).is_guess]
-        self.assumed.setdefault("formula", []).extend(f"{one.name} ({one.op})" for one in guessed)
+        for one in [call] if kernels is None else kernels:
+            if self.model.kernel(one).is_guess:
+                self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
         return cost
 
     def _list_cluster_kernels(self, call: OpCall) -> list[OpCall] | None:

@@ -5,8 +5,8 @@ Mirrors in outline `GpuInstructionFusion` (xla/service/gpu/transforms/instructio
 - Elementwise ops, broadcasts, casts, transposes, slices and concatenations are fused into the op that uses them. What
   flows inside a fusion never goes through memory.
 - A reduction takes what it reads into its kernel; it ends a fusion, for its result needs all of its input.
-- An op that several kernels use is computed in each of them if that is cheap, and kept in memory if it is expensive
-  (exponentials, logarithms and the like, `HloInstruction::IsExpensive`).
+- An op that several kernels use is computed in each of them if that is cheap and moves no more bytes, and kept in
+  memory if it is expensive (exponentials, logarithms and the like, `HloInstruction::IsExpensive`).
 - Products, convolutions and whatever else a library does are kernels of their own.
 
 Not modelled: what XLA folds into a product's own kernel (bias, activation), kernels for softmax as a whole, limits on
@@ -80,7 +80,9 @@ def _choose_kernels(
     if not can_join:
         return {i}
     kernels = set().union(*(roots[user] for user in wanted))
-    may_repeat = not is_expensive(op) and not is_returned
+    read, made = (sum(t.size for t in tensors) for tensors in (ops[i].call.inputs, ops[i].call.outputs))
+    spares = len(kernels) * read <= read + made * (1 + len(kernels))
+    may_repeat = not is_expensive(op) and not is_returned and spares
     return kernels if len(kernels) == 1 or (kernels and may_repeat) else {i}
 
 

@@ -76,10 +76,10 @@ def describe_lack(cluster: Cluster, op: str) -> str:
 
 def _find_called(placement: Placement, node: int) -> FuncRef | None:
     op, attrs = placement.graph.ops[node], placement.graph.attrs[node]
-    return _find_callee(op, attrs, placement.program.graph.library)
+    return find_callee(op, attrs, placement.program.graph.library)
 
 
-def _find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
+def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
     """Return what a node calls, None where it is no call of a function that the library has."""
     called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
     return called if isinstance(called, FuncRef) and called.name in library else None
@@ -132,7 +132,7 @@ class _Walk:
                 yield ClusterOp(f"{path}/{arg.name}", "_Arg", at, is_supported=False)
         for node in _find_needed_nodes(function, self._table) if is_inlined else function.nodes:
             name = f"{path}/{node.name}"
-            inner = _find_callee(node.op, node.attrs, self._library)
+            inner = find_callee(node.op, node.attrs, self._library)
             if inner is None:
                 self._left -= 1
                 at = notes[node.name].at if node.name in notes else ""

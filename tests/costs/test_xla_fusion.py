@@ -1,0 +1,127 @@
+"""Compiled clusters: which kernels XLA makes of a hand-made graph, and what they cost."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplace.analysis.schedule import schedule_placement
+from simplace.costs.cluster_cost import price_cluster
+from simplace.costs.cluster_ops import list_cluster_ops
+from simplace.costs.cost_model import KernelCost, OpCall
+from simplace.costs.modelled_costs import make_modelled_costs
+from simplace.costs.op_work import make_tensor
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOp, fuse_ops
+from simplace.graph.node_def import FuncRef
+from simplace.pipeline import place_program
+from simplace.program.program import NodeNotes, Program
+from tests.lowering.worlds import DEVICES, TABLE, function, session_program
+
+ROWS, WIDE = 256, 512
+# A dense layer, its activation op by op, and a loss: what a user compiles with jit_compile=True.
+LAYER = function(
+    "layer(x: float, w: float, b: float) -> loss: float, y: float",
+    """
+    product = MatMul(x, w)
+    shifted = BiasAdd(product:product:0, b)
+    scaled = Mul(shifted:output:0, shifted:output:0)
+    squashed = Tanh(scaled:z:0)
+    y = AddV2(squashed:y:0, shifted:output:0)
+    view = Reshape(y:z:0, sides:output:0) {Tshape=int32}
+    sides = Const() {dtype=int32, shape=dims(1)}
+    all = Const() {dtype=int32, shape=dims(1)}
+    loss = Sum(view:output:0, all:output:0) {Tidx=int32}
+    """,
+    {"loss": "loss:output:0", "y": "y:z:0"},
+)
+SHAPES = {"view": (ROWS * WIDE,), "sides": (1,), "all": (1,), "loss": ()}
+
+
+def compiled_program() -> Program:
+    called = "f=fn('layer'), Tin=(float, float, float), Tout=(float, float), _XlaMustCompile=True"
+    program = session_program(
+        f"""
+        x = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({ROWS}, {WIDE})}}
+        w = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({WIDE}, {WIDE})}}
+        b = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({WIDE})}}
+        step = PartitionedCall(x, w, b) @/device:GPU:0 {{{called}}}
+        """,
+        LAYER,
+    )
+    inside = {name: NodeNotes(shapes=(shape,)) for name, shape in SHAPES.items()}
+    return replace(program, notes={"": {"step": NodeNotes(shapes=((), (ROWS, WIDE)))}, "layer": inside})
+
+
+
+def the_call() -> OpCall:
+    inputs = tuple(make_tensor("float32", shape, 4) for shape in ((ROWS, WIDE), (WIDE, WIDE), (WIDE,)))
+    return OpCall("step", "PartitionedCall", "GPU", {"f": FuncRef("layer", {})}, inputs, ())
+
+
+def test_a_layer_is_a_product_and_one_fusion_for_each_thing_that_is_kept() -> None:
+    ops, results = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32)
+    kernels = [
+        (one.name, one.op, [t.shape for t in one.inputs], [t.shape for t in one.outputs])
+        for one in fuse_ops(ops, results)
+    ]
+    assert kernels == [
+        ("step/product", "MatMul", [(ROWS, WIDE), (WIDE, WIDE)], [(ROWS, WIDE)]),
+        # y is returned, so it is written; loss and all before it are of the same kernel
+        ("step/loss", "XlaFusion", [(ROWS, WIDE), (WIDE,), (1,)], [(ROWS, WIDE), ()]),
+    ]
+
+
+def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
+    whole = schedule_placement(place_program(compiled_program(), DEVICES, TABLE), costs="modelled")
+    (cost,) = [cost for cost in whole.estimated.kernels if cost.device_s]
+    model = make_modelled_costs()
+    ops, results = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32)
+    assert cost == price_cluster(fuse_ops(ops, results), model)
+    assert (cost.source, whole.estimated.assumptions) == ("modelled", ())
+    alone = [model.kernel(op.call).device_s for op in ops]
+    assert max(alone) < cost.device_s < sum(alone) / 2
+
+
+def test_what_is_expensive_is_kept_and_what_is_cheap_computed_twice() -> None:
+    def kernels_of(op: str) -> list[str]:
+        x = make_tensor("float32", (64, 64), 4)
+        first = ClusterOp(OpCall("first", op, "GPU", {}, (x,), (x,)), ((OUTSIDE, 0),))
+        users = [
+            ClusterOp(OpCall(name, "Sum", "GPU", {}, (x,), (make_tensor("float32", (), 4),)), ((0, 0),))
+            for name in ("left", "right")
+        ]
+        return [one.name for one in fuse_ops([first, *users], [(1, 0), (2, 0)])]
+
+    assert kernels_of("Neg") == ["left", "right"]
+    assert kernels_of("Exp") == ["first", "left", "right"]
+
+
+def test_launches_of_small_kernels_are_waited_for() -> None:
+    small = OpCall("a", "Neg", "GPU", {}, (make_tensor("float32", (8,), 4),) , (make_tensor("float32", (8,), 4),))
+    model = make_modelled_costs()
+    one = model.kernel(small)
+    assert one.device_s < one.host_s
+    cost = price_cluster([small] * 10, model)
+    assert (cost.host_s, cost.device_s) == (one.host_s, pytest.approx(9 * one.host_s + one.device_s))
+    assert price_cluster([], model) == KernelCost(0.0)
+
+
+OPS = ("Neg", "Exp", "AddV2", "Sum", "MatMul", "Reshape", "Softmax")
+
+
+@given(st.lists(st.tuples(st.sampled_from(OPS), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=25))
+def test_every_op_is_computed_and_fusions_never_move_more(world: list[tuple[str, int, int]]) -> None:
+    x, ops = make_tensor("float32", (32, 32), 4), []
+    for i, (op, left, right) in enumerate(world):
+        producers = [(OUTSIDE, 0) if at % (i + 1) == i else (at % (i + 1), 0) for at in (left, right)]
+        count = 2 if op in ("AddV2", "MatMul") else 1
+        ops.append(ClusterOp(OpCall(str(i), op, "GPU", {}, (x,) * count, (x,)), tuple(producers[:count])))
+    kernels = fuse_ops(ops, [(len(ops) - 1, 0)])
+    names = [one.name for one in kernels]
+    assert names == sorted(set(names), key=int)
+    moved = sum(t.size for one in kernels for t in (*one.inputs, *one.outputs))
+    alone = sum(t.size for op in ops if op.call.op != "Reshape" for t in (*op.call.inputs, *op.call.outputs))
+    assert moved <= alone
+    kept = {i for i, (op, *_) in enumerate(world) if op in ("MatMul", "Softmax")}
+    assert kept <= set(map(int, names))  # a library's kernel is never part of another
