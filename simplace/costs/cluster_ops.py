@@ -20,7 +20,7 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef, Shape
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
-from simplace.placement.xla_compiler import find_callee
+from simplace.lowering.reachable_functions import find_callee
 from simplace.program.program import Program
 
 Ref = tuple[int, int]

@@ -16,10 +16,10 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
+from simplace.lowering.reachable_functions import find_callee
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
-from simplace.placement.xla_compiler import find_callee
 
 _FREE = KernelCost(0.0)
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them

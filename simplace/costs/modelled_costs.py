@@ -23,13 +23,13 @@ from simplace.costs.gpu_recurrences import RecurrentLayers, time_layers
 from simplace.costs.gpu_sheets import GpuSheet
 from simplace.costs.hardware import find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
-from simplace.costs.op_work import count_work, is_free
+from simplace.costs.op_work import SOFTMAX, count_work, is_free
 from simplace.costs.product_shape import Product, find_product
 from simplace.costs.roofline import Roofline
+from simplace.costs.xla_fusion import FUSED
 
 # Fewer than these are softmax's three kernels: two reductions and what divides (kernels/softmax_op_gpu.cu.cc).
 _SOFTMAX_KERNELS = 3
-_SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 _BATCH_NORM = frozenset("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split())
 _BATCH_NORM_GRAD = frozenset("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split())
 _LEAST_SHARE = 0.1  # of a peak; below, a kernel is bound by its start and by too few blocks, not by the peak
@@ -122,7 +122,7 @@ class ModelledCosts:
             if key not in self._seen:
                 self._seen[key] = self._price_product(product, dtype, moved)
             return self._seen[key]
-        if call.op in _SOFTMAX and dtype in _WIDTHS and call.inputs[0].shape:
+        if call.op in SOFTMAX and dtype in _WIDTHS and call.outputs[0].shape:
             return self._price_softmax(call, _WIDTHS[dtype])
         work = count_work(call)
         is_norm = call.op in _BATCH_NORM or call.op in _BATCH_NORM_GRAD
@@ -170,14 +170,18 @@ class ModelledCosts:
         return plan
 
     def _price_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:
-        cols = float(call.inputs[0].shape[-1])
-        rows = call.inputs[0].elements / max(cols, 1.0)
+        cols = float(call.outputs[0].shape[-1])
+        rows = call.outputs[0].elements / max(cols, 1.0)
         if not rows:
             return None
         groups = self.constants.groups
         constants = {**groups["traffic"], **groups["rows"]}
         time = time_rows(self.figures, constants, rows, cols, width, "softmax")
         more = (_SOFTMAX_KERNELS - 1) * time.floor
+        if call.attrs.get(FUSED):  # XLA's single kernel, which may read more than its own matrix
+            moved = sum(tensor.size for tensor in (*call.inputs, *call.outputs)) - 2 * call.outputs[0].size
+            beside = time_traffic(self.figures, constants, max(0.0, float(moved)))
+            return replace(time, seconds=time.seconds + beside.seconds - beside.floor - constants["ramp_s"]), "softmax"
         return replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax"
 
 

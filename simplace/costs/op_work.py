@@ -93,6 +93,7 @@ def is_free(op: str) -> bool:
     return op in _FREE
 
 
+SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 # Of the moves, what XLA does by a kernel of its own, or by several.
 _SCATTERED = frozenset("ScatterNd Where DynamicStitch DynamicPartition Cumsum Bincount ArgMax ArgMin".split())
 _EXPENSIVE = 16  # FLOPs an element, from which on an op is not computed twice to spare memory
@@ -228,7 +229,7 @@ _MATRIX: Mapping[str, Callable[[OpCall], float]] = {
 }
 _NETWORK: Mapping[str, Callable[[OpCall], float]] = {
     "DepthwiseConv2dNative": _count_depthwise,
-    **dict.fromkeys("Softmax LogSoftmax".split(), _each_input(20)),
+    **dict.fromkeys(SOFTMAX, _each_input(20)),
     **dict.fromkeys("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits".split(), _each_input(22)),
     **dict.fromkeys("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split(), _each_input(8)),
     **dict.fromkeys("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split(), _each_input(12)),

@@ -7,21 +7,23 @@ Mirrors in outline `GpuInstructionFusion` (xla/service/gpu/transforms/instructio
 - A reduction takes what it reads into its kernel; it ends a fusion, for its result needs all of its input.
 - An op that several kernels use is computed in each of them if that is cheap and moves no more bytes, and kept in
   memory if it is expensive (exponentials, logarithms and the like, `HloInstruction::IsExpensive`).
+- A softmax is one kernel, and takes in the elementwise ops that it reads (softmax_rewriter_triton.cc).
 - Products, convolutions and whatever else a library does are kernels of their own.
 
-Not modelled: what XLA folds into a product's own kernel (bias, activation), kernels for softmax as a whole, limits on
-the size of a fusion, and when a fusion is so slow that XLA leaves it.
+Not modelled: what XLA folds into a product's own kernel (bias, activation), other normalisations as one kernel, limits
+on the size of a fusion, and when a fusion is so slow that XLA leaves it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simplace.costs.cost_model import OpCall, Tensor
-from simplace.costs.op_work import count_extra_bytes, is_expensive, is_free, is_fusible, is_reduction
+from simplace.costs.op_work import SOFTMAX, count_extra_bytes, is_expensive, is_free, is_fusible, is_reduction
 
 FUSION = "XlaFusion"  # the op of a kernel that several were fused into
+FUSED = "_XlaFused"  # the attribute of a softmax that is one kernel
 OUTSIDE = -1  # the producer of what a cluster is given
 
 
@@ -40,7 +42,8 @@ def fuse_ops(ops: Sequence[ClusterOp], results: Sequence[tuple[int, int]]) -> li
     """Return the kernels of a cluster in the order of their last ops; `ops` are in topological order.
 
     `results` are the outputs that the cluster returns. A kernel of one op is that op's own call; one of several is a
-    call of `FUSION` whose inputs are what it reads from memory, and whose outputs what it writes there.
+    call of `FUSION` (of a softmax that ends it). Its inputs are what it reads from memory, its outputs what it writes
+    there, that of the last op first.
     """
     users = _list_users(ops)
     returned = {_find_source(ops, result)[0] for result in results}
@@ -91,7 +94,7 @@ def _takes_in(ops: Sequence[ClusterOp], user: int, users: Sequence[Sequence[int]
     op = ops[user].call.op
     if is_free(op):
         return bool(users[user]) and all(_takes_in(ops, later, users) for later in users[user])
-    return is_fusible(op)
+    return is_fusible(op) or op in SOFTMAX
 
 
 def _join_members(
@@ -100,7 +103,7 @@ def _join_members(
 ) -> OpCall:  # fmt: skip
     last = ops[own[-1]].call
     if len(own) == 1:
-        return last
+        return replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last
     inside, root = set(own), own[-1]
     read: dict[tuple[int, int], Tensor] = {}
     for i in own:
@@ -108,10 +111,11 @@ def _join_members(
             kept = _find_source(ops, source)
             if kept[0] not in inside:
                 read.setdefault(kept, ops[i].call.inputs[place])
-    written = [tensor for i in own if i == root or i in returned for tensor in ops[i].call.outputs]
+    written = [tensor for i in (root, *own[:-1]) if i == root or i in returned for tensor in ops[i].call.outputs]
     extra = sum(count_extra_bytes(ops[i].call) for i in own)
     more = (Tensor("uint8", (extra,), extra),) if extra else ()
-    return OpCall(last.name, FUSION, last.device_type, {}, (*read.values(), *more), tuple(written))
+    op, attrs = (last.op, {FUSED: True}) if last.op in SOFTMAX else (FUSION, {})
+    return OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), tuple(written))
 
 
 def _find_source(ops: Sequence[ClusterOp], source: tuple[int, int]) -> tuple[int, int]:

@@ -1,10 +1,18 @@
-"""Select from a library the functions that one of them reaches."""
+"""Find the functions of a library that a node calls, or that one of them reaches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef
+from simplace.graph.op_kinds import is_partitioned_call
+
+
+def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
+    """Return what a node calls, None where it is no call of a function that the library has."""
+    called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
+    return called if isinstance(called, FuncRef) and called.name in library else None
 
 
 def select_reached(function: FunctionDef, library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:

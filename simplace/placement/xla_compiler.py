@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond, is_partitioned_call
+from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond
 from simplace.kernels.kernel_lookup import SYMBOLIC, find_kernel
 from simplace.kernels.registry import AttrError, KernelTable
 from simplace.lowering.function_body import is_template
+from simplace.lowering.reachable_functions import find_callee
 from simplace.placement.placement import Placement
 from simplace.program.program import NodeNotes
 
@@ -77,12 +78,6 @@ def describe_lack(cluster: Cluster, op: str) -> str:
 def _find_called(placement: Placement, node: int) -> FuncRef | None:
     op, attrs = placement.graph.ops[node], placement.graph.attrs[node]
     return find_callee(op, attrs, placement.program.graph.library)
-
-
-def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
-    """Return what a node calls, None where it is no call of a function that the library has."""
-    called = attrs.get("f") if is_partitioned_call(op) else FuncRef(op, attrs)
-    return called if isinstance(called, FuncRef) and called.name in library else None
 
 
 def _make_cluster(placement: Placement, node: int) -> Cluster:

@@ -68,7 +68,7 @@ def test_a_layer_is_a_product_and_one_fusion_for_each_thing_that_is_kept() -> No
     assert kernels == [
         ("step/product", "MatMul", [(ROWS, WIDE), (WIDE, WIDE)], [(ROWS, WIDE)]),
         # y is returned, so it is written; loss and all before it are of the same kernel
-        ("step/loss", "XlaFusion", [(ROWS, WIDE), (WIDE,), (1,)], [(ROWS, WIDE), ()]),
+        ("step/loss", "XlaFusion", [(ROWS, WIDE), (WIDE,), (1,)], [(), (ROWS, WIDE)]),
     ]
 
 
@@ -125,3 +125,15 @@ def test_every_op_is_computed_and_fusions_never_move_more(world: list[tuple[str,
     assert moved <= alone
     kept = {i for i, (op, *_) in enumerate(world) if op in ("MatMul", "Softmax")}
     assert kept <= set(map(int, names))  # a library's kernel is never part of another
+
+
+def test_a_softmax_is_one_kernel_with_what_it_reads() -> None:
+    scores, mask = make_tensor("float32", (8, 512, 512), 4), make_tensor("float32", (512, 512), 4)
+    scaled = ClusterOp(OpCall("scaled", "Mul", "GPU", {}, (scores, scores), (scores,)), ((OUTSIDE, 0), (OUTSIDE, 0)))
+    masked = ClusterOp(OpCall("masked", "AddV2", "GPU", {}, (scores, mask), (scores,)), ((0, 0), (OUTSIDE, 1)))
+    shares = ClusterOp(OpCall("shares", "Softmax", "GPU", {}, (scores,), (scores,)), ((1, 0),))
+    (kernel,) = fuse_ops([scaled, masked, shares], [(2, 0)])
+    assert (kernel.op, kernel.inputs, kernel.outputs) == ("Softmax", (scores, mask), (scores,))
+    model = make_modelled_costs()
+    fused, alone = (model.kernel(one).device_s for one in (kernel, shares.call))
+    assert fused < alone + model.kernel(masked.call).device_s / 2
