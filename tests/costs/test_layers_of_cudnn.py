@@ -1,0 +1,124 @@
+"""Convolutions and recurrent layers: what an op computes, and what the formulas make of it."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from simplace.costs.cost_model import OpCall
+from simplace.costs.gpu_constants import read_constants
+from simplace.costs.gpu_convolutions import Convolution, time_convolution
+from simplace.costs.gpu_kernels import GpuFigures, ProductPlan, plan_products, read_figures
+from simplace.costs.gpu_recurrences import Recurrence, RecurrentLayers, time_layers, time_recurrence
+from simplace.costs.gpu_sheets import SHEETS
+from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
+from simplace.costs.modelled_costs import make_modelled_costs
+from simplace.costs.op_work import make_tensor
+
+VGG = Convolution(16.0, 128.0, 56.0, 56.0, 256.0, 3.0, 3.0, 56.0, 56.0, 1.0)
+
+
+def call(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], **attrs: object) -> OpCall:
+    tensors = [make_tensor("float32", shape, 4) for shape in (*inputs, output)]
+    return OpCall("node", op, "GPU", attrs, tuple(tensors[:-1]), (tensors[-1],))
+
+
+def plan(gpu: str, group: str, dtype: str = "float32") -> ProductPlan:
+    groups, sheet = read_constants().groups, SHEETS[gpu]
+    is_half = dtype == "float16"
+    constants = {**groups["traffic"], **groups["tensor" if is_half else "simt"], **groups[group]}
+    return plan_products(read_figures(sheet), constants, sheet.flops(dtype, is_half), 2 if is_half else 4, is_half)
+
+
+IMAGE, WINDOW, MADE = (8, 30, 20, 16), (3, 5, 16, 64), (8, 15, 10, 64)
+SHAPE = Convolution(8.0, 16.0, 30.0, 20.0, 64.0, 3.0, 5.0, 15.0, 10.0, 4.0)
+STEP = {"strides": (1, 2, 2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("op", "found"),
+    [
+        (call("Conv2D", [IMAGE, WINDOW], MADE, **STEP), (SHAPE, "forward")),
+        (call("Conv2DBackpropInput", [(4,), WINDOW, MADE], IMAGE, **STEP), (SHAPE, "input")),
+        (call("Conv2DBackpropFilter", [IMAGE, (4,), MADE], WINDOW, **STEP), (SHAPE, "filter")),
+        (
+            call("Conv2D", [(8, 16, 30, 20), WINDOW], (8, 64, 15, 10), data_format=b"NCHW", strides=(1, 1, 2, 2)),
+            (SHAPE, "forward"),
+        ),
+        (call("Conv2D", [IMAGE, (3, 5, 4, 64)], MADE, **STEP), None),  # in four groups
+        (call("Conv2D", [(30, 20, 16), WINDOW], MADE, **STEP), None),
+        (call("MatMul", [(8, 8), (8, 8)], (8, 8)), None),
+    ],
+)  # fmt: skip
+def test_the_convolution_behind_an_op(op: OpCall, found: object) -> None:
+    assert find_convolution(op) == found
+
+
+def test_winograd_does_more_than_the_peak_of_plain_products() -> None:
+    of_three = time_convolution(plan("v100", "conv"), VGG, "forward", False)
+    of_seven = time_convolution(plan("v100", "conv"), replace(VGG, kernel_h=7.0, kernel_w=7.0), "forward", False)
+    assert of_three.seconds < of_three.arithmetic < 2.25 * of_three.seconds
+    assert of_seven.seconds > of_seven.arithmetic
+
+
+@pytest.mark.parametrize("kind", ["forward", "input", "filter"])
+@pytest.mark.parametrize("shape", [VGG, SHAPE, replace(VGG, kernel_h=5.0, kernel_w=5.0)])
+def test_arrays_are_priced_as_floats(kind, shape: Convolution) -> None:
+    one = time_convolution(plan("t4", "conv"), shape, kind, False).seconds
+    figures = read_figures(SHEETS["t4"])
+    arrays = GpuFigures(*(np.array([getattr(figures, field.name)] * 2) for field in fields(GpuFigures)))
+    many = plan_products(arrays, plan("t4", "conv").c, np.array([8.1e12] * 2), 4, False)
+    shapes = Convolution(*(np.array([getattr(shape, field.name)] * 2) for field in fields(Convolution)))
+    assert time_convolution(many, shapes, kind, False).seconds == pytest.approx([one, one])
+
+
+def test_tensor_cores_take_channels_by_eights() -> None:
+    half = plan("v100", "conv", "float16")
+    shapes = [replace(VGG, in_channels=channels) for channels in (1.0, 8.0, 16.0)]
+    one, eight, sixteen = (time_convolution(half, shape, "forward", True).seconds for shape in shapes)
+    assert one == eight < sixteen
+
+
+def test_a_gradient_at_a_stride_costs_more_than_the_work_that_it_is() -> None:
+    strided = Convolution(32.0, 256.0, 56.0, 56.0, 512.0, 1.0, 1.0, 28.0, 28.0, 4.0)
+    forward, back = (time_convolution(plan("v100", "conv"), strided, kind, False) for kind in ("forward", "input"))
+    assert forward.arithmetic == back.arithmetic
+    assert back.seconds > 1.3 * forward.seconds
+
+
+def test_a_models_convolution_tells_how_far_off_it_is() -> None:
+    cost = make_modelled_costs("v100").kernel(call("Conv2D", [IMAGE, WINDOW], MADE, **STEP))
+    assert (cost.source, cost.error) == ("modelled", read_constants().errors["conv_forward"])
+
+
+def rnn(op: str, steps: int, layers: int, **attrs: object) -> OpCall:
+    return call(op, [(steps, 32, 64), (layers, 32, 128), (layers, 32, 128), (9,)], (steps, 32, 128), **attrs)
+
+
+def test_the_layers_behind_a_recurrent_op() -> None:
+    assert find_recurrent_layers(rnn("CudnnRNNV3", 50, 2, rnn_mode=b"gru")) == (
+        RecurrentLayers(3, 128, 32, 50, (64, 128), 1, is_gradient=False)
+    )
+    both = rnn("CudnnRNNBackpropV3", 50, 4, direction=b"bidirectional", time_major=False)
+    assert find_recurrent_layers(both) == RecurrentLayers(4, 128, 50, 32, (64, 256), 2, is_gradient=True)
+    assert find_recurrent_layers(rnn("CudnnRNN", 50, 3, direction=b"bidirectional")) is None
+    assert find_recurrent_layers(call("MatMul", [(8, 8), (8, 8)], (8, 8))) is None
+
+
+def test_steps_wait_for_each_other() -> None:
+    short, long = (
+        time_recurrence(plan("v100", "rnn"), Recurrence(4.0, 512.0, 32.0, float(steps)), "forward").seconds
+        for steps in (1, 100)
+    )
+    assert long == pytest.approx(100 * short)
+    at_once = time_recurrence(plan("v100", "rnn"), Recurrence(4.0, 512.0, 32.0, 100.0), "weights").seconds
+    assert at_once < long / 4  # one product over all steps
+
+
+def test_layers_and_directions_add_up() -> None:
+    products, steps = plan("v100", "rnn"), plan("v100", "rnn")
+    one = RecurrentLayers(4, 256, 32, 20, (256,), 1, is_gradient=False)
+    whole = time_layers(products, steps, one).seconds
+    assert time_layers(products, steps, replace(one, widths=(256, 256))).seconds == pytest.approx(2 * whole)
+    assert time_layers(products, steps, replace(one, directions=2)).seconds == pytest.approx(2 * whole)
+    assert time_layers(products, steps, replace(one, is_gradient=True)).seconds > whole
