@@ -131,7 +131,7 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
 def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:
     graph = schedule.estimated.graph
     source = find_source(schedule.estimated, span)
-    took = f"{format_uncertain(span.duration, source.error)} ({source.source})"
+    took = format_uncertain(span.duration, source.error) + (f" ({source.source})" if source.error else "")
     parts = [f"{name} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
     if span.start > span.ready:
         parts.append(f"waited {format_duration(span.start - span.ready)} for a {span.why}")
