@@ -26,6 +26,7 @@ from simplace.program.program import Program
 Ref = tuple[int, int]
 Value = tuple[Ref, Tensor]
 _DEEPEST = 50  # calls in calls
+_MOST = 100_000  # ops of one cluster
 
 
 def list_cluster_ops(
@@ -75,6 +76,8 @@ class _Inlining:
         called = find_callee(node.op, node.attrs, library)
         if called is not None and depth < _DEEPEST:
             return self.add_function(library[called.name], values, f"{name}/", depth + 1)
+        if len(self.ops) >= _MOST:
+            raise SimplaceError(f"{name.partition('/')[0]} compiles more than {_MOST:,} ops")
         attrs = self._signatures.with_defaults(node.op, node.attrs, name)
         types = self._signatures.types_of(node.op, attrs, name)[1]
         inputs = tuple(tensor for _, tensor in values)

@@ -48,18 +48,23 @@ def fuse_ops(ops: Sequence[ClusterOp], results: Sequence[tuple[int, int]]) -> li
     users = _list_users(ops)
     returned = {_find_source(ops, result)[0] for result in results}
     roots: list[set[int]] = [set() for _ in ops]  # the kernels, by the number of their last op, that an op is part of
+    takes_in = [False] * len(ops)  # whether an op's kernel computes what it reads; a view's: whether those of its users
     for i in reversed(range(len(ops))):
-        call = ops[i].call
-        if is_free(call.op):
-            roots[i] = set().union(*(roots[user] for user in users[i])) if users[i] else set()
-            continue
-        roots[i] = _choose_kernels(i, ops, users, roots, i in returned)
+        op = ops[i].call.op
+        if is_free(op):
+            roots[i] = set().union(*(roots[user] for user in users[i]))
+            takes_in[i] = bool(users[i]) and all(takes_in[user] for user in users[i])
+        else:
+            takes_in[i] = is_fusible(op) or op in SOFTMAX
+            wanted = [user for user in users[i] if not is_free(ops[user].call.op) or users[user]]
+            kernels = [roots[user] for user in wanted] if all(takes_in[user] for user in wanted) else []
+            roots[i] = _choose_kernels(i, ops[i].call, kernels, i in returned)
     members: dict[int, list[int]] = {}
     for i, own in enumerate(roots):
         if not is_free(ops[i].call.op):
             for root in own:
                 members.setdefault(root, []).append(i)
-    return [_join_members(ops, own, roots, users, returned) for _, own in sorted(members.items())]
+    return [_join_members(ops, own, returned) for _, own in sorted(members.items())]
 
 
 def _list_users(ops: Sequence[ClusterOp]) -> list[list[int]]:
@@ -70,37 +75,20 @@ def _list_users(ops: Sequence[ClusterOp]) -> list[list[int]]:
     return users
 
 
-def _choose_kernels(
-    i: int, ops: Sequence[ClusterOp], users: Sequence[Sequence[int]], roots: Sequence[set[int]], is_returned: bool
-) -> set[int]:
-    """Return the kernels that compute an op: those of all that use it, or one of its own."""
-    op = ops[i].call.op
-    wanted = [user for user in users[i] if not is_free(ops[user].call.op) or users[user]]
-    can_join = (
-        bool(wanted) and is_fusible(op) and not is_reduction(op)
-        and all(_takes_in(ops, user, users) for user in wanted)
-    )  # fmt: skip
-    if not can_join:
+def _choose_kernels(i: int, call: OpCall, wanted: Sequence[set[int]], is_returned: bool) -> set[int]:
+    """Return the kernels that compute an op: those of all that use it (none, where one cannot), or one of its own."""
+    kernels = set().union(*wanted)
+    if not kernels or not is_fusible(call.op) or is_reduction(call.op):
         return {i}
-    kernels = set().union(*(roots[user] for user in wanted))
-    read, made = (sum(t.size for t in tensors) for tensors in (ops[i].call.inputs, ops[i].call.outputs))
+    if len(kernels) == 1:
+        return kernels
+    read, made = (sum(tensor.size for tensor in tensors) for tensors in (call.inputs, call.outputs))
     spares = len(kernels) * read <= read + made * (1 + len(kernels))
-    may_repeat = not is_expensive(op) and not is_returned and spares
-    return kernels if len(kernels) == 1 or (kernels and may_repeat) else {i}
+    return kernels if spares and not is_expensive(call.op) and not is_returned else {i}
 
 
-def _takes_in(ops: Sequence[ClusterOp], user: int, users: Sequence[Sequence[int]]) -> bool:
-    """Return whether the kernel of an op computes what it reads; of a view, whether those of all that use it do."""
-    op = ops[user].call.op
-    if is_free(op):
-        return bool(users[user]) and all(_takes_in(ops, later, users) for later in users[user])
-    return is_fusible(op) or op in SOFTMAX
-
-
-def _join_members(
-    ops: Sequence[ClusterOp], own: Sequence[int], roots: Sequence[set[int]], users: Sequence[Sequence[int]],
-    returned: set[int],
-) -> OpCall:  # fmt: skip
+def _join_members(ops: Sequence[ClusterOp], own: Sequence[int], returned: set[int]) -> OpCall:
+    """Return the call of a kernel; its members are in topological order."""
     last = ops[own[-1]].call
     if len(own) == 1:
         return replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last

@@ -1,18 +1,22 @@
 """Compiled clusters: which kernels XLA makes of a hand-made graph, and what they cost."""
 
 from dataclasses import replace
+from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simplace import place
 from simplace.analysis.schedule import schedule_placement
+from simplace.costs import cluster_ops
 from simplace.costs.cluster_cost import price_cluster
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.xla_fusion import OUTSIDE, ClusterOp, fuse_ops
+from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef
 from simplace.pipeline import place_program
 from simplace.program.program import NodeNotes, Program
@@ -137,3 +141,49 @@ def test_a_softmax_is_one_kernel_with_what_it_reads() -> None:
     model = make_modelled_costs()
     fused, alone = (model.kernel(one).device_s for one in (kernel, shares.call))
     assert fused < alone + model.kernel(masked.call).device_s / 2
+
+
+def test_a_long_chain_of_views_is_walked() -> None:
+    x = make_tensor("float32", (8, 8), 4)
+    chain = [("Neg", OUTSIDE), *(("Identity", i) for i in range(3000)), ("Neg", 3000)]
+    ops = [ClusterOp(OpCall(str(i), op, "GPU", {}, (x,), (x,)), ((at, 0),)) for i, (op, at) in enumerate(chain)]
+    assert [(one.name, one.op) for one in fuse_ops(ops, [(3001, 0)])] == [("3001", "XlaFusion")]
+
+
+def test_functions_that_call_each_other_without_end_stay_a_guess(monkeypatch) -> None:
+    monkeypatch.setattr(cluster_ops, "_MOST", 100)
+    endless = function(
+        "endless(x: float) -> y: float",
+        """
+        a = PartitionedCall(x) {f=fn('endless'), Tin=(float,), Tout=(float,)}
+        b = PartitionedCall(a:output:0) {f=fn('endless'), Tin=(float,), Tout=(float,)}
+        """,
+        {"y": "b:output:0"},
+    )
+    program = session_program("", endless)
+    with pytest.raises(SimplaceError, match="step compiles more than"):
+        list_cluster_ops(program, FuncRef("endless", {}), the_call(), batch=32)
+
+
+@pytest.mark.tf
+def test_a_function_that_tensorflow_compiles_is_a_product_and_a_fusion(tmp_path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(dedent(
+        """
+        import tensorflow as tf
+        w = tf.Variable(tf.random.normal([512, 512]))
+        @tf.function(jit_compile=True)
+        def step(x):
+            y = tf.nn.relu(tf.matmul(x, w) * 2.0 + 1.0)
+            return tf.reduce_sum(tf.exp(y) * y)
+        step(tf.ones([128, 512]))
+        """
+    ))  # fmt: skip
+    (placed,) = [one for one in place(script, devices="cpu:1,gpu:1").programs if one.placement.program.kind == "compiled"]
+    done = schedule_placement(placed.placement, costs="modelled")
+    (cost,) = [cost for cost in done.estimated.kernels if cost.device_s]
+    model = make_modelled_costs()
+    x, w = (make_tensor("float32", shape, 4) for shape in ((128, 512), (512, 512)))
+    product = model.kernel(OpCall("", "MatMul", "GPU", {}, (x, w), (x,))).device_s
+    assert cost.source == "modelled"
+    assert product < cost.device_s < product + 2 * cost.host_s  # one launch more, and a short kernel
