@@ -1,8 +1,9 @@
-"""Record of the cost model of GPU kernels and collectives against a folder of public measurements.
+"""Record of the cost model of GPU kernels, collectives and whole steps against a folder of public measurements.
 
 Run: python benchmarks/costs.py FOLDER [--write]. Prints, by class of operators and GPU, the mean absolute error of the
-plain roofline and of the model fitted to the other GPUs; with --write, fits to all of them, rewrites the constants'
-file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md. A minute of one core.
+plain roofline and of the model fitted to the other GPUs, and the same of whole steps; with --write, fits to all of them,
+rewrites the constants' file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md. Five
+minutes of one core.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # for a run by the file's name
 
-from benchmarks.costs_collectives import fit_collectives, measure_errors, tabulate_collectives  # noqa: E402
+from benchmarks.costs_collectives import fit_collectives, measure_mean_error, tabulate_collectives  # noqa: E402
 from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, read_collectives, read_operators  # noqa: E402
 from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
 from benchmarks.costs_steps import judge_steps, read_steps, tabulate_steps  # noqa: E402
@@ -67,7 +68,7 @@ def main() -> None:
     if options.write:
         errors = {one: _join_errors(judged, one) for one in dict.fromkeys(each.operator for each in judged)}
         if collectives:
-            errors["collective"] = float(np.nanmean(measure_errors(collectives, committed.groups["collectives"])))
+            errors["collective"] = measure_mean_error(collectives, committed.groups["collectives"])
         FILE.write_text(format_constants(GpuConstants(committed.groups, errors, SOURCES)), encoding="utf-8")
     unknown = sorted(list_unknown(options.folder))
     if unknown:

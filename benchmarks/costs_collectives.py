@@ -92,6 +92,15 @@ def measure_errors(rows: Sequence[MeasuredCollective], constants: Mapping[str, f
     return np.abs(predict_collectives(rows, constants) / seconds - 1)
 
 
+def measure_mean_error(rows: Sequence[MeasuredCollective], constants: Mapping[str, float]) -> float:
+    """Return the mean error between GPUs of one machine; each machine and operation counts alike."""
+    groups: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row, error in zip(rows, measure_errors(rows, constants).tolist(), strict=True):
+        if row.gpus <= _IN_ONE_MACHINE and not np.isnan(error):
+            groups[row.gpu, row.op, row.source].append(error)
+    return float(np.mean([np.mean(errors) for errors in groups.values()]))
+
+
 def tabulate_collectives(rows: Sequence[MeasuredCollective], constants: Mapping[str, float]) -> list[tuple[str, ...]]:
     """Return rows of a table: machine, operation, mean error above and below 1 MB, and how many rows there are."""
     rows = [row for row in rows if find_machine(row) is not None]

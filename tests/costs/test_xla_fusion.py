@@ -179,8 +179,9 @@ def test_a_function_that_tensorflow_compiles_is_a_product_and_a_fusion(tmp_path)
         step(tf.ones([128, 512]))
         """
     ))  # fmt: skip
-    (placed,) = [one for one in place(script, devices="cpu:1,gpu:1").programs if one.placement.program.kind == "compiled"]
-    done = schedule_placement(placed.placement, costs="modelled")
+    placements = [one.placement for one in place(script, devices="cpu:1,gpu:1").programs]
+    (compiled,) = [one for one in placements if one.program.kind == "compiled"]
+    done = schedule_placement(compiled, costs="modelled")
     (cost,) = [cost for cost in done.estimated.kernels if cost.device_s]
     model = make_modelled_costs()
     x, w = (make_tensor("float32", shape, 4) for shape in ((128, 512), (512, 512)))
