@@ -1,9 +1,9 @@
 """Record of the cost model of GPU kernels, collectives and whole steps against a folder of public measurements.
 
 Run: python benchmarks/costs.py FOLDER [--write]. Prints, by class of operators and GPU, the mean absolute error of the
-plain roofline and of the model fitted to the other GPUs, and the same of whole steps; with --write, fits to all of them,
-rewrites the constants' file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md. Five
-minutes of one core.
+plain roofline and of the model fitted to the other GPUs, and the same of whole steps; with --write, fits to all of
+them, rewrites the constants' file (simplace/costs/data/gpu_constants.json), and puts the tables into docs/costs.md.
+Five minutes of one core.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 graph.nodes[span.node].name,
                 schedule.trace.tracks[span.track].name,
                 format_uncertain(span.duration, source.error),
-                source.source,
+                source.source if source.error else "-",
                 describe_bound(cost) or "-",
                 waited if span.why in _WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
@@ -106,9 +106,10 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
     columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track"),
                Column("duration", "right", flexible=False), Column("source", flexible=False), Column("bound"),
                Column("waited"), Column("line")]  # fmt: skip
-    if all(row[5] == "-" for row in rows):  # nothing ran on a GPU
-        rows = [(*row[:5], *row[6:]) for row in rows]
-        del columns[5]
+    for place in (5, 4):  # nothing ran on a GPU; no time is a prediction
+        if all(row[place] == "-" for row in rows):
+            rows = [(*row[:place], *row[place + 1 :]) for row in rows]
+            del columns[place]
     more = len(path) - len(rows)
     return Table(tuple(columns), tuple(rows), footer=f"and {more:,} shorter events" if more else "")
 
