@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import hypot
 from typing import Self, TypeVar, Unpack
 
 from simplace.analysis import (
@@ -94,10 +95,15 @@ class Schedule:
         """Return the critical path of the last step, as span numbers."""
         return critical_path.critical_path(self.trace)
 
-    @cached_property
+    @property
     def uncertainty(self) -> float:
         """Return how far off the makespan is in the mean, as a share: from the critical path of the last step."""
-        return time_sources.measure_uncertainty(self.estimated, [self.trace.spans[i] for i in self.critical_path])
+        return hypot(*self.errors.values())
+
+    @cached_property
+    def errors(self) -> Mapping[time_sources.Kind, float]:
+        """Return how far off the makespan is for each kind of error, as shares of it."""
+        return time_sources.list_errors(self.estimated, [self.trace.spans[i] for i in self.critical_path])
 
     @cached_property
     def longest_chain(self) -> int | None:

@@ -7,7 +7,7 @@ operators, so within a kind they add up as they are. Kinds know nothing of each 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Literal
@@ -71,13 +71,27 @@ def measure_uncertainty(estimated: EstimatedGraph, path: Sequence[Span]) -> floa
 
     What lies between its spans is time of the executor. That another path may be the longest one is not counted.
     """
-    if not path:
-        return 0.0
-    whole = max(span.end for span in path) - min(span.start for span in path)
+    return hypot(*list_errors(estimated, path).values())
+
+
+def list_errors(estimated: EstimatedGraph, path: Sequence[Span]) -> dict[Kind, float]:
+    """Return how far off the length of a critical path is for each kind of error, as shares of the length."""
+    whole = max((span.end for span in path), default=0) - min((span.start for span in path), default=0)
+    if not whole:
+        return {}
     off: defaultdict[Kind, float] = defaultdict(float)
     for span in path:
         found = find_source(estimated, span)
-        off[found.kind] += found.error * span.duration
+        off[found.kind] += found.error * span.duration / whole
     between = max(0, whole - sum(span.duration for span in path))
-    off["executor"] += estimated.model.assume_error("executor") * between
-    return hypot(*off.values()) / whole if whole else 0.0
+    off["executor"] += estimated.model.assume_error("executor") * between / whole
+    return off
+
+
+def compare_errors(before: Mapping[Kind, float], after: Mapping[Kind, float]) -> float:
+    """Return how far off the quotient of two steps' times is, as a share of it; errors of a kind are off in both alike.
+
+    >>> compare_errors({"modelled": 0.1}, {"modelled": 0.1}), compare_errors({"copy": 0.2}, {"modelled": 0.15})
+    (0.0, 0.25)
+    """
+    return hypot(*(before.get(kind, 0.0) - after.get(kind, 0.0) for kind in {*before, *after}))

@@ -47,8 +47,7 @@ def _choose_program(result: Result) -> Placed | None:
         return None
     placed = result.largest()
     has_gpu = any(device.type != "CPU" for device in placed.placement.devices)
-    runs = placed.placement.refusal is None and placed.placement.order and not placed.clusters
-    return placed if has_gpu and runs else None
+    return placed if has_gpu and placed.placement.refusal is None and placed.placement.order else None
 
 
 def _is_cheap(placed: Placed) -> bool:

@@ -20,6 +20,7 @@ from simplace.suggestions.step_bound import find_bound
 from simplace.suggestions.strategy_changes import find_strategy_changes
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
+from simplace.suggestions.xla_changes import find_xla_changes
 
 LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
 _MOST = 3  # suggestions
@@ -31,7 +32,7 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+    find_xla_changes, find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ def _report_trial(trial: Trial) -> dict[str, Any]:
         "outcome": trial.outcome,
         "error": trial.error or None,
         "gain": round(trial.gain, 4),
+        "gain_error": round(trial.gain_error, 4),
         "per": "example" if trial.is_per_example else "step",
         "changes_values": trial.change.changes_values,
         "step": None if trial.after is None else _report_step(trial.after),
@@ -58,7 +59,7 @@ def _parts(change: Change) -> tuple[Change, ...]:
 
 
 def _report_step(step: Step) -> dict[str, Any]:
-    return {"time": step.nanoseconds, "examples": step.examples}
+    return {"time": step.nanoseconds, "time_error": round(step.schedule.uncertainty, 4), "examples": step.examples}
 
 
 def _report_patches(found: Suggestions, trial: Trial) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from simplace.suggestions.changes import (
     Several,
 )
 from simplace.suggestions.trial import Outcome, Trial
+from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict
@@ -102,14 +103,15 @@ def _(change: Several) -> str:
 
 
 def describe_gain(trial: Trial) -> str:
-    """Return what a change saves: the step's time, or an example's, before and after."""
+    """Return what a change saves, how far off that may be, and the step's time, or an example's, before and after."""
     assert trial.after is not None
     before, after = trial.before, trial.after
-    steps = f"{format_duration(before.nanoseconds)} to {format_duration(after.nanoseconds)} a step"
+    error = f" ± {max(trial.gain_error, 0.01):.0%}" if trial.gain_error else ""
+    steps = f"{format_makespan(before.schedule)} to {format_makespan(after.schedule)} a step"
     if not trial.is_per_example:
-        return f"saves {trial.gain:.0%} ({steps})"
+        return f"saves {trial.gain:.0%}{error} ({steps})"
     examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
-    return f"saves {trial.gain:.0%} of an example's time ({examples}; {steps})"
+    return f"saves {trial.gain:.0%}{error} of an example's time ({examples}; {steps})"
 
 
 def describe_causes(trial: Trial) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from simplace.analysis.time_sources import compare_errors
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.result import Placed, Result
@@ -54,6 +55,13 @@ class Trial:
         )
         return 1 - after / before if before else 0.0
 
+    @property
+    def gain_error(self) -> float:
+        """Return how far off the gain is in the mean, as a share of the time before."""
+        if self.after is None:
+            return 0.0
+        return (1 - self.gain) * compare_errors(self.before.schedule.errors, self.after.schedule.errors)
+
 
 def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:
     """Run the program with a change of the files that the evidence is of, and simulate its step.
@@ -83,7 +91,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     if result.failure is not None:
         return ended("program failed", error=str(result.failure))
     placed = find_again(evidence.placed, result)
-    if placed is None or placed.clusters:  # how long a cluster takes is not simulated
+    if placed is None:
         return ended("no such step")
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])
