@@ -47,7 +47,9 @@ def _choose_program(result: Result) -> Placed | None:
         return None
     placed = result.largest()
     has_gpu = any(device.type != "CPU" for device in placed.placement.devices)
-    return placed if has_gpu and placed.placement.refusal is None and placed.placement.order else None
+    runs = placed.placement.refusal is None and placed.placement.order
+    is_known = not any(cluster.has_control_flow for cluster in placed.clusters)
+    return placed if has_gpu and runs and is_known else None
 
 
 def _is_cheap(placed: Placed) -> bool:

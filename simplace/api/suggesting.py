@@ -25,6 +25,10 @@ _EAGER = (
     "all of it runs outside of functions, op by op; put what is repeated under @tf.function, which saves the most, and "
     "suggestions have a step to time"
 )
+_LOOPS_IN_XLA = (
+    "XLA compiles loops or branches of {}, and how long those take is not simulated; --no-jit has suggestions for the "
+    "program without XLA"
+)
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
 _CALLS = 1  # of a function that are computed to try a change: its placement is known with the first
 
@@ -83,7 +87,10 @@ def suggest_changes(
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:
-    """Return the program to make faster; raise `SimplaceError` where there is none."""
+    """Return the program to make faster; raise `SimplaceError` where no step of it can be simulated."""
     if not name and result.eager is not None and not any(not one.is_initializer for one in result.programs):
         raise SimplaceError(f"{target}: {_EAGER}")
-    return result.program(name) if name else result.largest()
+    placed = result.program(name) if name else result.largest()
+    if any(cluster.has_control_flow for cluster in placed.clusters):
+        raise SimplaceError(f"{target}: {_LOOPS_IN_XLA.format(placed.title)}")
+    return placed

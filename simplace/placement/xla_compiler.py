@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond
+from simplace.graph.op_kinds import CASES, IFS, MUST_COMPILE, WHILES, is_control_flow, is_loop_cond
 from simplace.kernels.kernel_lookup import SYMBOLIC, find_kernel
 from simplace.kernels.registry import AttrError, KernelTable
 from simplace.lowering.function_body import is_template
@@ -21,6 +21,8 @@ from simplace.program.program import NodeNotes
 
 _DEEPEST = 100  # calls in calls
 _MOST = 1_000_000  # ops of one cluster
+
+_REPEATED = WHILES | IFS | CASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ class Cluster:
     def unsupported(self) -> tuple[ClusterOp, ...]:
         """Return the ops that XLA has no kernel for: with one of them, TensorFlow refuses the whole call."""
         return tuple(op for op in self.ops if not op.is_supported)
+
+    @property
+    def has_control_flow(self) -> bool:
+        """Return whether it has loops or branches: how often they run is not known, so neither is how long it takes."""
+        return any(op.op in _REPEATED or is_control_flow(op.op) for op in self.ops)
 
 
 def find_clusters(placement: Placement) -> tuple[Cluster, ...]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from simplace.analysis.time_sources import compare_errors
+from simplace.doctor.failures import foretell_failures
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
+from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
 from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, Several
 from simplace.suggestions.edits import ConflictError, apply_edits
@@ -18,7 +20,9 @@ from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources], Result]
-Outcome = Literal["held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "out of memory"]
+Outcome = Literal[
+    "held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "would fail", "out of memory"
+]
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,11 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     if result.failure is not None:
         return ended("program failed", error=str(result.failure))
     placed = find_again(evidence.placed, result)
-    if placed is None:
+    if placed is None or any(cluster.has_control_flow for cluster in placed.clusters):
         return ended("no such step")
+    known = {failure.rule for failure in foretell_failures(evidence.result)}
+    if new := [failure for failure in foretell_failures(result) if failure.rule not in known]:
+        return ended("would fail", error=format_failure(new[0]))
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])
     if not result.agrees:
