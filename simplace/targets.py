@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,6 +19,7 @@ from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
 from simplace.machine.machine import Machine
+from simplace.oracle.import_question import NOT_ASKED, ImportQuestion, ask_import
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
+_OPEN_SHAPES = ", whether shapes fit included"
 _NEVER_STARTED = "the program ended before it placed anything"
 _INTERNAL = "simplace itself failed, not the program"
 _REPORT = "please report this, with the lines above"
@@ -157,17 +160,17 @@ def _place_file(target: str, parsed: Target, settings: Settings, kind: type[R]) 
 
 
 def place_programs(target: str, programs: Sequence[Program], settings: Settings, kind: type[R], unchecked: str) -> R:
-    """Place programs that were read from somewhere; `unchecked` is why TensorFlow is not asked."""
+    """Place programs that were read from somewhere; `unchecked` is why TensorFlow does not place them, too."""
     table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
     settings.stage("placing")
     with paused_collector():
-        placed = label_results(
-            [
-                _place_from_file(target, _with_devices(program, devices), devices, table, settings)
-                for program in programs
-            ]
-        )
+        found = [
+            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
+        ]
+    if any(are_shapes_open for _, are_shapes_open in found):
+        unchecked += _OPEN_SHAPES
+    placed = label_results([each for each, _ in found])
     return kind(
         target, table.version, table.name, devices, placed, devices_note=settings.devices_note, unchecked=unchecked
     )
@@ -175,8 +178,11 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
 
 def _place_from_file(
     target: str, program: Program, devices: DeviceSet, table: KernelTable, settings: Settings
-) -> Placed:
-    """Place a program; an error in its graph is raised with the file's name."""
+) -> tuple[Placed, bool]:
+    """Place a program, and return with it whether it is a graph that TensorFlow was not asked about.
+
+    An error in the graph is raised with the file's name.
+    """
     try:
         program = program if settings.jit else drop_jit(program)
         inputs = None
@@ -184,10 +190,22 @@ def _place_from_file(
             inputs = refuse_import(program.graph, table)
         elif program.function is not None and program.function in program.graph.library:
             refuse_function(program.graph, program.function, table)
-        soft = settings.soft_placement
-        return Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
+        with _ask_import(program, settings) as question:
+            soft = settings.soft_placement
+            placed = Placed(place_program(program, devices, table, soft_placement=soft, inputs=inputs))
+            settings.stage("asking TensorFlow")
+            is_imported = question.refuse()
+        return placed, program.kind == "graph" and not is_imported
     except (TargetError, UnknownOpError) as error:
         raise type(error)(f"{target}: {error}", error.details) from error
+
+
+def _ask_import(program: Program, settings: Settings) -> AbstractContextManager[ImportQuestion]:
+    """Begin to ask whether TensorFlow imports a graph, unless it is another TensorFlow or one with more ops."""
+    installed = installed_version()
+    is_installed = installed is not None and is_release_of(installed, settings.tensorflow or installed)
+    is_asked = program.kind == "graph" and is_installed and not settings.kernels
+    return ask_import(program.graph) if is_asked else nullcontext(NOT_ASKED)
 
 
 def _make_result(target: str, observed: Observation, settings: Settings, kind: type[R]) -> R:

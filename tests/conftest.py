@@ -6,13 +6,16 @@ import gc
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from simplace import targets
 from simplace.kernels.installed import installed_version
+from simplace.oracle.import_question import ImportQuestion
 from simplace.oracle.launch import Forks, starting_by
 from simplace.pipeline import watched_by
 from tests.stages import verify_stage
@@ -100,6 +103,18 @@ def drawn_by_forks(warm: WarmProcesses) -> Iterator[None]:
 def forks() -> Iterator[Forks]:
     with Forks() as start:
         yield start
+
+
+class _Imported(ImportQuestion):
+    def refuse(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def imports_taken_for_granted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask no TensorFlow whether it imports a graph file, in tests that run none."""
+    if request.node.get_closest_marker("tf") is None:
+        monkeypatch.setattr(targets, "ask_import", lambda _: nullcontext(_Imported()))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sys import intern
@@ -37,6 +38,7 @@ from simplace.graph.node_def import (
 from simplace.input_file import LARGEST_MODEL_TEXT, open_file, read_bytes
 
 MOST_ARGUMENTS = 1 << 16
+LARGEST_KEPT = 16 << 20  # bytes of a serialized graph, which TensorFlow may be asked about
 _OP_NAME = re.compile(r"[A-Za-z0-9_.>][A-Za-z0-9_.>\-/]*\Z")  # node_def.proto: ops, functions and their namespaces
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
@@ -92,11 +94,11 @@ def parse_graph_def(data: bytes, *, is_ours: bool = False) -> GraphDef:
     graph = decode("GraphDef")
     found = _convert_if_plausible(graph)
     if found is not None:
-        return found
+        return _with_message(found, data)
     meta = decode("MetaGraphDef")
     found = _convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
     if found is not None:
-        return found
+        return _with_message(found, meta.graph_def.SerializeToString())
     saved = decode("SavedModel")
     if saved is not None and saved.meta_graphs and _convert_if_plausible(saved.meta_graphs[0].graph_def) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
@@ -131,9 +133,13 @@ def from_message(message: Any) -> GraphDef:
     """Convert a `GraphDef` message, of our classes or of TensorFlow's own, without sharing anything with it."""
     data = protos.serialize_message(message)
     try:
-        return _convert_graph(protos.sealed_class("GraphDef").FromString(data))
+        return _with_message(_convert_graph(protos.sealed_class("GraphDef").FromString(data)), data)
     except DecodeError as error:  # what was whole a moment ago is not damaged
         raise protos.too_deep() from error
+
+
+def _with_message(graph: GraphDef, data: bytes) -> GraphDef:
+    return replace(graph, serialized=data) if len(data) <= LARGEST_KEPT else graph
 
 
 def function_from_message(message: Any) -> FunctionDef:

@@ -126,6 +126,7 @@ class GraphDef:
 
     `producer`, `min_consumer` and `bad_consumers` are its versions; `library_fault` is TensorFlow's message where two
     functions of the library have one name, `gradient_fault` that where one without a body has a gradient.
+    `serialized` is the message that it was read from, b"" where it is large or comes from elsewhere.
     """
 
     nodes: tuple[NodeDef, ...]
@@ -135,3 +136,4 @@ class GraphDef:
     bad_consumers: tuple[int, ...] = ()
     library_fault: str = ""
     gradient_fault: str = ""
+    serialized: bytes = field(default=b"", compare=False, repr=False)

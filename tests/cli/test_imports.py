@@ -42,7 +42,7 @@ def test_a_graph_is_shown_by_what_reads_and_places_it(tmp_path: Path) -> None:
     modules = imported("show", str(file), "--devices", "cpu:1")
     assert packages(modules) == set(
         "_version api cli commands devices errors explain graph importers input_file kernels lowering machine "
-        "partition pipeline placement program progress result targets views".split()
+        "oracle partition pipeline placement program progress result targets views".split()
     )
     assert modules.isdisjoint(LARGE)
     assert {module for module in modules if module.startswith("simplace.commands.")} == {
@@ -52,3 +52,5 @@ def test_a_graph_is_shown_by_what_reads_and_places_it(tmp_path: Path) -> None:
     assert {module for module in modules if module.startswith("simplace.explain.")} == {
         f"simplace.explain.{name}" for name in ("copy_tensor", "failures", "finding", "findings")
     }
+    asked = {module for module in modules if module.startswith("simplace.oracle.")}
+    assert asked == {"simplace.oracle.import_question"}

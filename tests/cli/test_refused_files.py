@@ -1,4 +1,4 @@
-"""`check` asks TensorFlow about a file: one that TensorFlow does not import is refused with TensorFlow's reason."""
+"""A file that TensorFlow does not import is refused with TensorFlow's reason, by `show` as by `check`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,20 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_shapes_that_do_not_fit_are_refused_in_tensorflows_words(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "misfit.pbtxt").write_text(MISFIT)
-    assert main(["show", "misfit.pbtxt", "--soft"]) == 0, "what only shape inference finds is not looked for"
-    assert capsys.readouterr().out.endswith("simplace check misfit.pbtxt asks it\n")
+    assert said(capsys, "show", "misfit.pbtxt", "--soft") == (
+        f"simplace: misfit.pbtxt: TensorFlow would not import this graph: {DIMENSIONS}'{{{{node b}}}} = MatMul["
+        "T=DT_FLOAT, grad_a=false, grad_b=false, transpose_a=false, transpose_b=false](a, a)' "
+        "with input shapes: [2,3], [2,3].\n"
+    )
     refused = f"simplace: misfit.pbtxt: TensorFlow refuses this graph: {DIMENSIONS}'{{{{node b}}}} = MatMul["
     assert said(capsys, "check", "misfit.pbtxt").startswith(refused)
+
+
+def test_the_last_line_says_that_shapes_were_not_looked_at(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "misfit.pbtxt").write_text(MISFIT)
+    assert main(["show", "misfit.pbtxt", "--soft", "--tensorflow", "2.18"]) == 0
+    assert capsys.readouterr().out.endswith("simplace check misfit.pbtxt asks it, whether shapes fit included\n")
 
 
 @pytest.mark.tf

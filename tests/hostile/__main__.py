@@ -99,7 +99,10 @@ def _judgement(answers: Sequence[Answer]) -> list[str]:
         ("TensorFlow alone refuses it: wrong acceptances", sum(one.is_wrongly_accepted for one in answers)),
         ("simplace alone refuses it: wrong refusals", sum(one.is_wrongly_refused for one in answers)),
         ("both refuse it, for different reasons", sum(not one.is_reason_alike for one in answers)),
-        ("shape inference refuses it, which simplace does not do", sum(one.is_of_shapes for one in answers)),
+        (
+            "both refuse it, TensorFlow for its shapes, simplace for what it finds first",
+            sum(one.is_of_shapes for one in answers),
+        ),
     )
     return [
         "", f"{len(answers):,} graphs among them, compared with `tf.graph_util.import_graph_def` of TensorFlow "

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import SimplaceError
+from simplace.errors import ImportRefusedError, SimplaceError
 from simplace.graph import graph_def
 from simplace.importers.import_graph_def import refuse_import
 from simplace.kernels.registry import KernelTable
+from simplace.oracle.import_question import ask_import
 from tests.hostile.cases import case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,13 +38,13 @@ class Answer:
 
     @property
     def is_of_shapes(self) -> bool:
-        """Return whether shape inference refused the graph, which simplace does not do."""
-        return SHAPES.search(self.theirs) is not None
+        """Return whether both refuse the graph, TensorFlow for its shapes, simplace for what comes after them."""
+        return bool(self.ours) and not self._is_alike and SHAPES.search(self.theirs) is not None
 
     @property
     def is_wrongly_accepted(self) -> bool:
         """Return whether TensorFlow alone refused the graph."""
-        return bool(self.theirs) and not self.ours and not self.is_of_shapes
+        return bool(self.theirs) and not self.ours
 
     @property
     def is_wrongly_refused(self) -> bool:
@@ -55,8 +56,11 @@ class Answer:
         """Return whether both give the same reason; only asked where both refuse what can be read."""
         if not self.ours.startswith(OURS) or not self.theirs or self.is_of_shapes or "died with" in self.theirs:
             return True
-        ours, theirs = _without_order(self.ours.removeprefix(OURS)), _without_order(self.theirs)
-        return ours == theirs
+        return self._is_alike
+
+    @property
+    def _is_alike(self) -> bool:
+        return _without_order(self.ours.removeprefix(OURS)) == _without_order(self.theirs)
 
 
 def _without_order(reason: str) -> str:
@@ -91,10 +95,15 @@ def graphs_of(seed: int, numbers: Iterable[int]) -> dict[str, bytes]:
 
 def _ours(data: bytes, table: KernelTable) -> str:
     try:
-        refuse_import(graph_def.parse_graph_def(data), table)
+        graph = graph_def.parse_graph_def(data)
+        refuse_import(graph, table)
     except SimplaceError as error:
         return str(error)
-    return ""
+    with ask_import(graph) as question:
+        try:
+            return "" if question.refuse() else "TensorFlow gave no answer"
+        except ImportRefusedError as error:
+            return OURS + in_short(str(error).removeprefix(OURS))
 
 
 def import_graphs(graphs: Sequence[bytes]) -> list[str]:

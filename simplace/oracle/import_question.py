@@ -1,0 +1,96 @@
+"""Ask TensorFlow's C library, in a child process, whether it imports a graph."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from simplace.errors import ImportRefusedError
+from simplace.graph.node_def import GraphDef
+from simplace.kernels.installed import installed_libraries
+
+MOST_NODES = 4000  # with those of functions: up to here an answer comes within half a second
+_CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from simplace.oracle.child.c_library import main; "
+_CHILD += "main(*map(int, sys.argv[2:5]), sys.argv[5:])"
+_SEARCHED = str(Path(__file__).resolve().parents[2])  # the folder that the child imports simplace from
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+_REACHES_OUT = b"debug_urls"  # an attribute of ops that write to a file or a server, constants in an import, too
+_PATIENCE = 8  # seconds; where there is no memory, TensorFlow waits ten for some, and then goes on without a shape
+_ACCEPTED, _REFUSED = b"+", b"-"  # how an answer begins
+
+
+class ImportQuestion:
+    """A question to which there will be no answer."""
+
+    def refuse(self) -> bool:
+        """Wait for the answer; raise `ImportRefusedError` for a graph that TensorFlow does not import.
+
+        Return whether TensorFlow imports it, False where it gave no answer.
+        """
+        return False
+
+
+NOT_ASKED = ImportQuestion()
+
+
+@contextmanager
+def ask_import(graph: GraphDef) -> Iterator[ImportQuestion]:
+    """Begin to ask about a graph; at the end of the block the child ends.
+
+    Not asked about are graphs of more than `MOST_NODES` nodes, those of which the message was not kept, and those that
+    would reach out of the process; nor is any where the library is not found, as on macOS.
+    """
+    nodes = len(graph.nodes) + sum(len(function.nodes) for function in graph.library.values())
+    message = graph.serialized
+    if nodes > MOST_NODES or not message or _REACHES_OUT in message or sys.platform != "linux":
+        yield NOT_ASKED
+        return
+    libraries = installed_libraries()
+    if not libraries:
+        yield NOT_ASKED
+        return
+    question = _AskedOfChild(message, libraries)
+    try:
+        yield question
+    finally:
+        question.close()
+
+
+class _AskedOfChild(ImportQuestion):
+    """A process that reads the graph from a file in memory and writes its answer into a pipe."""
+
+    def __init__(self, graph: bytes, libraries: list[str]) -> None:
+        file = os.memfd_create("graph")
+        with open(file, "wb", closefd=False) as opened:
+            opened.write(graph)
+        self._answer, answer = os.pipe()
+        for number in (file, answer):
+            os.set_inheritable(number, True)
+        numbers = map(str, (os.getpid(), file, answer))
+        command = [sys.executable, "-I", "-S", "-c", _CHILD, _SEARCHED, *numbers, *libraries]
+        silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+        self._child = os.posix_spawn(command[0], command, {**os.environ, **_QUIET}, file_actions=silent, setpgroup=0)
+        os.close(file)
+        os.close(answer)
+
+    def refuse(self) -> bool:
+        said = b"".join(iter(self._read_piece, b""))
+        if said.startswith(_REFUSED):
+            reason = " ".join(said[1:].decode(errors="replace").split())
+            raise ImportRefusedError(f"TensorFlow would not import this graph: {reason}")
+        return said == _ACCEPTED
+
+    def _read_piece(self) -> bytes:
+        is_there = select.select([self._answer], [], [], _PATIENCE)[0]
+        return os.read(self._answer, 1 << 16) if is_there else b""
+
+    def close(self) -> None:
+        """End the child, whether or not it has answered."""
+        os.close(self._answer)
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
