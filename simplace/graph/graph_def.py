@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from simplace.graph import protos
 from simplace.graph.collector import paused_collector
 from simplace.graph.dtypes import DataType, TypeNumber, data_type_size, name_in_messages
 from simplace.graph.function_library import find_gradient_fault, find_library_fault
-from simplace.graph.message_count import AS_BINARY, check_count, check_text
+from simplace.graph.message_count import AS_BINARY, FieldLimit, check_count, check_text
 from simplace.graph.node_def import (
     ArgDef,
     AttrValue,
@@ -89,22 +88,20 @@ def parse_graph_def(data: bytes, *, is_ours: bool = False) -> GraphDef:
     'NoOp'
     """
     _refuse_known_formats(data)
-    excesses: list[UnreadableError] = []
-    decode = partial(_decode_message, data=data, excesses=None if is_ours else excesses)
-    graph = decode("GraphDef")
-    found = _convert_if_plausible(graph)
-    if found is not None:
-        return _with_message(found, data)
-    meta = decode("MetaGraphDef")
+    decoder = _Decoder(data, is_ours)
+    graph = _try_convert_graph(decoder.decode("GraphDef"))
+    if graph is not None and _is_plausible(graph):
+        return _with_message(graph, data)
+    meta = decoder.decode("MetaGraphDef")
     found = _convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
     if found is not None:
         return _with_message(found, meta.graph_def.SerializeToString())
-    saved = decode("SavedModel")
+    saved = decoder.decode("SavedModel")
     if saved is not None and saved.meta_graphs and _convert_if_plausible(saved.meta_graphs[0].graph_def) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
-    if excesses:
-        raise TargetError(f"cannot be read: {excesses[0]}") from excesses[0]
-    if graph is None or _try_convert_graph(graph) is None:
+    if decoder.excess is not None:
+        raise TargetError(f"cannot be read: {decoder.excess}") from decoder.excess
+    if graph is None:
         raise TargetError("not a binary GraphDef: truncated, damaged, or another kind of file; write it again")
     raise TargetError("not a GraphDef: no node with a name and an op in it; write one with tf.io.write_graph")
 
@@ -375,29 +372,42 @@ def _refuse_known_formats(data: bytes) -> None:
         raise TargetError("not a GraphDef but JSON, it seems; write a GraphDef with tf.io.write_graph")
 
 
-def _decode_message(name: str, data: bytes, excesses: list[UnreadableError] | None) -> Any:
-    """Return a sealed message, or None for what is none or, unless `excesses` is None, has too many parts."""
-    if excesses is not None:
+class _Decoder:
+    """Decode the bytes of a file as messages of several kinds, whose fields are counted together unless they are ours.
+
+    So a file with a great many is refused before it was walked through for each kind. `excess` is why a message was
+    not decoded that may be whole.
+    """
+
+    def __init__(self, data: bytes, is_ours: bool) -> None:
+        self._data = data
+        self._is_ours = is_ours
+        self._limit = FieldLimit(len(data))
+        self.excess: UnreadableError | None = None
+
+    def decode(self, name: str) -> Any:
+        """Return a sealed message, None for what is none or has too many parts."""
+        if not self._is_ours:
+            try:
+                check_count(name, self._data, sealed=True, limit=self._limit)
+            except UnreadableError as error:
+                self.excess = self.excess or error
+                return None
         try:
-            check_count(name, data, sealed=True)
-        except UnreadableError as error:
-            excesses.append(error)
+            return protos.sealed_class(name).FromString(self._data)
+        except (DecodeError, UnicodeDecodeError):
             return None
-    try:
-        return protos.sealed_class(name).FromString(data)
-    except (DecodeError, UnicodeDecodeError):
-        return None
 
 
 def _try_convert_graph(message: Any) -> GraphDef | None:
     try:
-        return _convert_graph(message)
+        return None if message is None else _convert_graph(message)
     except (DecodeError, UnicodeDecodeError):  # in an attribute
         return None
 
 
 def _convert_if_plausible(message: Any) -> GraphDef | None:
-    graph = None if message is None else _try_convert_graph(message)
+    graph = _try_convert_graph(message)
     return graph if graph is not None and _is_plausible(graph) else None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from simplace.errors import TargetError, UnreadableError
 from simplace.graph import graph_def, protos
-from simplace.graph.message_count import MOST_IN_TEXT, MOST_PARTS, WEIGHTS, check_count
+from simplace.graph.message_count import MOST_IN_TEXT, MOST_PARTS, WEIGHTS, FieldLimit, check_count
 from simplace.importers import saved_model
 
 NODE = b"\n\x01a\x12\x04NoOp"  # name: "a", op: "NoOp"
@@ -120,6 +120,19 @@ def test_a_large_file_may_have_a_part_for_every_two_bytes(letters: int, is_read:
     data = field(1, field(1, bytes(letters))) * (MOST_PARTS // 20 + 1)
     with contextlib.nullcontext() if is_read else pytest.raises(UnreadableError):
         check_count("GraphDef", data)
+
+
+@pytest.mark.parametrize("tiny", [b"\x78\x01", b"\x1a\0", b"\x12\0"], ids=["unknown", "version", "library"])
+def test_fields_are_counted_once_for_all_kinds_of_messages(tiny: bytes, tmp_path) -> None:
+    """Fields that count for nothing, as no memory is taken for each, take time nevertheless."""
+    limit = FieldLimit(0)
+    check_count("GraphDef", tiny * 4_000_000, limit=limit)
+    assert limit.left <= 2_000_000
+    with pytest.raises(UnreadableError, match="it has more than 6,000,000 fields, the most that are counted"):
+        check_count("MetaGraphDef", tiny * 4_000_000, limit=limit)
+    (tmp_path / "g.pb").write_bytes(tiny * 7_000_000 + b"\xff")
+    with pytest.raises(TargetError, match="it has more than 6,000,000 fields, the most that are counted"):
+        graph_def.read_graph_file(tmp_path / "g.pb")
 
 
 def test_a_meta_graph_is_not_counted_as_the_graph_that_it_is_not(tmp_path) -> None:
