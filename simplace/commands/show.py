@@ -27,13 +27,14 @@ def add(commands: Any) -> None:
 
 
 def _run_show(options: argparse.Namespace) -> int:
-    from simplace.api import place
     from simplace.graph.collector import paused_collector
 
     output.check_figure(options.output)
     output.check_writable(options.json)
-    requirements = judging.check_first(options)
-    with paused_collector():
+    with paused_collector():  # while modules are imported, too
+        from simplace.api import place
+
+        requirements = judging.check_first(options)
         with show_progress() as stage:
             result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
         _print_report(result, options)

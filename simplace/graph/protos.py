@@ -40,10 +40,10 @@ def message_class(name: str) -> Any:
 
 @cache
 def sealed_class(name: str) -> Any:
-    """Return the same class, except that the attributes of a node are bytes, one for each entry of the map.
+    """Return the same class, except that the attributes of a node and the kernels of a list are bytes, one for each.
 
     The encoding is the same. Most nodes of a large graph share their attributes with others, which equal bytes show
-    before anything is decoded.
+    before anything is decoded; of all kernels, few are asked for.
 
     >>> node = message_class("NodeDef")(attr={"N": {"i": 1}})
     >>> list(sealed_class("NodeDef").FromString(node.SerializeToString()).attr)
@@ -109,6 +109,9 @@ def _sealed_pool() -> Any:
                 attr.ClearField("type_name")
                 entry = [nested.name for nested in message.nested_type].index("AttrEntry")
                 del message.nested_type[entry]  # a map's entry must not be there without the map
+            elif message.name == "KernelList":
+                message.field[0].type = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
+                message.field[0].ClearField("type_name")
     return _fill_pool(descriptors)
 
 

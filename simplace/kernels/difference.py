@@ -26,9 +26,7 @@ def write_difference(table: str | Path, base: str, output: str | Path) -> None:
     )
     differing = [name for name, is_same in zip(names, same, strict=True) if not is_same]
     ops = protos.message_class("OpList")(op=[own.ops[name] for name in differing if name in own.ops])
-    kernels = protos.message_class("KernelList")(
-        kernel=[one for name in differing for one in own.kernels.get(name, ())]
-    )
+    kernels = protos.sealed_class("KernelList")(kernel=[one for name in differing for one in own.kernels.get(name, ())])
     table_file.write_table_file(
         output,
         {**own.about, "base": base, "differing": differing},

@@ -309,7 +309,8 @@ class _Messages:
         return None if message is None else op_from_message(message)
 
     def kernels(self, op: str) -> tuple[Kernel, ...]:
-        return tuple(map(kernel_from_message, self._kernels.get(op, ())))
+        read = protos.message_class("KernelDef").FromString
+        return tuple(kernel_from_message(read(encoded)) for encoded in self._kernels.get(op, ()))
 
     def op_names(self) -> Iterable[str]:
         return self._ops

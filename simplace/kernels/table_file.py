@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,14 @@ _FOLDER = Path(__file__).with_name("data")
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """Record of the messages of a file by op name, the base's included; kernels are in the order of registration."""
+    """Record of the messages of a file by op name, the base's included.
+
+    Kernels are encoded messages, as there are many more than anybody asks for, in the order of registration.
+    """
 
     about: Mapping[str, Any]
     ops: Mapping[str, Any]
-    kernels: Mapping[str, list[Any]]
+    kernels: Mapping[str, list[bytes]]
 
 
 def read_table_file(path: str | Path) -> TableFile:
@@ -41,7 +45,7 @@ def read_table_file(path: str | Path) -> TableFile:
         members = read_members(path, _LIMITS)
         about = parse_json(members["about.json"])
         ops = protos.message_class("OpList").FromString(members["ops.binpb"])
-        kernels = protos.message_class("KernelList").FromString(members["kernels.binpb"])
+        kernels = protos.sealed_class("KernelList").FromString(members["kernels.binpb"])
         about["name"], about["version"]
     except (MalformedError, KeyError, TypeError, DecodeError) as error:
         raise TargetError(
@@ -49,11 +53,20 @@ def read_table_file(path: str | Path) -> TableFile:
         ) from error
     except UnreadableError as error:
         raise TargetError(f"kernel table {path} cannot be read: {error}") from error
-    by_op: dict[str, list[Any]] = {}
-    for message in kernels.kernel:
-        by_op.setdefault(message.op, []).append(message)
+    by_op: dict[str, list[bytes]] = {}
+    for op, same in groupby(kernels.kernel, _encoded_op):  # nearly all that an op has stand together
+        by_op.setdefault(_read_op(op), []).extend(same)
     own = TableFile(about, {message.name: message for message in ops.op}, by_op)
     return own if "base" not in about else _on_base(own, read_table_file(shipped_path(about["base"])))
+
+
+def _encoded_op(kernel: bytes) -> bytes:
+    """Return the field of an encoded `KernelDef` that says the op, its first one, of less than 128 bytes."""
+    return kernel[: kernel[1] + 2]
+
+
+def _read_op(field: bytes) -> str:
+    return str(protos.message_class("KernelDef").FromString(field).op)
 
 
 def write_table_file(path: str | Path, about: Mapping[str, Any], ops: bytes, kernels: bytes) -> None:

@@ -118,15 +118,17 @@ def _data_out_edges(graph: Graph, node: int) -> list[int]:
 
 def _with_copies(graph: Graph, roots: list[tuple[Joined, set[int]]], copies: CopyColumns) -> list[Joined]:
     """Add to each join the numbers of the copies that bring its parts, and of those that take the result back."""
-    parts: dict[int, list[int]] = {}
+    senders = {node for one, nodes in roots for node in (one.node, *nodes, *(leaf for leaf, _ in one.leaves))}
+    parts: dict[int, list[int]] = {node: [] for node in senders}
     for i in copies.between_devices if roots else ():
-        parts.setdefault(copies.producers[i], []).append(i)
+        if copies.producers[i] in parts:
+            parts[copies.producers[i]].append(i)
     found = []
     for one, nodes in roots:
         joining = {one.node} | {node for node in nodes if graph.ops[node] == _SUM}
         bringing = {leaf for leaf, _ in one.leaves} | joining - {one.node}
         taking = {one.node} | nodes - joining
-        numbers = {i for node in bringing for i in parts.get(node, ()) if joining & set(copies[i].consumers)}
-        numbers |= {i for node in taking for i in parts.get(node, ()) if copies.targets[i] in one.devices}
+        numbers = {i for node in bringing for i in parts[node] if joining & set(copies[i].consumers)}
+        numbers |= {i for node in taking for i in parts[node] if copies.targets[i] in one.devices}
         found.append(Joined(one.kind, one.node, one.leaves, one.devices, tuple(sorted(numbers))))
     return found

@@ -124,7 +124,7 @@ def test_a_difference_is_read_back_as_the_whole_table(tmp_path: Path) -> None:
     again = tmp_path / "again"
     path = tmp_path / "whole"
     ops = protos.message_class("OpList")(op=whole.ops.values())
-    kernels = protos.message_class("KernelList")(kernel=[one for ones in whole.kernels.values() for one in ones])
+    kernels = protos.sealed_class("KernelList")(kernel=[one for ones in whole.kernels.values() for one in ones])
     about = {key: whole.about[key] for key in ("name", "version")}
     table_file.write_table_file(path, about, ops.SerializeToString(), kernels.SerializeToString())
     write_difference(path, "2.21.0", again)
