@@ -7,6 +7,7 @@ and nothing in the file is executed; the weights are not read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,11 @@ from simplace.kernels.table_file import version_key
 from simplace.program.program import Program
 
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
+_MODEL_MODULES = (
+    "keras",
+    "keras.models",
+    *(f"keras.src.models.{name}" for name in ("functional", "model", "sequential")),
+)
 _OPERATORS = "keras.src.ops.numpy"
 _HELP = "run the model in a script instead: simplace show script.py"
 _CONFIG = "config.json"
@@ -42,7 +48,7 @@ def read_keras_file(path: str | Path, tensorflow: str | None = None) -> list[Pro
     try:
         model = _check_config(config)
         outputs = _Model(trace).run(model)
-        name = str(model["config"].get("name", "model"))
+        name = _model_name(model)
     except UnsupportedError as error:
         raise TargetError(f"{path}: {error}; {_HELP}") from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
@@ -77,8 +83,15 @@ def _check_config(config: Any) -> Config:
     """Return the configuration of a model; raise `UnsupportedError` for that of something else."""
     kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
     if isinstance(config, Mapping) and kind in _MODELS and "layers" in config["config"]:
+        _check_module(config)
         return config
     raise UnsupportedError(f"the model is a {_shorten_text(str(kind))}, not a Sequential or Functional model")
+
+
+def _check_module(model: Config) -> None:
+    """Raise `UnsupportedError` for a model whose class is not Keras's own, which Keras looks for in its module."""
+    if model["module"] not in _MODEL_MODULES:
+        raise UnsupportedError(f"the model's class is in {_shorten_text(str(model['module']))!r}, not in Keras")
 
 
 def _shorten_text(text: str, most: int = 200) -> str:
@@ -148,6 +161,8 @@ class _Model:
     def _argument(self, layer: Config) -> Value:
         if layer["class_name"] != "InputLayer":
             raise UnsupportedError("the model has no InputLayer, so its input shape is unknown")
+        if layer["module"] != "keras.layers" or layer.get("inbound_nodes", []) != []:
+            raise UnsupportedError(f"the input {_layer_name(layer)!r} is no InputLayer of Keras")
         config = layer["config"]
         if config.get("sparse") or config.get("ragged"):
             raise UnsupportedError(f"the input {_layer_name(layer)!r} is sparse or ragged")
@@ -157,7 +172,10 @@ class _Model:
         return self._trace.input(_layer_name(layer), dtypes.parse_dtype(config["dtype"]), shape)
 
     def _walk(self, model: Config, inputs: Sequence[Value]) -> list[Value]:
-        name = str(model["config"].get("name", "model"))
+        name = _model_name(model)
+        names = Counter(map(_layer_name, model["config"]["layers"]))
+        if max(names.values(), default=0) > 1:
+            raise UnsupportedError(f"two layers have the name {names.most_common(1)[0][0]!r}")
         self._path.append(name)
         with self._trace.scope(name):
             walk = self._sequential if model["class_name"] == "Sequential" else self._functional
@@ -184,7 +202,10 @@ class _Model:
         ]
         for ready in _in_order(waiting, made):
             made.update(self._outputs(ready, made))
-        return [made[reference] for reference in _read_references(config["output_layers"])]
+        outputs = [made[reference] for reference in _read_references(config["output_layers"])]
+        if not outputs:
+            raise UnsupportedError("the model has no outputs")
+        return outputs
 
     def _outputs(self, call: _Call, made: Mapping[Reference, Value]) -> dict[Reference, Value]:
         _refuse_arguments(call.layer, call.node)
@@ -197,6 +218,7 @@ class _Model:
     def _call(self, layer: Config, inputs: Sequence[Value]) -> list[Value]:
         kind, name = str(layer["class_name"]), _layer_name(layer)
         if kind in _MODELS and "layers" in layer["config"]:
+            _check_module(layer)
             return self._walk(layer, inputs)
         try:
             _refuse_custom(layer)
@@ -212,8 +234,24 @@ class _Model:
             raise UnsupportedError(f"operator {_layer_name(layer)!r}: simplace does not support {error}") from error
 
 
+def _model_name(model: Config) -> str:
+    """Return the name of a model, which only a Sequential one need not have."""
+    own = model["config"]
+    return _check_name(own.get("name", "sequential") if model["class_name"] == "Sequential" else own["name"])
+
+
 def _layer_name(layer: Config) -> str:
-    return str(layer.get("name") or layer["config"]["name"])
+    own = layer["config"].get("name")
+    for name in (layer.get("name") or own, own or "?"):  # Keras reads the second one
+        _check_name(name)
+    return str(layer.get("name") or own)
+
+
+def _check_name(name: Any) -> str:
+    """Return the name of a layer or a model; raise `UnsupportedError` for what Keras takes for none."""
+    if not isinstance(name, str) or "/" in name:
+        raise UnsupportedError(f"{_shorten_text(str(name))!r} is no name of a layer or a model")
+    return name
 
 
 def _refuse_custom(layer: Config) -> None:
@@ -227,7 +265,7 @@ def _refuse_custom(layer: Config) -> None:
 
 
 def _refuse_arguments(layer: Config, node: Config) -> None:
-    extra = sorted(key for key, value in node.get("kwargs", {}).items() if value not in (None, False))
+    extra = sorted(key for key, value in node["kwargs"].items() if value not in (None, False))
     if extra:
         raise UnsupportedError(
             f"layer {_layer_name(layer)!r} is called with the argument {extra[0]}, which is not supported"
@@ -250,6 +288,7 @@ def _find_tensors(arguments: Any) -> list[Reference]:
     """List the tensors among a call's arguments, in order."""
     if isinstance(arguments, Mapping):
         if arguments.get("class_name") == "__keras_tensor__":
+            dtypes.parse_dtype(arguments["config"]["dtype"])  # which raises an error for none
             name, node, tensor = arguments["config"]["keras_history"]
             return [(str(name), int(node), int(tensor))]
         return [one for value in arguments.values() for one in _find_tensors(value)]

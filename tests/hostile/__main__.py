@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.filled_page import fill_page
 from tests.hostile.judge import Ending, judge
+from tests.hostile.model_oracle import ModelAnswer, ask_models
 from tests.hostile.oracle import Answer, ask, graphs_of
 
 _PIECE = 400  # inputs for one process
@@ -37,29 +38,35 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     endings: list[Ending] = []
     answers: list[Answer] = []
+    models: list[ModelAnswer] = []
     deadline = time.time() + 60 * options.minutes
     last = options.first + options.count
     pieces = [range(first, min(first + _PIECE, last)) for first in range(options.first, last, _PIECE)]
     with ProcessPoolExecutor(options.jobs) as pool:
         asked = [pool.submit(_try_inputs, options.seed, piece, options.tf, deadline) for piece in pieces]
         for future in as_completed(asked):
-            found, answered = future.result()
-            for finding in [*filter(_is_finding, found), *filter(_is_wrong, answered)]:
+            found, answered, loaded = future.result()
+            wrong = [*filter(_is_finding, found), *filter(_is_wrong, answered), *filter(_is_wrong_model, loaded)]
+            for finding in wrong:
                 print(finding, flush=True)
             endings += found
             answers += answered
-    text = table(endings, answers, f"{len(endings):,} inputs of seed {options.seed}")
+            models += loaded
+    text = table(endings, answers, models, f"{len(endings):,} inputs of seed {options.seed}")
     print(text)
     if options.write:
         fill_page(options.write, "python -m tests.hostile", text)
-    return int(any(map(_is_finding, endings)) or any(map(_is_wrong, answers)))
+    return int(any(map(_is_finding, endings)) or any(map(_is_wrong, answers)) or any(map(_is_wrong_model, models)))
 
 
-def _try_inputs(seed: int, numbers: range, asks: bool, deadline: float) -> tuple[list[Ending], list[Answer]]:
+def _try_inputs(
+    seed: int, numbers: range, asks: bool, deadline: float
+) -> tuple[list[Ending], list[Answer], list[ModelAnswer]]:
     """Try the inputs of some numbers, none after the deadline."""
     if time.time() > deadline:
-        return [], []
-    return judge(seed, numbers), ask(graphs_of(seed, numbers)) if asks else []
+        return [], [], []
+    endings = judge(seed, numbers)
+    return (endings, ask(graphs_of(seed, numbers)), ask_models(seed, numbers)) if asks else (endings, [], [])
 
 
 def _is_finding(ending: Ending) -> bool:
@@ -70,7 +77,11 @@ def _is_wrong(answer: Answer) -> bool:
     return answer.is_wrongly_accepted or answer.is_wrongly_refused or not answer.is_reason_alike
 
 
-def table(endings: Sequence[Ending], answers: Sequence[Answer], title: str) -> str:
+def _is_wrong_model(answer: ModelAnswer) -> bool:
+    return answer.is_wrongly_accepted or answer.is_wrongly_refused
+
+
+def table(endings: Sequence[Ending], answers: Sequence[Answer], models: Sequence[ModelAnswer], title: str) -> str:
     """Write the table of what was tried, in Markdown."""
     counts = Counter((ending.kind, ending.how) for ending in endings)
     lines = [
@@ -86,7 +97,7 @@ def table(endings: Sequence[Ending], answers: Sequence[Answer], title: str) -> s
     every = Counter(ending.how for ending in endings)
     totals = [every[how] for how in ("done", "refused", *_BAD)]
     lines.append(f"| all | {' | '.join(f'{cell:,}' for cell in [len(endings), *totals])} |")
-    return "\n".join([*lines, *_judgement(answers)])
+    return "\n".join([*lines, *_judgement(answers), *_judgement_of_models(models)])
 
 
 def _judgement(answers: Sequence[Answer]) -> list[str]:
@@ -108,6 +119,29 @@ def _judgement(answers: Sequence[Answer]) -> list[str]:
         "", f"{len(answers):,} graphs among them, compared with `tf.graph_util.import_graph_def` of TensorFlow "
         f"{version('tensorflow')}:", "", "| graphs that | number |", "| --- | --: |",
         *[f"| {what} | {number:,} |" for what, number in rows],
+    ]  # fmt: skip
+
+
+def _judgement_of_models(models: Sequence[ModelAnswer]) -> list[str]:
+    if not models:
+        return []
+    kinds = {"SavedModels": "S", ".keras files": "."}
+    own = [[one for one in models if one.kind.startswith(start)] for start in kinds.values()]
+    rows = (
+        ("both load it", [sum(not (one.ours or one.theirs) for one in each) for each in own]),
+        ("both refuse it", [sum(bool(one.ours and one.theirs) for one in each) for each in own]),
+        ("TensorFlow alone refuses it: wrong acceptances", [sum(one.is_wrongly_accepted for one in e) for e in own]),
+        (
+            "TensorFlow alone refuses it, for Python objects around the functions",
+            [sum(one.is_of_objects for one in e) for e in own],
+        ),
+        ("simplace alone refuses it: wrong refusals", [sum(one.is_wrongly_refused for one in e) for e in own]),
+        ("simplace alone refuses it, as what it cannot place", [sum(one.is_limit for one in e) for e in own]),
+    )
+    return [
+        "", "The models among them, compared with `tf.saved_model.load` and with Keras's reading of `config.json`:", "",
+        f"| models that | {' | '.join(kinds)} |", "| --- | --: | --: |",
+        *[f"| {what} | {saved:,} | {keras:,} |" for what, (saved, keras) in rows],
     ]  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def mutate_message(message: Any, rng: random.Random, count: int = 0) -> None:
     """Change a message in place, `count` times (0: once, or rarely a few times)."""
     for _ in range(count or rng.choice((1, 1, 1, 1, 2, 4))):
         owner = _pick(message, rng)
-        field = rng.choice(owner.DESCRIPTOR.fields)
-        _change(owner, field, rng)
+        if owner.DESCRIPTOR.fields:  # there is a message that means None
+            _change(owner, rng.choice(owner.DESCRIPTOR.fields), rng)
 
 
 def _pick(message: Any, rng: random.Random) -> Any:

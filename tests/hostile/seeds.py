@@ -139,22 +139,44 @@ def graph(text: str) -> Any:
     return protos.from_text("GraphDef", text)
 
 
+_SIGNATURE = """
+canonicalized_input_signature { tuple_value { values { tuple_value { %s } } values { dict_value { } } } }
+output_signature { tensor_spec_value { name: "b" shape { unknown_rank: true } dtype: DT_FLOAT } }
+"""
+_ARGUMENT = 'values { tensor_spec_value { name: "a" shape { unknown_rank: true } dtype: DT_FLOAT } }'
+_OBJECTS = """
+nodes { children { local_name: "signatures" node_id: 1 } children { local_name: "f" node_id: 3 }
+  user_object { identifier: "_generic_user_object" version { producer: 1 min_consumer: 1 } } }
+nodes { children { local_name: "serving_default" node_id: 2 }
+  user_object { identifier: "signature_map" version { producer: 1 min_consumer: 1 } } }
+nodes { bare_concrete_function { concrete_function_name: "other" argument_keywords: "a"
+  allowed_positional_arguments: 1 } }
+nodes { function { concrete_functions: "twice" function_spec { input_signature { tuple_value { } }
+  fullargspec { named_tuple_value { name: "FullArgSpec" values { key: "args" value { list_value { } } }
+    values { key: "varargs" value { none_value { } } } values { key: "varkw" value { none_value { } } }
+    values { key: "defaults" value { none_value { } } } values { key: "kwonlyargs" value { list_value { } } }
+    values { key: "kwonlydefaults" value { none_value { } } } values { key: "annotations" value { dict_value { } } }
+} } } } }
+nodes { variable { dtype: DT_FLOAT shape { } } }
+"""
+
+
 def saved_model() -> Any:
-    """Make a SavedModel with one signature that captures a variable."""
+    """Make a SavedModel with one signature, and a function that captures a variable, as TensorFlow loads it.
+
+    Its checkpoint is missing, as simplace reads none.
+    """
     model = protos.message_class("SavedModel")(saved_model_schema_version=1)
     meta = model.meta_graphs.add()
     meta.meta_info_def.tags.append("serve")
     meta.graph_def.CopyFrom(graph(CALLS))
     del meta.graph_def.node[:]
     objects = meta.object_graph_def
-    objects.nodes.add().children.add(local_name="signatures", node_id=1)
-    objects.nodes[0].children.add(local_name="f", node_id=3)
-    objects.nodes.add().children.add(local_name="serving_default", node_id=2)
-    objects.nodes.add().bare_concrete_function.concrete_function_name = "other"
-    objects.nodes.add().function.concrete_functions.append("twice")
-    objects.nodes.add().variable.dtype = 1
-    objects.concrete_functions["other"].CopyFrom(protos.message_class("SavedConcreteFunction")())
-    objects.concrete_functions["twice"].bound_inputs.append(4)
+    objects.CopyFrom(protos.from_text("SavedObjectGraph", _OBJECTS))
+    for name, arguments, bound in (("other", _ARGUMENT, []), ("twice", "", [4])):
+        function = protos.from_text("SavedConcreteFunction", _SIGNATURE % arguments)
+        function.bound_inputs.extend(bound)
+        objects.concrete_functions[name].CopyFrom(function)
     return model
 
 
@@ -183,4 +205,5 @@ def _input(name: str, size: int) -> dict[str, Any]:
 
 
 def _tensor(name: str) -> dict[str, Any]:
-    return {"class_name": "__keras_tensor__", "config": {"shape": [None, 4], "keras_history": [name, 0, 0]}}
+    config = {"shape": [None, 4], "dtype": "float32", "keras_history": [name, 0, 0]}
+    return {"class_name": "__keras_tensor__", "config": config}

@@ -103,6 +103,38 @@ def test_what_is_not_known_is_named(tmp_path: Path, message: str) -> None:
     assert str(caught.value) == f"{path}: {message}; run the model in a script instead: simplace show script.py"
 
 
+ODD = {
+    "the model's class is in 'mine', not in Keras": {"module": "mine"},
+    "'a/b' is no name of a layer or a model": {"config": {"name": "a/b"}},
+    "two layers have the name 'image'": {"config": {"layers": [source(), source()]}},
+    "the input 'image' is no InputLayer of Keras": {"config": {"layers": [{**source(), "module": "mine"}]}},
+    "'1' is no name of a layer or a model": {"config": {"layers": [layer("InputLayer", 1, batch_shape=[None])]}},
+}
+
+
+@pytest.mark.parametrize("message", ODD)
+def test_what_keras_would_not_load_is_refused(tmp_path: Path, message: str) -> None:
+    changed, config = ODD[message], {"name": "net", "layers": [source()]}
+    model = {
+        "module": "keras",
+        "class_name": "Sequential",
+        **changed,
+        "config": {**config, **changed.get("config", {})},
+    }
+    path = tmp_path / "m.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(model))
+    with pytest.raises(TargetError) as caught:
+        keras_file.read_keras_file(path)
+    assert str(caught.value) == f"{path}: {message}; run the model in a script instead: simplace show script.py"
+
+
+def test_a_model_without_outputs_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.keras", source(), kind="Functional", input_layers=["image", 0, 0], output_layers=[])
+    with pytest.raises(TargetError, match="the model has no outputs"):
+        keras_file.read_keras_file(path)
+
+
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     path.write_text("x")

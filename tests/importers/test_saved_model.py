@@ -99,6 +99,35 @@ def test_tags_choose_the_graph(tmp_path: Path) -> None:
         saved_model.read_saved_model(directory, ["gpu"])
 
 
+def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"has 2 MetaGraph\(s\); choose the tags of one of them: serve \| serve"):
+        saved_model.read_saved_model(model(tmp_path, GRAPH + GRAPH))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('concrete_functions { key: "f"', 'concrete_functions { key: "g" value { } } concrete_functions { key: "f"',
+         "the function g is missing; save the model again"),
+        ("7, 8]", "7, 99]",
+         "f captures an object that does not exist; save it again"),
+        ("library {", 'library { function { signature { name: "h" control_output: "p" } }',
+         "the function h waits for '', which is not in it; save it again"),
+        ("library {", 'library { function { signature { name: "h" } node_def { name: "n" op: "NoOp" device: "x:0" } }',
+         "TensorFlow would not load this SavedModel: Unknown attribute 'x' is encountered while parsing the device "
+         "spec: 'x:0'."),
+        ("nodes { variable { dtype: DT_FLOAT", "nodes { variable { dtype: 99",
+         "a variable has the unknown type 99; save it again"),
+    ],
+    ids=["function", "capture", "control output", "device", "type"],
+)  # fmt: skip
+def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in SIGNATURE
+    with pytest.raises(TargetError) as refused:
+        saved_model.read_saved_model(model(tmp_path, SIGNATURE.replace(old, new, 1)))
+    assert str(refused.value) == f"{tmp_path}: {said}"
+
+
 def test_broken_directories_say_what_is_missing(tmp_path: Path) -> None:
     def message(path: Path) -> str:
         with pytest.raises(TargetError) as caught:
