@@ -91,14 +91,9 @@ def find_kind(schedule: Schedule, held: Held) -> MemoryKind:
 def name_variable(schedule: Schedule, node: int) -> str:
     """Return the name that the program gave the variable that a node reads or writes, "" where it is not known."""
     placed = schedule.placed
-    at, seen = schedule.estimated.graph.nodes[node].origin, set[int]()
-    while at >= 0 and at not in seen:
-        seen.add(at)
-        if known := placed.notes(at).variable:
-            return known
-        edge = placed.graph.first_inputs.get(at)
-        at = placed.graph.edge_src[edge] if edge is not None else -1
-    return ""
+    origin = schedule.estimated.graph.nodes[node].origin
+    nodes = (origin, *placed.graph.walk_first_inputs(origin)) if origin >= 0 else ()
+    return next((known for at in nodes if (known := placed.notes(at).variable)), "")
 
 
 def sum_other_variables(program: Program, others: Iterable[Program], device: str) -> Part:

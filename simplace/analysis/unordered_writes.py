@@ -51,16 +51,8 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
 
 def _find_variable(placed: PlacedGraph, node: int) -> int:
     """Follow the first input back to where the variable comes from, -1 if it has none."""
-    graph, seen = placed.graph, set()
-    while node not in seen:
-        seen.add(node)
-        source = graph.first_inputs.get(node)
-        if source is None:
-            return -1
-        node = graph.edge_src[source]
-        if graph.ops[node] not in _HANDS_ON:
-            return node
-    return -1
+    ops = placed.graph.ops
+    return next((at for at in placed.graph.walk_first_inputs(node) if ops[at] not in _HANDS_ON), -1)
 
 
 def _find_reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, compress, count, islice
@@ -135,6 +135,16 @@ class Graph:
         """List the data edges into `node`, by input slot."""
         edges = [edge for edge in self.in_edges[node] if self.edge_dst_slot[edge] != CONTROL]
         return sorted(edges, key=self.edge_dst_slot.__getitem__)
+
+    def walk_first_inputs(self, node: int) -> Iterator[int]:
+        """Yield where the first input of a node comes from, then where that one's does ...; in a loop, each once."""
+        seen = {node}
+        while (edge := self.first_inputs.get(node)) is not None:
+            node = self.edge_src[edge]
+            if node in seen:
+                return
+            seen.add(node)
+            yield node
 
     def is_control(self, edge: int) -> bool:
         """Return whether an edge only orders its ends."""

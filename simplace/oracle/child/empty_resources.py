@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.oracle.child.tensors import is_variable
-from simplace.oracle.child.tf_private import context, record
+from simplace.oracle.child.tensors import is_variable, make_empty_variable
+from simplace.oracle.child.tf_private import record
 
 
 def has_resources(inputs: Sequence[Any]) -> bool:
@@ -42,7 +42,4 @@ def _make_empty(handle: Any) -> Any:
     with tf.device(handle.device):
         if not is_variable(handle):  # what TensorFlow instantiates a call for depends on what handles tell
             return tf.raw_ops.AnonymousIteratorV3(output_types=[tf.float32], output_shapes=[tf.TensorShape(None)])
-        described = handle._handle_data.shape_and_type[0]
-        return tf.raw_ops.VarHandleOp(
-            dtype=described.dtype, shape=described.shape, shared_name=context.anonymous_name()
-        )
+        return make_empty_variable(handle)

@@ -24,6 +24,7 @@ from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
+    describe_variable,
     find_host,
     input_device,
     is_gpu_variable,
@@ -282,9 +283,8 @@ class FunctionCalls:
         """Assign zeros to the variables that a function should have initialized and could not."""
         for tensor in inputs:
             if is_gpu_variable(tensor) and not is_initialized(tensor):
-                described = tensor._handle_data.shape_and_type[0]
-                dtype, shape = tf.as_dtype(described.dtype), tf.TensorShape(described.shape)
-                tf.raw_ops.AssignVariableOp(resource=tensor, value=zeros_on(tensor.device, dtype, shape))
+                spec = describe_variable(tensor)
+                tf.raw_ops.AssignVariableOp(resource=tensor, value=zeros_on(tensor.device, spec.dtype, spec.shape))
 
     def _is_compiled(self, name: str) -> bool:
         return bool(self._functions.definition(name).attr[MUST_COMPILE].b)

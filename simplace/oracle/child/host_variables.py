@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.oracle.child.tensors import is_gpu_variable, is_initialized, read_variable
-from simplace.oracle.child.tf_private import context, record
+from simplace.oracle.child.tensors import is_gpu_variable, is_initialized, make_empty_variable, read_variable
+from simplace.oracle.child.tf_private import record
 
 
 @contextmanager
@@ -28,11 +28,8 @@ def lend_to_host(inputs: Sequence[Any]) -> Iterator[list[Any]]:
 
 
 def _copy_variable(handle: Any) -> Any:
-    described = handle._handle_data.shape_and_type[0]
     with record.stop_recording(), tf.device("/device:CPU:0"):
-        copy = tf.raw_ops.VarHandleOp(
-            dtype=described.dtype, shape=described.shape, shared_name=context.anonymous_name()
-        )
+        copy = make_empty_variable(handle)
         copy._handle_data = handle._handle_data
         if is_initialized(handle):
             tf.raw_ops.AssignVariableOp(resource=copy, value=read_variable(handle))

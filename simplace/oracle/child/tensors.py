@@ -29,6 +29,18 @@ def to_device(tensor: Any, device: str) -> Any:
     return tensor._copy_to_device(device)
 
 
+def describe_variable(handle: Any) -> Any:
+    """Return the type and shape of a variable as a `tf.TensorSpec`, from its handle."""
+    described = handle._handle_data.shape_and_type[0]
+    return tf.TensorSpec(tf.TensorShape(described.shape), tf.as_dtype(described.dtype))
+
+
+def make_empty_variable(like: Any) -> Any:
+    """Return the handle of a new variable of the type and shape of another, without a value."""
+    spec = describe_variable(like)
+    return tf.raw_ops.VarHandleOp(dtype=spec.dtype, shape=spec.shape, shared_name=context.anonymous_name())
+
+
 def is_gpu_variable(tensor: Any) -> bool:
     """Return whether an input is the handle of a variable on a GPU."""
     return is_variable(tensor) and "/device:GPU:" in resource_device(tensor)
@@ -80,8 +92,8 @@ def _value_bytes(handle: Any) -> int | None:
     """Return the bytes of the value of a variable, None for what is none or of open size."""
     if not is_variable(handle):
         return None
-    described = handle._handle_data.shape_and_type[0]
-    elements, dtype = tf.TensorShape(described.shape).num_elements(), tf.as_dtype(described.dtype)
+    spec = describe_variable(handle)
+    elements, dtype = spec.shape.num_elements(), spec.dtype
     return None if elements is None or dtype in (tf.string, tf.variant, tf.resource) else elements * dtype.size
 
 
@@ -125,7 +137,7 @@ def is_initialized(handle: Any) -> bool:
 
 def read_variable(handle: Any) -> Any:
     """Read a variable where it is: the result shares its buffer."""
-    return tf.raw_ops.ReadVariableOp(resource=handle, dtype=handle._handle_data.shape_and_type[0].dtype)
+    return tf.raw_ops.ReadVariableOp(resource=handle, dtype=describe_variable(handle).dtype)
 
 
 def zeros_on(device: str, dtype: Any, shape: Any) -> Any:
