@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from simplace.compare.compare_transfers import CopyAgreement
     from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
-    from simplace.explain.failures import OutOfMemory
     from simplace.placement.eager.eager_placement import PlacedEager
     from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
@@ -223,13 +222,6 @@ class Result:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
             raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
         return max(self.programs, key=lambda placed: (not placed.is_initializer, placed.work, placed.ops))
-
-    @cached_property
-    def out_of_memory(self) -> tuple[OutOfMemory, ...]:
-        """Return the programs whose step does not fit into the memory of the GPUs, as simulating it shows."""
-        from simplace.analysis.memory_failures import find_out_of_memory
-
-        return tuple(find_out_of_memory(placed.placement for placed in self))
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name."""

@@ -36,6 +36,7 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 
 def _examine_target(options: argparse.Namespace) -> int:
+    from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.api import place
     from simplace.api.judged_step import judge_step
     from simplace.doctor.examinations import diagnose_result
@@ -47,7 +48,7 @@ def _examine_target(options: argparse.Namespace) -> int:
     with show_progress() as stage:
         result = place(options.target, words.read_settings(options, stage))
     is_saved = parse_target(options.target).kind != "script"
-    simulated = result.out_of_memory
+    simulated = find_out_of_memory(placed.placement for placed in result)
     findings = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
     output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
     verdict = judge_step(result)

@@ -86,12 +86,13 @@ def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
     """Return the doctor's findings for the SARIF file; they do not affect the exit status."""
     if not options.sarif:
         return []
+    from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.doctor.examinations import diagnose_result
     from simplace.exports.finding_verdicts import describe_problem
     from simplace.importers.target import parse_target
 
     is_saved = parse_target(options.target).kind != "script"
-    simulated = result.out_of_memory
+    simulated = find_out_of_memory(placed.placement for placed in result)
     found = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
     return [describe_problem(finding) for finding in found]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simplace.analysis.memory_failures import find_out_of_memory
 from simplace.doctor.advice import advise_on_finding
 from simplace.doctor.failures import foretell_failures
 from simplace.explain.finding import Failure
@@ -12,7 +13,7 @@ from simplace.result import Result
 
 def report_failures(result: Result) -> list[dict[str, Any]]:
     """Return what is placed and then fails, with TensorFlow's words and what to write instead."""
-    found = [*foretell_failures(result), *result.out_of_memory]
+    found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     return [_report_failure(failure) for failure in found]
 
 

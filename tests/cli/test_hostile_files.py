@@ -176,7 +176,7 @@ def test_keras_files(config, line, tmp_path, capsys):
 
 def test_a_long_chain_of_layers_written_backwards(tmp_path):
     def reference(name: str) -> dict[str, object]:
-        return {"class_name": "__keras_tensor__", "config": {"keras_history": [name, 0, 0]}}
+        return {"class_name": "__keras_tensor__", "config": {"dtype": "float32", "keras_history": [name, 0, 0]}}
 
     layers = [
         {
@@ -188,9 +188,11 @@ def test_a_long_chain_of_layers_written_backwards(tmp_path):
         }
         for i in reversed(range(5000))
     ]
-    first = {"class_name": "InputLayer", "name": "x", "config": {"batch_shape": [None, 2], "dtype": "float32"}}
-    config = {"layers": [*layers, first], "input_layers": ["x", 0, 0], "output_layers": ["a4999", 0, 0]}
-    file = keras(tmp_path / "model.keras", json.dumps({"class_name": "Functional", "config": config}))
+    shape = {"batch_shape": [None, 2], "dtype": "float32"}
+    first = {"class_name": "InputLayer", "module": "keras.layers", "name": "x", "config": shape}
+    ends = {"input_layers": ["x", 0, 0], "output_layers": ["a4999", 0, 0]}
+    model = {"class_name": "Functional", "module": "keras", "config": {"name": "m", "layers": [*layers, first], **ends}}
+    file = keras(tmp_path / "model.keras", json.dumps(model))
     done = limited(["show", file, "--tensorflow", "2.21"])
     assert (done.returncode, done.stderr) == (0, "")
     assert " 5,003 nodes" in done.stdout, "an argument, 5000 layers, an Identity and a result"

@@ -158,9 +158,10 @@ def coverage_line(result: Result) -> str:
 
 def failure_lines(result: Result, width: int | None = None) -> str:
     """Return a line for each failure that is foretold, "" where there is none."""
+    from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.doctor.failures import foretell_failures
 
-    found = [*foretell_failures(result), *result.out_of_memory]
+    found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     return "\n".join(wrap_line(f"fails when run: {format_failure(one)}", width) for one in found)
 
 
