@@ -1,7 +1,7 @@
 """Refuse a graph that TensorFlow would not import, for the reason that TensorFlow would give.
 
 Mirrors tensorflow/core/common_runtime/graph_constructor.cc as `tf.graph_util.import_graph_def` calls it: names, inputs,
-the library, then node by node in topological order. What shape inference would find is not looked for.
+the library, then node by node in topological order. What shape inference finds, `oracle/import_question.py` asks.
 """
 
 from __future__ import annotations
