@@ -90,4 +90,4 @@ def test_nothing_is_left_of_a_question_that_is_dropped(monkeypatch) -> None:
         assert question is not NOT_ASKED
     assert len(os.listdir("/proc/self/fd")) == open_files
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(question._child, os.WNOHANG)  # it was waited for: no zombie is left
