@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import get_args
 
 from simplace.analysis.intervals import merge_intervals
 from simplace.analysis.utilisation import list_work
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span, Trace
+from simplace.explain.waiting_findings import Awaited
 
-Cause = Literal["launches", "copies", "collectives", "input", "devices"]
+Cause = Awaited
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 # Ops that hand over what an input pipeline, or a queue, has ready.

@@ -40,6 +40,7 @@ def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
     from simplace.api.judged_step import judge_step
     from simplace.doctor.examinations import diagnose_result
+    from simplace.doctor.simulated_step import find_simulated
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
@@ -48,7 +49,7 @@ def _examine_target(options: argparse.Namespace) -> int:
     with show_progress() as stage:
         result = place(options.target, words.read_settings(options, stage))
     is_saved = parse_target(options.target).kind != "script"
-    simulated = find_out_of_memory(placed.placement for placed in result)
+    simulated = [*find_out_of_memory(placed.placement for placed in result), *find_simulated(result)]
     findings = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
     output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
     verdict = judge_step(result)

@@ -88,11 +88,12 @@ def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
         return []
     from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.doctor.examinations import diagnose_result
+    from simplace.doctor.simulated_step import find_simulated
     from simplace.exports.finding_verdicts import describe_problem
     from simplace.importers.target import parse_target
 
     is_saved = parse_target(options.target).kind != "script"
-    simulated = find_out_of_memory(placed.placement for placed in result)
+    simulated = [*find_out_of_memory(placed.placement for placed in result), *find_simulated(result)]
     found = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
     return [describe_problem(finding) for finding in found]
 

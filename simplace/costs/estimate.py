@@ -9,13 +9,14 @@ from math import prod
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
+from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
-from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import is_loop_cond
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
+from simplace.partition.transfers import Copy
 
 _FREE = KernelCost(0.0)
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
@@ -71,6 +72,16 @@ def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32
     if batch < 1:
         raise SimplaceError(f"batch must be a whole number above 0; got {batch}")
     return _Estimator(graph, model, batch).estimated()
+
+
+def price_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
+    """Return the seconds that a copy of `size` bytes takes."""
+    source, target = devices.by_name[copy.source], devices.by_name[copy.target]
+    if not source.spec.same_address_space(target.spec):
+        return model.copy(size, "CPU", "remote")
+    ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
+            for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
+    return 0.0 if copy.is_control and ends == ["CPU", "CPU"] else model.copy(size, *ends)
 
 
 class _Estimator:
@@ -170,11 +181,4 @@ class _Estimator:
         return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:
-        copy = self.graph.copies[i]
-        devices = self.placed.devices.by_name
-        source, target = devices[copy.source], devices[copy.target]
-        if not source.spec.same_address_space(target.spec):
-            return self.model.copy(size, "CPU", "remote")
-        ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
-                for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
-        return 0.0 if copy.slot == CONTROL and ends == ["CPU", "CPU"] else self.model.copy(size, *ends)
+        return price_copy(self.model, self.placed.devices, self.graph.copies[i], size)

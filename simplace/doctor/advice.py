@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from simplace.doctor import silent_failures as found
+from simplace.doctor.advice_record import Advice
+from simplace.doctor.cost_advice import COST_ADVICE, COST_TITLES
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
 from simplace.explain.finding import Failure, Finding
 
 _MIB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """Record of the text of a finding: what happened, why TensorFlow does so, and what to write instead.
-
-    `error` is what TensorFlow itself says when the program fails, "" where it does not.
-    """
-
-    what: str
-    why: str
-    instead: str
-    error: str = ""
 
 
 TITLES: dict[type[Finding], str] = {
@@ -51,6 +40,7 @@ TITLES: dict[type[Finding], str] = {
     found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
     found.DatasetScope: "A tf.device scope does not reach a dataset's function",
     about.DetourOverCpu: "Ops between GPU ops run on the CPU",
+    **COST_TITLES,
     EagerCopiesEachTime: "Eager ops have inputs copied again and again",
     about.HostMemory: "Results of GPU ops live in host memory",
     about.IdleGpu: "A GPU is idle",
@@ -374,6 +364,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.LayerOutsideScope: _layer_outside_scope,
     found.DatasetScope: _dataset_scope,
     about.DetourOverCpu: _detour_over_cpu,
+    **COST_ADVICE,
     EagerCopiesEachTime: _eager_copies,
     about.HostMemory: _host_memory,
     about.IdleGpu: _idle_gpu,

@@ -10,15 +10,8 @@ from simplace.doctor import silent_failures as found
 from simplace.doctor.failures import foretell_failures, is_caught
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.finding import Finding
-from simplace.explain.findings import (
-    IdleGpu,
-    NoKernel,
-    NoSuchDevice,
-    detours_over_cpu,
-    host_memory,
-    idle_gpus,
-    ungranted_requests,
-)
+from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, idle_gpus, ungranted_requests
+from simplace.explain.placement_findings import find_sent, rank_findings
 from simplace.explain.sentences import short_request, state_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import NodeDef
@@ -47,7 +40,7 @@ class Patient:
 def diagnose_result(
     result: Result, *, is_saved: bool, environment: Mapping[str, str], simulated: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
-    """Return the findings of a result, in the order of `ALL_FINDINGS`; what several programs share is listed once.
+    """Return the findings of a result, ranked, then in the order of `ALL_FINDINGS`; shared ones are listed once.
 
     `is_saved`: the target is a file, whose requests were saved on another machine. `environment` is
     that of the program (this process's own). `simulated` is what was found by simulating steps.
@@ -58,7 +51,7 @@ def diagnose_result(
     for finding in every:
         once.setdefault(replace(finding, program="", nodes=()), finding)
     order = {kind: i for i, kind in enumerate(found.ALL_FINDINGS)}
-    return tuple(sorted(once.values(), key=lambda finding: order[type(finding)]))
+    return tuple(rank_findings(sorted(once.values(), key=lambda finding: order[type(finding)])))
 
 
 def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
@@ -186,14 +179,9 @@ def _find_dataset_scopes(patient: Patient) -> Iterator[Finding]:
         yield found.DatasetScope(fact.at, "", (), request, values["transformation"], values["ops"])
 
 
-def _find_detours(patient: Patient) -> Iterator[Finding]:
+def _find_copies(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
-        yield from detours_over_cpu(placed.placement)
-
-
-def _find_host_memory(patient: Patient) -> Iterator[Finding]:
-    for placed in patient.result:
-        yield from host_memory(placed.placement, [DataType.DT_INT32])  # a boolean is where the host needs it
+        yield from find_sent(placed.placement, placed.communication, [DataType.DT_INT32])  # booleans belong there
 
 
 def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
@@ -226,6 +214,6 @@ def _own_nodes(program: Program) -> Iterable[NodeDef]:
 _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag,
     _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device,
-    _find_unknown_colocation, _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_detours,
-    _find_eager_ops, _find_host_memory, _find_idle_gpus,
+    _find_unknown_colocation, _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_copies,
+    _find_eager_ops, _find_idle_gpus,
 )  # fmt: skip

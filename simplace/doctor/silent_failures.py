@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
 from simplace.explain.eager_findings import EagerCopiesEachTime
 from simplace.explain.failures import (
     NoPartner,
@@ -23,6 +24,9 @@ from simplace.explain.failures import (
 )
 from simplace.explain.finding import Finding, Level
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKernel, NoSuchDevice, RequestOverruled
+from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialReplicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class ProgramRefused(Finding):
 ALL_FINDINGS: tuple[type[Finding], ...] = (
     ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, OutOfMemory,
     RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel,
-    RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, DetourOverCpu,
-    EagerCopiesEachTime, HostMemory, IdleGpu,
+    RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, GradientsElsewhere,
+    UpdatesElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu, EagerCopiesEachTime,
+    HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
 )  # fmt: skip

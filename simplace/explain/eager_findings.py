@@ -9,7 +9,8 @@ from typing import ClassVar
 from simplace.devices.device_name import DeviceName
 from simplace.explain.eager import tell_choice
 from simplace.explain.finding import Finding
-from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, format_finding
+from simplace.explain.finding_lines import format_finding
+from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype

@@ -1,4 +1,4 @@
-"""A finding as a record: the base of all kinds, and of those that TensorFlow fails with."""
+"""A finding as a record: the base of all kinds, what it costs a step, and those that TensorFlow fails with."""
 
 from __future__ import annotations
 
@@ -9,18 +9,36 @@ Level = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
+class StepCost:
+    """Record of what a finding costs a step: copies, their known bytes, and seconds by the cost model.
+
+    Without copies, `seconds` is time that a device does not compute.
+    """
+
+    copies: int = 0
+    size: int = 0
+    seconds: float = 0.0
+
+
+NO_COST = StepCost()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Record of where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
 
-    `rule` is stable, `title` a phrase for it.
+    `rule` is stable, `title` a phrase for it. A kind that `is_harmless` by itself matters only where it costs
+    something.
     """
 
     rule: ClassVar[str] = ""
     level: ClassVar[Level] = "warning"
     title: ClassVar[str] = ""
+    is_harmless: ClassVar[bool] = False
     source: str
     program: str
     nodes: tuple[str, ...]
+    cost: StepCost = field(default=NO_COST, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Findings about a placement, as records: requests not granted, CPU ops between GPUs, idle devices.
 
-`show` prints each in a line (`format_finding`), the doctor with advice (`simplace.doctor.advice`), which has further
-findings about Python and the environment. Devices are written as in the program where they are requests, and
+`show` prints each in a line (`explain.finding_lines`), the doctor with advice (`simplace.doctor.advice`), which has
+further findings about Python and the environment. Devices are written as in the program where they are requests, and
 in short ("GPU:0") where they are devices of the run.
 """
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import Device, DeviceSet
-from simplace.explain.failures import find_failures, format_failure
-from simplace.explain.finding import Failure, Finding, Level
+from simplace.explain.finding import Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
+from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
@@ -86,6 +86,7 @@ class HostMemory(Finding):
     rule: ClassVar[str] = "host-memory"
     level: ClassVar[Level] = "note"
     title: ClassVar[str] = "host memory"
+    is_harmless: ClassVar[bool] = True
     ops: str
 
 
@@ -98,51 +99,6 @@ class IdleGpu(Finding):
     title: ClassVar[str] = "idle device"
     device: str
     requests: int
-
-
-_NOT_SPREAD = "no op requests {}, and TensorFlow does not distribute ops by itself"
-
-
-def find_in_placement(placement: Placement) -> list[Finding]:
-    """Return the findings of one placement, by kind, then by first node."""
-    return [
-        *find_failures(placement),
-        *ungranted_requests(placement),
-        *detours_over_cpu(placement),
-        *(idle_gpus([placement], placement.devices) if placement.program.caller is None else ()),
-        *host_memory(placement),
-    ]
-
-
-def format_findings(findings: Sequence[Finding]) -> list[str]:
-    """Return findings as lines of text, in order; the GPUs that nothing requests share one."""
-    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
-    lines = [format_finding(one) for one in findings if one not in idle[1:]]
-    if len(idle) < 2:
-        return lines
-    names = [one.device for one in idle]
-    place = next(i for i, one in enumerate(findings) if one is idle[0])
-    lines[place] = f"{', '.join(names[:-1])} and {names[-1]} are idle: {_NOT_SPREAD.format('them')}"
-    return lines
-
-
-def format_finding(finding: Finding) -> str:
-    """Return a finding as one line of text, with the user's line."""
-    at = f" ({finding.source})" if finding.source else ""
-    match finding:
-        case RequestNotGranted():
-            return f"{finding.ops}{at}: {finding.because}"
-        case Failure():
-            return format_failure(finding)
-        case DetourOverCpu():
-            return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
-        case HostMemory():
-            return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
-        case IdleGpu():
-            if finding.requests:
-                return f"{finding.device} is idle, though {finding.requests} ops requested it"
-            return f"{finding.device} is idle: {_NOT_SPREAD.format('it')}"
-    raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
 def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
@@ -181,21 +137,27 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs."""
+    return [_record_detour(placement, nodes) for nodes in list_between_gpus(placement, is_requested=False)]
+
+
+def list_between_gpus(placement: Placement, *, is_requested: bool) -> list[list[int]]:
+    """Return the ops on a CPU, requested or not, whose inputs and outputs are on GPUs, by the user's line and op.
+
+    Where the CPU was requested, a consumer has to compute: results of a function are handed on where it was called.
+    """
     graph = placement.graph
     cpu = {d.name for d in placement.devices if d.type == "CPU"}
     gpu = {d.name for d in placement.devices if d.type == "GPU"}
-    if not gpu:
-        return []
     found: dict[tuple[str, str], list[int]] = {}
     devices = placement.node_devices
-    for node in placement.decisions:
-        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or graph.requested[node]:
+    for node in placement.decisions if gpu else ():
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or _asks_for_type(graph, node) != is_requested:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
-        after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
+        after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if _is_counted(graph, e, is_requested)}
         if before & gpu and after & gpu:
             found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
-    return [_record_detour(placement, sorted(nodes)) for nodes in found.values()]
+    return [sorted(nodes) for nodes in found.values()]
 
 
 def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[HostMemory]:
@@ -215,7 +177,7 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
         )
         and (not wanted or not wanted.isdisjoint(graph.out_types[node]))
     ]
-    return [HostMemory(*_locate_nodes(placement, nodes), count_ops(placement, nodes))] if nodes else []
+    return [HostMemory(*locate_nodes(placement, nodes), count_ops(placement, nodes))] if nodes else []
 
 
 def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collection[str] = ()) -> Iterator[IdleGpu]:
@@ -250,6 +212,17 @@ def _list_ungranted(placement: Placement) -> list[int]:
     return [node for node, row in enumerate(rows) if row in refused] if refused else []
 
 
+def _asks_for_type(graph: Graph, node: int) -> bool:
+    """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
+    spec = DeviceName.parse(graph.requested[node])
+    return spec is not None and spec.type is not None
+
+
+def _is_counted(graph: Graph, edge: int, must_compute: bool) -> bool:
+    """Return whether an edge carries a tensor, if need be to an op that computes."""
+    return not graph.is_control(edge) and not (must_compute and graph.ops[graph.edge_dst[edge]] in DATAFLOW_ONLY)
+
+
 # A graph without findings needs no reasons: the functions that state one import what they need.
 
 
@@ -265,7 +238,7 @@ def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGrant
 
     first = nodes[0]
     reason = why.find_reason(placement, first)
-    where, got, ops = _locate_nodes(placement, nodes), _get_short_device(placement, first), count_ops(placement, nodes)
+    where, got, ops = locate_nodes(placement, nodes), get_short_device(placement, first), count_ops(placement, nodes)
     because = str(state_reason(placement, reason))
     if not isinstance(reason, why.SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
         return RequestOverruled(*where, short_request(placement.graph.requested[first]), got, ops, because)
@@ -289,14 +262,16 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
     from simplace.explain.sentences import state_reason
 
     because = str(state_reason(placement, _find_node_reason(placement, nodes[0])))
-    ops, device = count_ops(placement, nodes), _get_short_device(placement, nodes[0])
-    return DetourOverCpu(*_locate_nodes(placement, nodes), ops, device, because)
+    ops, device = count_ops(placement, nodes), get_short_device(placement, nodes[0])
+    return DetourOverCpu(*locate_nodes(placement, nodes), ops, device, because)
 
 
-def _locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
+def locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the line of the first of some nodes, their program and their names."""
     names = tuple(placement.graph.names[node] for node in nodes)
     return placement.notes(nodes[0]).at, placement.program.title, names
 
 
-def _get_short_device(placement: Placement, node: int) -> str:
+def get_short_device(placement: Placement, node: int) -> str:
+    """Return the device of a node in short."""
     return placement.devices.by_name[placement.device(node)].short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
 from simplace.compare.coverage import Coverage
+from simplace.doctor.simulated_step import find_simulated
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
+from simplace.explain.finding import Finding
+from simplace.explain.placement_findings import find_in_placement, rank_findings
 from simplace.explain.sentences import Words, state_conflict, state_reason
 from simplace.exports.communication_report import report_collective, report_traffic
 from simplace.exports.eager_report import eager_report
 from simplace.exports.failure_report import report_failures
+from simplace.exports.finding_report import report_findings
 from simplace.partition.run_copies import RunCopies
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
@@ -35,6 +40,7 @@ _NODE_FIELDS = frozenset(
 
 def report_result(result: Result) -> dict[str, Any]:
     """Return the whole result as dictionaries, lists, strings and numbers."""
+    simulated = find_simulated(result, only_cheap=True)
     return {
         "schema": SCHEMA,
         "target": result.target,
@@ -42,7 +48,7 @@ def report_result(result: Result) -> dict[str, Any]:
         "kernels": result.kernels,
         "devices": [device.name for device in result.devices],
         "programs": [
-            *map(_report_program, result.programs),
+            *(_report_program(placed, simulated) for placed in result.programs),
             *([] if result.eager is None else [_eager(result.eager, result)]),
         ],
         "failures": report_failures(result),
@@ -67,9 +73,11 @@ def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
     return eager_report(eager, agreement)
 
 
-def _report_program(placed: Placed) -> dict[str, Any]:
+def _report_program(placed: Placed, simulated: Sequence[Finding]) -> dict[str, Any]:
     placement = placed.placement
     program = placement.program
+    found = find_in_placement(placement, placed.communication)
+    of_step = [finding for finding in simulated if finding.program == program.title]
     return {
         "name": program.name,
         "label": program.title,
@@ -85,6 +93,7 @@ def _report_program(placed: Placed) -> dict[str, Any]:
         "copies": [copy_report(placement, copy) for copy in placed.copies],
         "collectives": [report_collective(placement, one) for one in placed.collectives],
         "communication": report_traffic(placed.traffic),
+        "findings": report_findings(rank_findings([*found, *of_step])),
         "runs": [_report_run(placement, run) for run in placed.runs],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),

@@ -7,7 +7,7 @@ from html import escape
 
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
 from simplace.explain.finding import Finding
-from simplace.explain.findings import find_in_placement, format_finding
+from simplace.explain.placement_findings import find_in_placement
 from simplace.explain.sentence import Sentence
 from simplace.explain.sentences import state_conflict
 from simplace.placement.placement import Placement
@@ -16,6 +16,7 @@ from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
 from simplace.views.text import eager_tables, summary, tables
 from simplace.views.text.eager_summary import write_eager_title
+from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.traffic_phrases import describe_traffic
 from viz import Table
 from viz.names import elide, visible
@@ -78,7 +79,7 @@ def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
     if given := summary.describe_given_shapes(placed):
         parts.append(f"<p class='faint'>{escape_text(given)}</p>")
     parts.append(_write_refusal(placement))
-    parts.append(_write_findings(placement))
+    parts.append(_write_findings(placed))
     return "".join(parts)
 
 
@@ -134,16 +135,16 @@ def _write_refusal(placement: Placement) -> str:
     return f"<h3>Refused</h3><p>TensorFlow does not place this graph ({escape_text(refusal.code)}).</p><ul>{said}</ul>"
 
 
-def _write_findings(placement: Placement) -> str:
-    found = find_in_placement(placement)
+def _write_findings(placed: Placed) -> str:
+    found = find_in_placement(placed.placement, placed.communication)
     if not found:
         return "<h3>Findings</h3><p class='faint'>None: every request was granted and no device is idle.</p>"
-    lines = "".join(_write_finding(placement, one) for one in found)
+    lines = "".join(_write_finding(placed.placement, one) for one in found)
     return f"<h3>Findings <span class='count'>{len(found)}</span></h3><ul class='findings'>{lines}</ul>"
 
 
 def _write_finding(placement: Placement, one: Finding) -> str:
-    said = escape_text(format_finding(one))
+    said = escape_text(describe_finding(one))
     show = ""
     if one.nodes:
         show = f" {_write_link(placement.graph.ids[one.nodes[0]], 'show in the graph')}"

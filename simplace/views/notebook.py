@@ -10,7 +10,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_times import StepTimes
 from simplace.changes.placement_changes import Changes
 from simplace.errors import DrawingError
-from simplace.explain.findings import find_in_placement, format_findings
+from simplace.explain.placement_findings import find_in_placement
 from simplace.result import Placed, Result
 from simplace.views.figures.change_figure import change_figure
 from simplace.views.figures.drawing import draw_picture
@@ -18,6 +18,7 @@ from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text import schedule_tables, summary, tables
 from simplace.views.text.change_summary import change_summary
+from simplace.views.text.finding_list import describe_findings
 from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import collective_table, describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
@@ -95,7 +96,7 @@ def _write_program(placed: Placed, is_large: bool) -> str:
 
 
 def _write_findings(placed: Placed) -> str:
-    found = format_findings(find_in_placement(placed.placement))
+    found = describe_findings(find_in_placement(placed.placement, placed.communication))
     if not found:
         return ""
     lines = found[:_FINDINGS]

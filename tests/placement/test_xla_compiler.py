@@ -7,7 +7,7 @@ from dataclasses import replace
 from simplace.devices.device_set import local_devices
 from simplace.explain.explanation import explain_node
 from simplace.explain.failures import uncompilable_ops
-from simplace.explain.findings import format_finding
+from simplace.explain.finding_lines import format_finding
 from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program

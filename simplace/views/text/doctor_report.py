@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding import Finding
+from simplace.views.text.finding_list import describe_cost
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
 from viz.names import visible
@@ -22,12 +23,10 @@ def doctor_report(findings: Sequence[Finding], head: str, width: int | None = No
 
 def _write_finding(finding: Finding, width: int | None) -> str:
     said = advise_on_finding(finding)
+    parts = [("", said.what), ("costs: ", describe_cost(finding.cost)), ("error: ", said.error), ("why: ", said.why),
+             ("do: ", said.instead)]  # fmt: skip
     at = f" at {finding.source}" if finding.source else ""
     program = f" in {finding.program}" if finding.program else ""
     lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
-    lines += [
-        wrap_line(f"  {label}{text}", width, len(label))
-        for label, text in (("", said.what), ("error: ", said.error), ("why: ", said.why), ("do: ", said.instead))
-        if text
-    ]
+    lines += [wrap_line(f"  {label}{text}", width, len(label)) for label, text in parts if text]
     return "\n".join(lines)

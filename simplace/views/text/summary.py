@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplace.explain.failures import format_failure
-from simplace.explain.findings import find_in_placement, format_findings
+from simplace.explain.placement_findings import find_in_placement
 from simplace.placement.placement import Placement
 from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
+from simplace.views.text.finding_list import describe_findings
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
@@ -84,9 +85,9 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(wrap_line(given, width))
     if placed.placement.refusal is not None:
         parts.append(_describe_refusal(placed.placement))
-    found = find_in_placement(placed.placement)
+    found = find_in_placement(placed.placement, placed.communication)
     if found:
-        parts.append(list_findings(format_findings(found), width, "--json has them all"))
+        parts.append(list_findings(describe_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
 
 

@@ -1,0 +1,56 @@
+"""Simulate a step of a result's largest program, and find what its devices wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simplace.errors import SimplaceError
+from simplace.explain.finding import Finding
+from simplace.graph.op_kinds import NEXT_ITERATIONS
+from simplace.result import Placed, Result
+
+if TYPE_CHECKING:
+    from simplace.analysis.schedule import Schedule
+
+_CHEAP = 2000  # nodes: their step is simulated in less than 5 % of the time that it takes to run the program
+
+
+def simulate_largest(result: Result, *, only_cheap: bool = False) -> Schedule | None:
+    """Return a step of the largest program, None where there is no step, or no device besides the CPU.
+
+    With `only_cheap` programs with loops, and large ones, have none, nor what was read from a file: there is nothing
+    slower to hide the simulation behind. Raises `SimplaceError` for a program that no step can be simulated of.
+    """
+    placed = _choose_program(result)
+    if placed is None or (only_cheap and (result.unchecked or not _is_cheap(placed))):
+        return None
+    from simplace.analysis.schedule import Schedule
+    from simplace.executor.step_options import StepOptions
+
+    return Schedule.of(placed.placement, StepOptions())
+
+
+def find_simulated(result: Result, *, only_cheap: bool = False) -> list[Finding]:
+    """Return the findings about a simulated step of the largest program, [] where none can be simulated."""
+    from simplace.analysis.step_findings import find_in_step
+
+    try:
+        schedule = simulate_largest(result, only_cheap=only_cheap)
+    except SimplaceError:  # `judge_step` says why
+        return []
+    return find_in_step(schedule) if schedule is not None else []
+
+
+def _choose_program(result: Result) -> Placed | None:
+    """Return the largest program that runs, None where it is refused or has nothing to run."""
+    if not result.programs:
+        return None
+    placed = result.largest()
+    has_gpu = any(device.type != "CPU" for device in placed.placement.devices)
+    runs = placed.placement.refusal is None and placed.placement.order and not placed.clusters
+    return placed if has_gpu and runs else None
+
+
+def _is_cheap(placed: Placed) -> bool:
+    graph = placed.placement.graph
+    return len(graph) <= _CHEAP and NEXT_ITERATIONS.isdisjoint(graph.ops)

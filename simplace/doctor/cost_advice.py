@@ -1,0 +1,140 @@
+"""Advice on findings about what a step costs: work far from what it needs, and devices that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from simplace.doctor.advice_record import Advice
+from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
+from simplace.explain.finding import Finding
+from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather, state_waiting
+from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
+
+COST_TITLES: dict[type[Finding], str] = {
+    GradientsElsewhere: "Gradients are computed elsewhere than the layers",
+    UpdatesElsewhere: "Updates are computed elsewhere than the variables",
+    VariablesFar: "A layer computes far from its variables",
+    SparseGather: "Replicas gather rows of gradients that are larger than the variable",
+    HostRoundTrip: "Ops between GPU ops run on the CPU, as requested",
+    SerialReplicas: "Replicas run one after another",
+    LaunchBoundLoop: "A loop launches kernels that are shorter than their launch",
+    GpuWaits: "A GPU waits for longer than it computes",
+}
+
+_UPDATE_THERE = "compute each update under `with tf.device(variable.device)`"
+
+
+def _gradients_elsewhere(finding: GradientsElsewhere) -> Advice:
+    updates = f"; and {_UPDATE_THERE}" if finding.updates else ""
+    return Advice(
+        f"{state_elsewhere(finding)}.",
+        "A tape adds the ops of a gradient where it is asked for it: they ask for the device of the scope around "
+        "tape.gradient, not for that of the forward ops.",
+        "In a tf.function, take tf.gradients(loss, variables), which colocates each gradient with its forward op"
+        f"{updates}.",
+    )
+
+
+def _updates_elsewhere(finding: UpdatesElsewhere) -> Advice:
+    return Advice(
+        f"{state_elsewhere(finding)}.",
+        "Only the assignment itself runs where its variable is; the ops that compute what is assigned ask for the "
+        "device of the scope around them, and an optimizer's for none.",
+        f"{_UPDATE_THERE[0].upper()}{_UPDATE_THERE[1:]}; or apply those of each device under a scope of its own.",
+    )
+
+
+def _variables_far(finding: VariablesFar) -> Advice:
+    return Advice(
+        f"{state_far(finding)}.",
+        "A variable stays on the device that it was made on; an op elsewhere that reads it has the whole of it copied, "
+        "each time.",
+        f"Make the variables under tf.device({finding.device!r}), or call the layer under tf.device({finding.home!r}). "
+        "tf.nn.embedding_lookup on a tf.Variable looks rows up where the variable is, and copies these alone.",
+    )
+
+
+def _sparse_gather(finding: SparseGather) -> Advice:
+    return Advice(
+        f"{state_gather(finding)}.",
+        "The gradient of a lookup has a row for each index, however often an index is repeated (IndexedSlices), and "
+        "strategies gather all rows of all replicas.",
+        "Hand a dense tensor over, tf.convert_to_tensor(gradient), or sum up the rows of equal indices first.",
+    )
+
+
+def _host_round_trip(finding: HostRoundTrip) -> Advice:
+    return Advice(
+        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
+        "The program requests the CPU for them.",
+        "Take them out of that scope if they have a GPU kernel, or move them before or after the GPU part.",
+    )
+
+
+def _serial_replicas(finding: SerialReplicas) -> Advice:
+    if finding.bond == "variable":
+        return Advice(
+            f"{state_waiting(finding)}.",
+            "Within a tf.function, what reads a variable waits for every op before it that updates the variable, on "
+            "whatever device they are.",
+            "Compute the gradients of all replicas first and update the variables after that, once, with their mean.",
+        )
+    return Advice(
+        f"{state_waiting(finding)}.",
+        "Ops of GPUs are launched by the host, in the order in which they become ready.",
+        "Use larger batches, or XLA (jit_compile=True), so that fewer and longer kernels are launched.",
+    )
+
+
+def _launch_bound_loop(finding: LaunchBoundLoop) -> Advice:
+    return Advice(
+        f"{state_waiting(finding)}.",
+        "Each round of a loop launches its kernels anew, which takes the host longer than such kernels take the GPU.",
+        "Compute all rounds at once where they do not need each other (tf.vectorized_map, a larger tensor); for a "
+        "recurrent layer take one that cuDNN runs; or compile the loop (jit_compile=True), or run it on the CPU.",
+    )
+
+
+_WHY: dict[Awaited, tuple[str, str]] = {
+    "launches": (
+        "The host launches each kernel, and its threads do the executor's bookkeeping for every op.",
+        "Use a larger batch, fewer and larger ops, or XLA (jit_compile=True).",
+    ),
+    "copies": (
+        "A kernel starts when what it reads has been copied to its device.",
+        "Put what exchanges tensors on one device; the findings above name the copies that are not needed.",
+    ),
+    "collectives": (
+        "A collective ends on all members when the last one has come.",
+        "Give all replicas equal work; a larger batch makes a step longer, and not its collectives.",
+    ),
+    "input": (
+        "The step begins when the dataset has its next element.",
+        "Prepare elements ahead: Dataset.prefetch(tf.data.AUTOTUNE) as the last transformation, and map with "
+        "num_parallel_calls=tf.data.AUTOTUNE.",
+    ),
+    "devices": (
+        "What it computes depends on what another device computes before.",
+        "Split the batch instead of the model (tf.distribute.MirroredStrategy), or feed a split model several small "
+        "batches, so that its parts work on different ones at once.",
+    ),
+}
+
+
+def _gpu_waits(finding: GpuWaits) -> Advice:
+    return Advice(f"{state_waiting(finding)}.", *_WHY[finding.cause])
+
+
+COST_ADVICE: dict[type[Finding], Callable[[Any], Advice]] = {
+    GradientsElsewhere: _gradients_elsewhere,
+    UpdatesElsewhere: _updates_elsewhere,
+    VariablesFar: _variables_far,
+    SparseGather: _sparse_gather,
+    HostRoundTrip: _host_round_trip,
+    SerialReplicas: _serial_replicas,
+    LaunchBoundLoop: _launch_bound_loop,
+    GpuWaits: _gpu_waits,
+}

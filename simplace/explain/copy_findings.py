@@ -1,0 +1,113 @@
+"""Findings about copies of each step: variables far from the layer that reads them, requested trips to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simplace.explain.finding import Finding, Level
+from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.findings import count_ops, get_short_device, list_between_gpus, locate_nodes
+from simplace.explain.gradient_findings import is_gradient
+from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import DATAFLOW_ONLY, is_identity, is_variable
+from simplace.placement.placement import Placement
+
+_LEAST_BYTES = 1024  # a smaller variable is a counter or a rate, and what its copy takes is not its size
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesFar(Finding):
+    """Variables of `home` are read in every step by ops that are all on `device`; `nodes` are these ops.
+
+    `variables` are their names as far as they are known, `ops` counts the ops.
+    """
+
+    rule: ClassVar[str] = "variables-far"
+    title: ClassVar[str] = "variables far away"
+    variables: tuple[str, ...]
+    home: str
+    device: str
+    ops: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostRoundTrip(Finding):
+    """Ops between GPU ops run on the CPU, as the program requests."""
+
+    rule: ClassVar[str] = "host-round-trip"
+    level: ClassVar[Level] = "note"
+    title: ClassVar[str] = "round trip over the CPU"
+    ops: str
+    device: str
+
+
+def variables_far(prices: CopyPrices) -> Iterator[VariablesFar]:
+    """Yield variables that only the ops of one other device read, those of one pair of devices together.
+
+    Variables that several devices read are shared by replicas, those of another process are a parameter server's, and
+    gradients have a finding of their own.
+    """
+    placement, copies = prices.placement, prices.copies
+    copied = {copies.producers[i] for i in copies.between_devices if (copies.sizes[i] or 0) >= _LEAST_BYTES}
+    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for variable, reads in _list_reads(placement).items():
+        home = placement.device(reads[0])
+        readers = [reader for node in reads for reader in _list_readers(placement.graph, node)]
+        targets = {placement.device(reader) for reader in readers} - {""}
+        if len(targets) == 1 and not copied.isdisjoint(reads) and _is_move(placement, home, *targets):
+            variables, nodes = found.setdefault((home, *targets), ([], []))  # type: ignore[arg-type]
+            variables.append(variable)
+            nodes += readers
+    for (home, device), (variables, nodes) in found.items():
+        yield _record_far(prices, home, device, variables, sorted(set(nodes)))
+
+
+def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
+    """Return the ops that a CPU was requested for, and whose inputs and consumers compute on GPUs."""
+    return [
+        HostRoundTrip(
+            *locate_nodes(placement, nodes), count_ops(placement, nodes), get_short_device(placement, nodes[0])
+        )
+        for nodes in list_between_gpus(placement, is_requested=True)
+    ]
+
+
+def _is_move(placement: Placement, home: str, device: str) -> bool:
+    """Return whether two devices differ, the second is no CPU, and both are of one process."""
+    here, there = (placement.devices.by_name[name] for name in (home, device))
+    return home != device and there.type != "CPU" and here.spec.same_address_space(there.spec)
+
+
+def _list_reads(placement: Placement) -> dict[int, list[int]]:
+    """Map variables (handles, or what hands out references) to the nodes that read the whole of them, by id."""
+    graph, found = placement.graph, dict[int, list[int]]()
+    for node in sorted(placement.decisions):
+        op = graph.ops[node]
+        if op == "ReadVariableOp" or is_identity(op):
+            source = graph.edge_src[graph.first_inputs[node]] if node in graph.first_inputs else -1
+            while source >= 0 and is_identity(graph.ops[source]) and source in graph.first_inputs:
+                source = graph.edge_src[graph.first_inputs[source]]
+            if op == "ReadVariableOp" or (source >= 0 and is_variable(graph.ops[source])):
+                found.setdefault(source, []).append(node)
+    return found
+
+
+def _list_readers(graph: Graph, node: int) -> Iterator[int]:
+    """Yield the forward ops that compute with what a node reads."""
+    for edge in graph.out_edges[node]:
+        reader = graph.edge_dst[edge]
+        if not graph.is_control(edge) and graph.ops[reader] not in DATAFLOW_ONLY and not is_gradient(graph, reader):
+            yield reader
+
+
+def _record_far(prices: CopyPrices, home: str, device: str, variables: list[int], nodes: list[int]) -> VariablesFar:
+    placement, copies = prices.placement, prices.copies
+    ends = set(nodes)
+    reads = {node for one in variables for node in _list_reads(placement)[one]}
+    numbers = [i for i in copies.between_devices if copies.producers[i] in reads and copies.targets[i] == device]
+    names = tuple(placement.notes(one).variable or placement.graph.names[one] for one in variables)
+    here, there = (placement.devices.by_name[name].short for name in (home, device))
+    cost = prices.sum_up(copies, (i for i in numbers if not ends.isdisjoint(copies[i].consumers)))
+    return VariablesFar(*locate_nodes(placement, nodes), names, here, there, count_ops(placement, nodes), cost=cost)

@@ -1,0 +1,114 @@
+"""Findings about a placement, each in one line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
+from simplace.explain.failures import format_failure
+from simplace.explain.finding import Failure, Finding
+from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, RequestNotGranted
+from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.sparse_findings import SparseGather
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
+
+_NAMED = 3  # variables
+_AWAITED: dict[Awaited, str] = {
+    "launches": "the host to launch {kernels:,} kernels", "copies": "copies", "collectives": "collectives",
+    "input": "the input pipeline", "devices": "other devices",
+}  # fmt: skip
+
+
+def format_finding(finding: Finding) -> str:
+    """Return a finding as one line of text, with the user's line."""
+    at = f" ({finding.source})" if finding.source else ""
+    match finding:
+        case RequestNotGranted():
+            return f"{finding.ops}{at}: {finding.because}"
+        case Failure():
+            return format_failure(finding)
+        case GradientsElsewhere() | UpdatesElsewhere():
+            return f"{state_elsewhere(finding)}{at}"
+        case VariablesFar():
+            return f"{state_far(finding)}{at}"
+        case SparseGather():
+            return f"{state_gather(finding)}{at}"
+        case HostRoundTrip():
+            return f"{finding.ops} on {finding.device} between GPU ops, as requested{at}"
+        case DetourOverCpu():
+            return f"{finding.ops} on {finding.device} between GPU ops{at}: {finding.because}"
+        case HostMemory():
+            return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
+        case GpuWaits() | SerialReplicas() | LaunchBoundLoop():
+            return f"{state_waiting(finding)}{at}"
+        case IdleGpu():
+            if finding.requests:
+                return f"{finding.device} is idle, though {finding.requests} ops requested it"
+            return state_idle([finding.device])
+    raise AssertionError(f"{type(finding).__name__} is not about a placement")
+
+
+def state_idle(devices: Sequence[str]) -> str:
+    """Return that nothing requests some GPUs.
+
+    >>> state_idle(["GPU:1", "GPU:2"])
+    'GPU:1 and GPU:2 are idle: no op requests them, and TensorFlow does not distribute ops by itself'
+    """
+    verb, them = ("is", "it") if len(devices) == 1 else ("are", "them")
+    return f"{join_names(devices)} {verb} idle: no op requests {them}, and TensorFlow does not distribute ops by itself"
+
+
+def state_elsewhere(finding: GradientsElsewhere | UpdatesElsewhere) -> str:
+    """Return in a clause which ops run elsewhere than what they belong to."""
+    count, homes = len(finding.nodes), join_names(finding.homes)
+    if isinstance(finding, UpdatesElsewhere):
+        ops = f"{count:,} ops between" if count > 1 else "1 op between"
+        return f"{ops} gradients and variables of {homes} run{'s' * (count == 1)} on {finding.device}"
+    updates = f" and {finding.updates:,} of the updates after them" if finding.updates else ""
+    ops = f"{count:,} gradient ops" if count > 1 else "1 gradient op"
+    run = "run" if count + finding.updates > 1 else "runs"
+    return f"{ops} of layers on {homes}{updates} {run} on {finding.device}"
+
+
+def state_far(finding: VariablesFar) -> str:
+    """Return in a clause which variables are far from the ops that read them."""
+    count = len(finding.variables)
+    more = f" and {count - _NAMED:,} more variables" if count > _NAMED else ""
+    names = f"{', '.join(finding.variables[:_NAMED])}{more} {'are' if count > 1 else 'is'} on {finding.home}"
+    read = f"read{'s' * (len(finding.nodes) == 1)} all of {'them' if count > 1 else 'it'} in each step"
+    return f"{names}, and {finding.ops} on {finding.device} {read}"
+
+
+def state_gather(finding: SparseGather) -> str:
+    """Return in a clause what replicas gather, and what they could reduce instead."""
+    return (
+        f"{finding.participants} replicas gather the rows of gradients (IndexedSlices), {finding.gathered:,} bytes "
+        f"each, and {finding.variable} has {finding.dense:,} bytes as a whole"
+    )
+
+
+def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
+    """Return in a clause what a GPU waits for in a simulated step."""
+    match finding:
+        case GpuWaits():
+            what = _AWAITED[finding.cause].format(kernels=finding.kernels)
+            longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
+            return f"{finding.device} waits for {what} during {finding.share:.0%} of a simulated step{longest}"
+        case SerialReplicas():
+            both = f"{finding.earlier} and {finding.later} do the same work one after the other"
+            if finding.bond == "variable":
+                return f"{both}: {finding.later} reads what {finding.nodes[0]} has updated for {finding.earlier}"
+            return f"{both}: the thread that launches it comes to {finding.later} last"
+    return (
+        f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "
+        f"{finding.device} in {finding.trips:,} rounds, and waits for the launches"
+    )
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names with commas and a last "and".
+
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,51 @@
+"""All findings about a placement, with what they cost a step, the dearest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from simplace.explain import findings
+from simplace.explain.copy_findings import host_round_trips, variables_far
+from simplace.explain.failures import find_failures
+from simplace.explain.finding import Finding
+from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.gradient_findings import gradients_elsewhere
+from simplace.explain.sparse_findings import sparse_gathers
+from simplace.graph.dtypes import DataType
+from simplace.partition.copies import Communication
+from simplace.placement.placement import Placement
+
+_LITTLE_S = 1e-4  # what is harmless is not worth a line for less of a step
+
+
+def find_in_placement(placement: Placement, sent: Communication) -> list[Finding]:
+    """Return the findings of one placement, ranked; `sent` is what a step sends."""
+    is_main = placement.program.caller is None
+    return rank_findings([
+        *find_failures(placement),
+        *findings.ungranted_requests(placement),
+        *find_sent(placement, sent),
+        *(findings.idle_gpus([placement], placement.devices) if is_main else ()),
+    ])  # fmt: skip
+
+
+def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:
+    """Yield what makes a step send more than it has to; `types` are as for `host_memory`."""
+    prices = CopyPrices(placement, sent.copies)
+    yield from sparse_gathers(prices, sent.collectives)
+    if placement.placed.is_whole and sent.copies.between_devices:
+        yield from gradients_elsewhere(prices)
+        yield from variables_far(prices)
+        yield from map(prices.priced, host_round_trips(placement))
+    yield from map(prices.priced, findings.detours_over_cpu(placement))
+    yield from map(prices.priced_within, findings.host_memory(placement, types))
+
+
+def rank_findings(found: Iterable[Finding]) -> list[Finding]:
+    """Sort findings: errors, then the dearest first, then those without a cost, what is harmless last; ties stay."""
+    return sorted(found, key=lambda one: (one.level != "error", is_folded(one), -one.cost.seconds))
+
+
+def is_folded(finding: Finding) -> bool:
+    """Return whether a finding is harmless, and costs next to nothing."""
+    return finding.is_harmless and finding.cost.seconds < _LITTLE_S

@@ -1,0 +1,58 @@
+"""Findings about a simulated step, as records: what GPUs wait for (`simplace.analysis.step_findings` finds them)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from simplace.explain.finding import Finding, Level
+
+Awaited = Literal["launches", "copies", "collectives", "input", "devices"]
+Bond = Literal["variable", "thread"]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWaits(Finding):
+    """A GPU waits for longer than it computes, mostly for `cause`; `nodes` has what it waits for longest, if known.
+
+    `share` is that of the step, `kernels` counts what runs on the GPU. The cost is the waiting.
+    """
+
+    rule: ClassVar[str] = "gpu-waits"
+    level: ClassVar[Level] = "note"
+    title: ClassVar[str] = "GPU waits"
+    device: str
+    cause: Awaited
+    share: float
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class SerialReplicas(Finding):
+    """GPUs do the same kinds of work one after another: those `later` wait for the `earlier`.
+
+    With "variable", `nodes` is the update of the earlier one that the later one waits for; with "thread", it is the
+    launches. The cost is the work of the shorter one: what would be saved if both ran at once.
+    """
+
+    rule: ClassVar[str] = "serial-replicas"
+    title: ClassVar[str] = "replicas one after another"
+    earlier: str
+    later: str
+    bond: Bond
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBoundLoop(Finding):
+    """A loop runs kernels on a GPU that take less time than the host takes to launch them; the cost is the rest.
+
+    `kernels` counts those of all `trips`, `mean` is how long one takes, in nanoseconds.
+    """
+
+    rule: ClassVar[str] = "launch-bound-loop"
+    title: ClassVar[str] = "loop of tiny kernels"
+    loop: str
+    device: str
+    trips: int
+    kernels: int
+    mean: int

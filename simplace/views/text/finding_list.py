@@ -1,0 +1,42 @@
+"""Findings in lines, each with what it costs a step, the dearest first; what is harmless shares the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simplace.explain.finding import Finding, StepCost
+from simplace.explain.finding_lines import format_finding, state_idle
+from simplace.explain.findings import IdleGpu
+from simplace.explain.placement_findings import is_folded
+from simplace.views.text.quantities import format_bytes, format_count, format_duration
+
+
+def describe_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return findings as lines of text, in order; the GPUs that nothing requests share one, harmless ones the last."""
+    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    folded = [format_finding(one) for one in findings if is_folded(one)]
+    lines = []
+    for one in findings:
+        if idle and one is idle[0]:
+            lines.append(state_idle([each.device for each in idle]))
+        elif not is_folded(one) and one not in idle:
+            lines.append(describe_finding(one))
+    return [*lines, *([f"harmless: {'; '.join(folded)}"] if folded else [])]
+
+
+def describe_finding(finding: Finding) -> str:
+    """Return a finding in one line, with what it costs."""
+    cost = describe_cost(finding.cost)
+    return f"{format_finding(finding)}{f' - {cost}' if cost else ''}"
+
+
+def describe_cost(cost: StepCost) -> str:
+    """Return what a finding costs a step, "" where that is nothing, or not known.
+
+    >>> [describe_cost(cost) for cost in (StepCost(3, 4096, 2e-5), StepCost(0, 1 << 20), StepCost(seconds=1e-3))]
+    ['3 copies, 4 KiB, 20 µs a step', '1 MiB more to send a step', '1 ms a step']
+    """
+    parts = [format_count(cost.copies, "copy")] if cost.copies else []
+    parts += [f"{format_bytes(cost.size)}{'' if cost.copies else ' more to send'}"] if cost.size else []
+    parts += [format_duration(cost.seconds * 1e9)] if cost.seconds else []
+    return f"{', '.join(parts)} a step" if parts else ""
