@@ -139,9 +139,10 @@ class Placements(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/placement/1)."""
+        from simplace.api.simulated_step import find_simulated
         from simplace.exports import json_report
 
-        return json_report.report_result(self)
+        return json_report.report_result(self, find_simulated(self, only_cheap=True))
 
     def figure(
         self,

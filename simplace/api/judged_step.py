@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplace.doctor.simulated_step import simulate_largest
+from simplace.api.simulated_step import simulate_largest
 from simplace.errors import SimplaceError
 from simplace.explain.waiting_findings import GpuWaits
 from simplace.result import Result

@@ -39,8 +39,8 @@ def _examine_target(options: argparse.Namespace) -> int:
     from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.api import place
     from simplace.api.judged_step import judge_step
+    from simplace.api.simulated_step import find_simulated
     from simplace.doctor.examinations import diagnose_result
-    from simplace.doctor.simulated_step import find_simulated
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report

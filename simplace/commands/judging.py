@@ -87,8 +87,8 @@ def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
     if not options.sarif:
         return []
     from simplace.analysis.memory_failures import find_out_of_memory
+    from simplace.api.simulated_step import find_simulated
     from simplace.doctor.examinations import diagnose_result
-    from simplace.doctor.simulated_step import find_simulated
     from simplace.exports.finding_verdicts import describe_problem
     from simplace.importers.target import parse_target
 

@@ -63,9 +63,10 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
             told = to_text(eager_tables.op_table(result.eager), width)
             output.print_text(f"\n{write_eager_title(result.eager)}\n\n{told}", out)
     if options.json:
+        from simplace.api.simulated_step import find_simulated
         from simplace.exports.json_report import report_result
 
-        output.write_json(options.json, report_result(result), options.force)
+        output.write_json(options.json, report_result(result, find_simulated(result, only_cheap=True)), options.force)
     verdict = judge_step(result, only_cheap=True)
     if verdict:
         output.print_text(f"\n{verdict}", out)

@@ -10,7 +10,7 @@ from simplace.explain.finding_lines import format_finding
 
 
 def report_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return findings with their rule, level, line and nodes, a sentence, and what they cost a step (seconds, bytes)."""
+    """Return findings with their rule, level, line and nodes, a sentence, and what they cost a step."""
     return [
         {
             "rule": one.rule,

@@ -10,7 +10,6 @@ from typing import Any
 from simplace.compare.compare_placements import Agreement
 from simplace.compare.compare_transfers import CopyAgreement, Transfer
 from simplace.compare.coverage import Coverage
-from simplace.doctor.simulated_step import find_simulated
 from simplace.explain import reasons as why
 from simplace.explain.conflict import Conflict, find_conflict
 from simplace.explain.finding import Finding
@@ -38,9 +37,8 @@ _NODE_FIELDS = frozenset(
 )
 
 
-def report_result(result: Result) -> dict[str, Any]:
-    """Return the whole result as dictionaries, lists, strings and numbers."""
-    simulated = find_simulated(result, only_cheap=True)
+def report_result(result: Result, simulated: Sequence[Finding] = ()) -> dict[str, Any]:
+    """Return the whole result as dictionaries, lists, strings and numbers; `simulated` are findings about steps."""
     return {
         "schema": SCHEMA,
         "target": result.target,
