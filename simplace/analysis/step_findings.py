@@ -6,7 +6,7 @@ What takes less than a fifth of a millisecond a step is not told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from simplace.analysis.intervals import measure_coverage
@@ -16,6 +16,8 @@ from simplace.executor.trace import Span
 from simplace.explain.finding import Finding, StepCost
 from simplace.explain.gradient_findings import is_update
 from simplace.explain.waiting_findings import Bond, GpuWaits, LaunchBoundLoop, SerialReplicas
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.op_kinds import DATAFLOW_ONLY, READS
 
 _LEAST = 200_000  # nanoseconds
 _OVERLAP = 0.1  # of the shorter one's work: less is one after another
@@ -55,7 +57,7 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
     """Yield neighbours in time among the GPUs that run ops of the same types, and never at once."""
     trace, nodes, devices = schedule.trace, schedule.estimated.graph.nodes, schedule.placed.devices.by_name
     work = {
-        device: [i for i in own if trace.spans[i].step == 0 and not is_update(nodes[trace.spans[i].node].op)]
+        device: [i for i in own if trace.spans[i].step == 0 and _computes(nodes[trace.spans[i].node].op)]
         for device, own in list_work(trace, schedule.estimated.graph).items()
         if devices[device].type != "CPU"
     }
@@ -69,16 +71,40 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
             schedule, work[earlier], work[later]
         ):
             continue
-        chain = _follow_back(schedule, _find_longest_wait(schedule, work[later]))
-        is_bound = not set(work[earlier]).isdisjoint(chain)
-        update = next((i for i in chain if is_update(nodes[trace.spans[i].node].op)), -1)
-        if is_bound and update < 0:
-            continue  # parts of one model, of which one computes what the other is given
-        at, names = _name_span(schedule, trace.spans[update]) if is_bound else ("", ())
-        bond: Bond = "variable" if is_bound else "thread"
-        ends = devices[earlier].short, devices[later].short
-        title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9)
-        yield SerialReplicas(at, title, names, *ends, bond, cost=cost)
+        bond, update = _find_bond(schedule, work[earlier], _find_longest_wait(schedule, work[later]))
+        if bond is not None:
+            at, names = _name_span(schedule, trace.spans[update]) if update >= 0 else ("", ())
+            title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9)
+            yield SerialReplicas(at, title, names, devices[earlier].short, devices[later].short, bond, cost=cost)
+
+
+def _find_bond(schedule: Schedule, work: Collection[int], number: int) -> tuple[Bond | None, int]:
+    """Return why a span comes after the work of another GPU, and the first update of it that the span depends on.
+
+    The update is a span, -1 for none. Parts of one model have no bond: one computes what the other is given.
+    """
+    spans, nodes = schedule.trace.spans, schedule.estimated.graph.nodes
+    if not set(work) & set(_follow_back(schedule, number)):
+        return "thread", -1
+    before = {nodes[spans[i].node].origin for i in work}
+    needed = _find_needed(schedule, number)
+    updates = (i for i, span in enumerate(spans) if is_update(nodes[span.node].op) and span.kind in ("op", "kernel"))
+    for i in updates:
+        if nodes[spans[i].node].origin in needed and before & _find_needed(schedule, i):
+            return "variable", i
+    return (None, -1) if before & needed else ("stream", -1)
+
+
+def _find_needed(schedule: Schedule, number: int) -> set[int]:
+    """Return the nodes of the placed graph that the node of a span depends on, itself included."""
+    graph = schedule.placed.graph
+    node = schedule.estimated.graph.nodes[schedule.trace.spans[number].node].origin
+    return reverse_reachable([node], lambda at: (graph.edge_src[edge] for edge in graph.in_edges[at]))
+
+
+def _computes(op: str) -> bool:
+    """Return whether an op does a replica's work: not where the replicas' variables are read and updated."""
+    return op not in DATAFLOW_ONLY and op not in READS and not is_update(op)
 
 
 def _intervals(schedule: Schedule, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -82,6 +82,13 @@ def _serial_replicas(finding: SerialReplicas) -> Advice:
             "whatever device they are.",
             "Compute the gradients of all replicas first and update the variables after that, once, with their mean.",
         )
+    if finding.bond == "stream":
+        return Advice(
+            f"{state_waiting(finding)}.",
+            "A copy out of a GPU waits for all kernels that were launched there before it, whatever they compute.",
+            f"Keep what {finding.later} reads on {finding.later}, or on the CPU: a variable for each replica, as "
+            "tf.distribute.MirroredStrategy has it.",
+        )
     return Advice(
         f"{state_waiting(finding)}.",
         "Ops of GPUs are launched by the host, in the order in which they become ready.",

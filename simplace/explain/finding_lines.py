@@ -98,6 +98,8 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
             both = f"{finding.earlier} and {finding.later} do the same work one after the other"
             if finding.bond == "variable":
                 return f"{both}: {finding.later} reads what {finding.nodes[0]} has updated for {finding.earlier}"
+            if finding.bond == "stream":
+                return f"{both}: what {finding.later} needs is copied when {finding.earlier} has done its work"
             return f"{both}: the thread that launches it comes to {finding.later} last"
     return (
         f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "

@@ -143,15 +143,20 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
 def list_between_gpus(placement: Placement, *, is_requested: bool) -> list[list[int]]:
     """Return the ops on a CPU, requested or not, whose inputs and outputs are on GPUs, by the user's line and op.
 
-    Where the CPU was requested, a consumer has to compute: results of a function are handed on where it was called.
+    Where the CPU was requested, the GPUs have to be of its process (another's is a parameter server's), and a consumer
+    has to compute: results of a function are handed on where it was called.
     """
-    graph = placement.graph
-    cpu = {d.name for d in placement.devices if d.type == "CPU"}
-    gpu = {d.name for d in placement.devices if d.type == "GPU"}
+    graph, devices = placement.graph, placement.node_devices
+    gpus = [device for device in placement.devices if device.type == "GPU"]
+    near = {
+        cpu.name: {gpu.name for gpu in gpus if not is_requested or gpu.spec.same_address_space(cpu.spec)}
+        for cpu in placement.devices
+        if cpu.type == "CPU"
+    }
     found: dict[tuple[str, str], list[int]] = {}
-    devices = placement.node_devices
-    for node in placement.decisions if gpu else ():
-        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or _asks_for_type(graph, node) != is_requested:
+    for node in placement.decisions if gpus else ():
+        gpu = near.get(devices[node])
+        if not gpu or graph.ops[node] in DATAFLOW_ONLY or _asks_for_type(graph, node) != is_requested:
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if _is_counted(graph, e, is_requested)}

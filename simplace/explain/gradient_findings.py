@@ -70,12 +70,14 @@ def gradients_elsewhere(prices: CopyPrices) -> Iterator[GradientsElsewhere | Upd
     """Yield the gradients, or else the updates, that are elsewhere, by the device that they run on."""
     placement = prices.placement
     gradients = _find_gradients(placement)
+    if not gradients:
+        return
     updates = _find_updates(placement, gradients)
     homes = _find_homes(placement, gradients)
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
         cost = prices.of_move({**late, **away})
-        if cost.copies <= 0 or cost.size <= 0:
+        if cost.copies <= 0 or cost.size < 0:
             continue
         where = _describe_ops(placement, away or late)
         if away:
@@ -103,10 +105,16 @@ def _describe_ops(
 ) -> tuple[str, str, tuple[str, ...], str, tuple[str, ...]]:
     """Return the line that made most of some nodes, their program, names and device, and the devices they belong to."""
     nodes = sorted(homes)
-    ((line, _),) = Counter(placement.notes(node).at for node in nodes).most_common(1)
+    lines = Counter(line for line in (placement.notes(node).at for node in nodes) if line)
     names = tuple(placement.graph.names[node] for node in nodes)
     wanted = tuple(device.short for device in placement.devices if device.name in homes.values())
-    return line, placement.program.title, names, get_short_device(placement, nodes[0]), wanted
+    return (
+        max(lines, key=lines.__getitem__, default=""),
+        placement.program.title,
+        names,
+        get_short_device(placement, nodes[0]),
+        wanted,
+    )
 
 
 def _find_gradients(placement: Placement) -> set[int]:

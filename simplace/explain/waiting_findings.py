@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from simplace.explain.finding import Finding, Level
 
 Awaited = Literal["launches", "copies", "collectives", "input", "devices"]
-Bond = Literal["variable", "thread"]
+Bond = Literal["variable", "stream", "thread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class GpuWaits(Finding):
 class SerialReplicas(Finding):
     """GPUs do the same kinds of work one after another: those `later` wait for the `earlier`.
 
-    With "variable", `nodes` is the update of the earlier one that the later one waits for; with "thread", it is the
-    launches. The cost is the work of the shorter one: what would be saved if both ran at once.
+    With "variable", `nodes` is the update of the earlier one that the later one waits for; with "stream", a copy of
+    what it needs is queued behind the work of the earlier one; with "thread", it is the launches. The cost is the work
+    of the shorter one: what would be saved if both ran at once.
     """
 
     rule: ClassVar[str] = "serial-replicas"

@@ -1,0 +1,109 @@
+"""Findings about a simulated step: GPUs that wait, replicas one after another, loops of tiny kernels."""
+
+from __future__ import annotations
+
+from simplace.analysis.schedule import Schedule, schedule_placement
+from simplace.analysis.step_findings import find_in_step
+from simplace.explain.finding_lines import format_finding
+from tests.executor.worlds import Costs, run
+from tests.worlds import constant, node, place
+
+CHAIN = """
+    x = Placeholder() @g0 {dtype=float}
+    A = Neg(x) @g0
+    B = Neg(A) @g0
+"""
+COPIED = """
+    x = Placeholder() @g0 {dtype=float}
+    A = Neg(x) @g0
+    B = Neg(A) @g1
+"""
+LOOP = """
+    x = Placeholder() @g0 {dtype=float}
+    p = Placeholder() @c {dtype=bool}
+    enter = Enter(x) @g0 {frame_name="round"}
+    merge = Merge(enter, next) @g0 {N=2}
+    go = Enter(p) @c {T=bool, frame_name="round", is_constant=True}
+    cond = LoopCond(go) @c
+    switch = Switch(merge, cond) @g0
+    A = Neg(switch:1) @g0
+    next = NextIteration(A) @g0
+    exit = Exit(switch) @g0
+"""
+
+
+def said(schedule: Schedule) -> list[str]:
+    """Write each finding as its rule, its line and what it costs in ms."""
+    return [f"{one.rule}: {format_finding(one)}: {one.cost.seconds * 1000:.3g} ms" for one in find_in_step(schedule)]
+
+
+def test_a_gpu_that_waits_for_launches() -> None:
+    assert said(run(CHAIN, Costs(default=1.0, launch=4.0), inter_op=1)) == [
+        "gpu-waits: GPU:0 waits for the host to launch 2 kernels during 78% of a simulated step: 7 ms"
+    ]
+
+
+def test_a_gpu_that_waits_for_copies() -> None:
+    assert said(run(COPIED, Costs(copies=5.0), inter_op=1)) == [
+        f"gpu-waits: GPU:{i} waits for copies during 71% of a simulated step, longest for A: 5 ms" for i in (0, 1)
+    ]
+
+
+def test_what_takes_next_to_nothing_is_not_told() -> None:
+    assert said(run(CHAIN, Costs(default=0.01, launch=0.04), inter_op=1)) == []
+    assert said(run(CHAIN, Costs(default=4.0, launch=1.0), inter_op=1)) == []
+
+
+def test_a_loop_of_kernels_that_are_shorter_than_their_launch() -> None:
+    loop = said(run(LOOP, Costs(default=0.01, launch=0.1), inter_op=1, trips={"round": 20}))
+    assert loop[1] == (
+        "launch-bound-loop: the loop round launches 20 kernels of 10 µs on GPU:0 in 20 rounds, and waits for the "
+        "launches: 1.81 ms"
+    )
+    assert not any("loop" in line for line in said(run(LOOP, Costs(launch=0.01), trips={"round": 20})))
+
+
+def towers(*, first_updates: bool) -> Schedule:
+    """Simulate two towers that read a variable, the second one after the first has updated it or not."""
+    shape = 'attr { key: "shape" value { shape { dim { size: 64 } dim { size: 64 } } } }'
+    nodes = [node("w", "VarHandleOp", device="/GPU:0", extra=shape)]
+    for i, before in ((0, ()), (1, ("^set0",) if first_updates else ())):
+        on = f"/GPU:{i}"
+        nodes += [
+            constant(f"x{i}", (64, 64), device=on),
+            node(f"read{i}", "ReadVariableOp", "w", *before),
+            node(f"a{i}", "MatMul", f"x{i}", f"read{i}", device=on),
+            node(f"b{i}", "MatMul", f"x{i}", f"a{i}", device=on),
+            node(f"set{i}", "AssignSubVariableOp", "w", f"b{i}").replace('"T"', '"dtype"'),
+        ]
+    times = {"w": 0.0, "read0": 0.0, "read1": 0.0, "set0": 0.1, "set1": 0.1}
+    return schedule_placement(place(*nodes), costs=Costs(times, copies=0.1), inter_op=1)
+
+
+def test_towers_of_which_one_reads_what_the_other_has_updated() -> None:
+    (line,) = [line for line in said(towers(first_updates=True)) if line.startswith("serial")]
+    assert line == (
+        "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: GPU:1 reads what set0 has updated for "
+        "GPU:0: 2 ms"
+    )
+    (line,) = [line for line in said(towers(first_updates=False)) if line.startswith("serial")]
+    assert line == (
+        "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: what GPU:1 needs is copied when "
+        "GPU:0 has done its work: 2 ms"
+    )
+
+
+def test_parts_of_one_model_are_no_replicas() -> None:
+    parts = "x = Placeholder() @g0 {dtype=float}\n A = Neg(x) @g0\n B = Neg(A) @g1"
+    assert not any(line.startswith("serial") for line in said(run(parts, Costs())))
+
+
+def test_replicas_that_one_thread_launches_in_turn() -> None:
+    pairs = "x = Placeholder() @c {dtype=float}\n" + "\n".join(
+        f"{name} = Neg(x) @{device}" for name, device in (("A", "g0"), ("B", "g1"))
+    )
+    (line,) = [line for line in said(run(pairs, Costs(launch=3.0), inter_op=1)) if line.startswith("serial")]
+    assert line == (
+        "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: the thread that launches it comes to "
+        "GPU:1 last: 1 ms"
+    )
