@@ -124,8 +124,9 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
     from simplace.executor.control_flow import control_flow
     from simplace.executor.execution import execute_graph
     from simplace.partition.graph_partition import partition_graph
+    from simplace.partition.run_graph import partition_run
 
-    graph = partition_graph(placed)
+    graph = partition_graph(placed) if options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
     estimated = _estimate_costs(graph, options)
     _ended("estimate costs", estimated)

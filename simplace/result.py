@@ -14,6 +14,7 @@ from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, RE
 from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
+from simplace.partition.run_graph import choose_run
 from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns
 from simplace.placement.placement import Placement
@@ -124,10 +125,18 @@ class Placed:
         """List the collectives: what several devices exchange at once."""
         return self.communication.collectives
 
-    @property
+    @cached_property
+    def run(self) -> RunCopies | None:
+        """Return the run of a session that counts as a step: the one that needs the most nodes."""
+        chosen = choose_run(self.placement.placed) if self.runs else None
+        return next((one for one in self.runs if one.run == chosen), None)
+
+    @cached_property
     def traffic(self) -> Traffic:
-        """Return how much a step sends, in the counts that all outputs show."""
-        return self.communication.traffic
+        """Return how much a step sends, in the counts that all outputs show; of a session, its largest run."""
+        if self.run is None:
+            return self.communication.traffic
+        return find_communication(self.placement.placed).with_copies(self.run.copies).traffic
 
 
 @dataclass(frozen=True)

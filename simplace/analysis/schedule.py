@@ -14,9 +14,11 @@ from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
+from simplace.partition.run_graph import choose_run
 from simplace.pipeline import simulate_step
 from simplace.placement.placement import Placement
 from simplace.program.placed_graph import PlacedGraph
+from simplace.program.program import SessionRun
 
 
 @dataclass(frozen=True)
@@ -24,16 +26,24 @@ class Schedule:
     """Record of a simulated step of a placement. Times are in nanoseconds unless a name says seconds.
 
     What ran is the graph of `priced`, which the partition made of that of the placement:
-    `priced.graph.node_of_program` leads back to a node that the placement explains.
+    `priced.graph.node_of_program` leads back to a node that the placement explains. Of a session, it is the part that
+    `run` needs, None for the whole.
     """
 
     placement: Placement
     execution: Execution
+    run: SessionRun | None = None
 
     @classmethod
     def of(cls, placement: Placement, options: StepOptions) -> Self:
-        """Simulate a step; raise `SimplaceError` for a placement that TensorFlow refuses."""
-        return cls(placement, simulate_step(placement.runnable(), options))
+        """Simulate a step, of a session the run that needs the most nodes where `options` name none.
+
+        Raises `SimplaceError` for a placement that TensorFlow refuses.
+        """
+        placed = placement.runnable()
+        if options.run is None and (chosen := choose_run(placed)):
+            options = replace(options, run=chosen.run)
+        return cls(placement, simulate_step(placed, options), options.run)
 
     @property
     def placed(self) -> PlacedGraph:

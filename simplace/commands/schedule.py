@@ -71,6 +71,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
+    parser.add_argument("--run", metavar="FETCH", help="of a session, the run that fetches this tensor or runs this "
+                        "op, or the run of this FILE:LINE (default: the one that needs the most ops)")  # fmt: skip
     parser.set_defaults(command=_run_schedule)
 
 
@@ -80,6 +82,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from simplace import api
     from simplace.analysis.schedule import compare_inter_op
     from simplace.costs.chosen_model import cost_model
+    from simplace.partition.run_graph import find_run
     from simplace.views.text import schedule_tables
     from viz import to_text
 
@@ -96,6 +99,8 @@ def _run_schedule(options: argparse.Namespace) -> int:
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
         chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_limits(placed, settings))
+        if options.run:
+            chosen = replace(chosen, run=find_run(placed.placement.placed, options.run).run)
         if options.costs == "measured":
             stage("running real steps", is_alone=True)
             chosen = replace(chosen, costs=_measured_costs(placed, options))

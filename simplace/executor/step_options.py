@@ -8,6 +8,7 @@ from typing import Literal, TypedDict, get_args
 
 from simplace.costs.cost_model import CostModel
 from simplace.errors import SimplaceError
+from simplace.program.program import SessionRun
 
 GpuThreadMode = Literal["global", "gpu_private", "gpu_shared"]
 
@@ -67,7 +68,8 @@ class StepOptions(Threads):
     `costs` is "modelled" or "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a
     `CostModel`. `batch` stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see
     `control_flow`). `limits` maps full device names to bytes; without it a GPU has what TensorFlow takes of the
-    hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it.
+    hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it. `run` prunes
+    a session's graph to a run.
     """
 
     executor: str = "tensorflow"
@@ -78,6 +80,7 @@ class StepOptions(Threads):
     trips: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
+    run: SessionRun | None = None
 
 
 class StepKeywords(TypedDict, total=False):
@@ -99,3 +102,4 @@ class StepKeywords(TypedDict, total=False):
     trips: Mapping[str, int]
     branches: Mapping[str, int]
     limits: Mapping[str, int]
+    run: SessionRun | None

@@ -73,8 +73,8 @@ def state_elsewhere(finding: GradientsElsewhere | UpdatesElsewhere) -> str:
 def state_far(finding: VariablesFar) -> str:
     """Return in a clause which variables are far from the ops that read them."""
     count = len(finding.variables)
-    more = f" and {count - _NAMED:,} more variables" if count > _NAMED else ""
-    names = f"{', '.join(finding.variables[:_NAMED])}{more} {'are' if count > 1 else 'is'} on {finding.home}"
+    more = [f"{count - _NAMED:,} more variables"] if count > _NAMED else []
+    names = f"{join_names([*finding.variables[:_NAMED], *more])} {'are' if count > 1 else 'is'} on {finding.home}"
     read = f"read{'s' * (len(finding.nodes) == 1)} all of {'them' if count > 1 else 'it'} in each step"
     return f"{names}, and {finding.ops} on {finding.device} {read}"
 

@@ -92,7 +92,7 @@ def _report_program(placed: Placed, simulated: Sequence[Finding]) -> dict[str, A
         "collectives": [report_collective(placement, one) for one in placed.collectives],
         "communication": report_traffic(placed.traffic),
         "findings": report_findings(rank_findings([*found, *of_step])),
-        "runs": [_report_run(placement, run) for run in placed.runs],
+        "runs": [_report_run(placement, run, run is placed.run) for run in placed.runs],
         "agreement": None if placed.agreement is None else _report_agreement(placed.agreement),
         "copy_agreement": None if placed.copy_agreement is None else _copy_agreement(placed.copy_agreement),
         "error": None if placement.refusal is None else _report_error(placement, placement.refusal),
@@ -169,7 +169,7 @@ def _report_value(placement: Placement, name: str, value: Any) -> Any:
     return value
 
 
-def _report_run(placement: Placement, run: RunCopies) -> dict[str, Any]:
+def _report_run(placement: Placement, run: RunCopies, is_step: bool) -> dict[str, Any]:
     """Return a run of a session with the copies that it makes, of what it feeds and fetches, too."""
     asked = run.run.run
     return {
@@ -177,6 +177,7 @@ def _report_run(placement: Placement, run: RunCopies) -> dict[str, Any]:
         "feeds": list(asked.feeds),
         "fetches": list(asked.fetches),
         "targets": list(asked.targets),
+        "is_step": is_step,
         "copies": [copy_report(placement, copy) for copy in run.copies],
     }
 

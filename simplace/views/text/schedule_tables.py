@@ -15,6 +15,7 @@ from simplace.measure.step_comparison import StepAgreement
 from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.tables import name_run
 from simplace.views.text.traffic_phrases import describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Column, Table, to_text
@@ -247,10 +248,18 @@ def list_warnings(schedule: Schedule) -> list[str]:
 
 def list_assumptions(schedule: Schedule) -> list[str]:
     """Return what the simulation assumed."""
-    lines = [_describe_loop(loop) for loop in schedule.flow.loops] + [
+    lines = [*_name_step_run(schedule)]
+    lines += [_describe_loop(loop) for loop in schedule.flow.loops] + [
         _describe_branch(branch) for branch in schedule.flow.branches
     ]
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
+
+
+def _name_step_run(schedule: Schedule) -> list[str]:
+    """Return which run of a session was simulated, where it has several."""
+    runs, chosen = schedule.placement.program.runs, schedule.run
+    one = next((each for each in runs if each.run == chosen), None)
+    return [f"a step is the run {name_run(one)}; --run picks another of {len(runs):,}"] if one and len(runs) > 1 else []
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:

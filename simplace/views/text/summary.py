@@ -76,6 +76,8 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     sent = describe_traffic(placed.traffic)
     if sent:
         parts.append(wrap_line(sent, width))
+    if placed.run is not None and len(placed.runs) > 1:
+        parts.append(wrap_line(tables.describe_step_run(placed.run.run, len(placed.runs)), width))
     if placed.collectives:
         parts.append(to_text(collective_table(placed, copies), width))
     crossing = tables.run_table(placed, copies) if placed.runs else tables.copy_table(placed, copies)

@@ -6,11 +6,11 @@ from collections import Counter
 from heapq import nsmallest
 from itertools import groupby
 
-from simplace.partition.run_copies import RunCopies
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
+from simplace.program.program import ObservedRun
 from simplace.result import Placed
 from simplace.views.text import quantities
 from viz import Column, Table
@@ -124,7 +124,7 @@ def run_table(placed: Placed, limit: int | None = None) -> Table:
         for i, c in enumerate(found[:limit]):
             rows.append(
                 (
-                    _name_run(run) if i == 0 else "",
+                    name_run(run.run) if i == 0 else "",
                     f"{shorten_device(placement, c.source)} → {shorten_device(placement, c.target)}",
                     c.tensor,
                     f"{c.dtype} {quantities.format_shape(c.shape)}",
@@ -137,11 +137,16 @@ def run_table(placed: Placed, limit: int | None = None) -> Table:
     return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
-def _name_run(run: RunCopies) -> str:
+def name_run(run: ObservedRun) -> str:
     """Return the line of a run and what it was for: what it fetches, or else the ops that it only runs."""
-    asked = (*run.run.run.fetches, *run.run.run.targets)
+    asked = (*run.run.fetches, *run.run.targets)
     shown = ", ".join(asked[:_ASKED]) + (", …" if len(asked) > _ASKED else "")
-    return f"{run.run.at}: {shown}" if run.run.at else shown
+    return f"{run.at}: {shown}" if run.at else shown
+
+
+def describe_step_run(run: ObservedRun, runs: int) -> str:
+    """Return which run of a session counts as a step."""
+    return f"a step is the run {name_run(run)}, the largest of {runs:,}"
 
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
