@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from simplace.api.simulated_step import simulate_largest
 from simplace.errors import SimplaceError
-from simplace.explain.waiting_findings import GpuWaits
 from simplace.result import Result
 
 
@@ -20,6 +19,7 @@ def judge_step(result: Result, *, only_cheap: bool = False) -> str:
     if schedule is None:
         return ""
     from simplace.analysis.step_findings import find_in_step
+    from simplace.explain.waiting_findings import GpuWaits
     from simplace.views.text.finding_list import describe_finding
     from simplace.views.text.verdict import write_step_verdict
     from viz.names import visible

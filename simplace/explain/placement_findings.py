@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from simplace.explain import findings
-from simplace.explain.copy_findings import host_round_trips, variables_far
 from simplace.explain.failures import find_failures
 from simplace.explain.finding import Finding
-from simplace.explain.finding_costs import CopyPrices
-from simplace.explain.gradient_findings import gradients_elsewhere
-from simplace.explain.sparse_findings import sparse_gathers
 from simplace.graph.dtypes import DataType
 from simplace.partition.copies import Communication
 from simplace.placement.placement import Placement
 
+if TYPE_CHECKING:
+    from simplace.explain.finding_costs import CopyPrices
+
+# A placement that sends nothing needs no prices, and no gradients looked at: the functions import what they need.
 _LITTLE_S = 1e-4  # what is harmless is not worth a line for less of a step
 
 
@@ -31,14 +32,31 @@ def find_in_placement(placement: Placement, sent: Communication) -> list[Finding
 
 def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:
     """Yield what makes a step send more than it has to; `types` are as for `host_memory`."""
+    detours, on_host = findings.detours_over_cpu(placement), findings.host_memory(placement, types)
+    if not (detours or on_host or sent.collectives or sent.copies.between_devices):
+        return
+    from simplace.explain.finding_costs import CopyPrices
+
     prices = CopyPrices(placement, sent.copies)
-    yield from sparse_gathers(prices, sent.collectives)
-    if placement.placed.is_whole and sent.copies.between_devices:
+    if placement.placed.is_whole:
+        yield from _find_far(prices, sent)
+    yield from map(prices.priced, detours)
+    yield from map(prices.priced_within, on_host)
+
+
+def _find_far(prices: CopyPrices, sent: Communication) -> Iterator[Finding]:
+    """Yield what is far from where it belongs."""
+    if sent.collectives:
+        from simplace.explain.sparse_findings import sparse_gathers
+
+        yield from sparse_gathers(prices, sent.collectives)
+    if sent.copies.between_devices:
+        from simplace.explain.copy_findings import host_round_trips, variables_far
+        from simplace.explain.gradient_findings import gradients_elsewhere
+
         yield from gradients_elsewhere(prices)
         yield from variables_far(prices)
-        yield from map(prices.priced, host_round_trips(placement))
-    yield from map(prices.priced, findings.detours_over_cpu(placement))
-    yield from map(prices.priced_within, findings.host_memory(placement, types))
+        yield from map(prices.priced, host_round_trips(prices.placement))
 
 
 def rank_findings(found: Iterable[Finding]) -> list[Finding]:

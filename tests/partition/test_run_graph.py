@@ -51,9 +51,7 @@ def test_a_run_is_found_by_its_line_and_by_what_it_fetches_or_runs() -> None:
 def test_only_what_a_run_needs_is_partitioned_and_leads_back_to_the_whole_graph() -> None:
     whole = session(FED)
     graph = partition_run(whole.placed, FED.run)
-    back = {
-        node.name: graph.node_of_program(i) for i, node in enumerate(graph.nodes) if node.role == "op" and i >= 0
-    }
+    back = {node.name: graph.node_of_program(i) for i, node in enumerate(graph.nodes) if node.role == "op" and i >= 0}
     assert {name: whole.graph.names[node] for name, node in back.items() if node >= 0} == {"b": "b", "c": "c"}
     assert set(back) - {"b", "c"} >= {"_arg_a_0_0", "_retval_c_0_0"}
 

@@ -10,7 +10,6 @@ from simplace.placement.placement import Placement
 from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
-from simplace.views.text.finding_list import describe_findings
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
@@ -89,6 +88,8 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(_describe_refusal(placed.placement))
     found = find_in_placement(placed.placement, placed.communication)
     if found:
+        from simplace.views.text.finding_list import describe_findings
+
         parts.append(list_findings(describe_findings(found), width, "--json has them all"))
     return "\n\n".join(parts)
 
