@@ -91,6 +91,18 @@ def is_gradient(graph: Graph, node: int) -> bool:
     return _GRADIENT.search(graph.names[node]) is not None
 
 
+def get_gradient_scope(name: str) -> str | None:
+    """Return the scope of the forward op, or its name, in the name of a gradient op; None for other ops.
+
+    >>> get_gradient_scope("gradient_tape/dense/MatMul/MatMul_1"), get_gradient_scope("gradients/mm_grad/MatMul")
+    ('dense/MatMul', 'mm')
+    >>> get_gradient_scope("gradient_tape/Reshape"), get_gradient_scope("dense/MatMul")
+    ('', None)
+    """
+    found = _GRADIENT.search(name)
+    return None if found is None else name[found.end() :].rpartition("/")[0].removesuffix("_grad")
+
+
 def is_update(op: str) -> bool:
     """Return whether an op assigns to a variable, or applies a gradient to it.
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.cost_model import KernelCost
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
+from simplace.explain.sentences import state_reason
 from simplace.exports.communication_report import report_traffic
+from simplace.exports.finding_report import report_findings
 
 SCHEMA = "simplace/schedule/1"
 
@@ -39,6 +43,10 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
         "spans": [_report_span(schedule, span) for span in trace.spans],
         "critical_path": list(schedule.critical_path),
+        "critical_path_by_layer": [asdict(share) for share in group_by_layer(schedule)],
+        "critical_path_by_op": [asdict(share) for share in group_by_op(schedule)],
+        "copy_causes": [_report_cause(schedule, one) for one in rank_copy_causes(schedule)],
+        "findings": report_findings(find_in_step(schedule)),
         "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_lanes],
         "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
         "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
@@ -61,6 +69,16 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             for one in schedule.estimated.assumptions
         ],
     }
+
+
+def _report_cause(schedule: Schedule, one: CauseTime) -> dict[str, Any]:
+    """Return a decision that causes copies: the node that decided, the sentence, and the copies' time on the path."""
+    placement, reason = schedule.placement, one.cause.reason
+    return {
+        "node": placement.graph.names[reason.node], "rule": reason.rule, "source": one.cause.source,
+        "copies": one.count, "bytes": one.size, "on_critical_path": one.time,
+        "text": str(state_reason(placement, reason)),
+    }  # fmt: skip
 
 
 def _report_device_time(schedule: Schedule, one: DeviceTime) -> dict[str, Any]:

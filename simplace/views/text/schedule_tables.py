@@ -7,13 +7,17 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
+from simplace.explain.waiting_findings import GpuWaits
 from simplace.measure.step_comparison import StepAgreement
 from simplace.views.text.cost_sentences import describe_bound, describe_sources, format_error
+from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.lines import wrap_line
+from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.tables import name_run
 from simplace.views.text.traffic_phrases import describe_traffic
@@ -36,6 +40,8 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
+    if path.footer:
+        parts += [to_text(table, width) for table in path_tables(schedule) if table.rows]
     held_up = waiting_table(schedule)
     if held_up.rows:
         parts.append(to_text(held_up, width))
@@ -232,8 +238,9 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
 
 
 def list_warnings(schedule: Schedule) -> list[str]:
-    """Return what goes wrong: memory that runs out, unordered writes."""
-    lines = [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
+    """Return what goes wrong: memory that runs out, unordered writes, and what devices wait for without need."""
+    lines = [describe_finding(one) for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
+    lines += [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names
     pairs = schedule.unordered_writes
