@@ -18,8 +18,8 @@ from simplace.executor.kernel_memory import READ
 from simplace.executor.trace import PERMANENT
 from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
 
-_ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
-_GIVEN = ARGS | PLACEHOLDERS | _ELEMENTS
+ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
+GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
 _MOST = 1 << 24
 
 
@@ -37,8 +37,8 @@ class BatchMemory:
     clash: int = -1
 
     @classmethod
-    def of(cls, schedule: Schedule) -> BatchMemory:
-        """Find the batch of a program, and what grows with it."""
+    def of(cls, schedule: Schedule, parts: int = 1) -> BatchMemory:
+        """Find the batch of a program, and what grows with it; it may be split into as many `parts`."""
         nodes = schedule.estimated.graph.nodes
         batch = _find_batch(schedule)
         variables = [(i, shape) for i, node in enumerate(nodes) if node.op == READ for shape in _shapes(schedule, i)]
@@ -46,7 +46,7 @@ class BatchMemory:
         if not batch or clashes:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
         fixed = {dim for _, shape in variables for dim in shape}
-        return cls(schedule, batch, frozenset(_find_growing(schedule, batch, fixed)))
+        return cls(schedule, batch, frozenset(_find_growing(schedule, batch, fixed, parts)))
 
     def resize(self, batch: int, tensor: Tensor, size: int) -> int:
         """Return the bytes of a tensor for another batch."""
@@ -76,7 +76,7 @@ def _find_batch(schedule: Schedule) -> int:
     """Return the most common first dimension of what the program is given, of equal ones the largest; 0 for none."""
     nodes = schedule.estimated.graph.nodes
     found = Counter(
-        shape[0] for i, node in enumerate(nodes) if node.op in _GIVEN for shape in _shapes(schedule, i) if shape
+        shape[0] for i, node in enumerate(nodes) if node.op in GIVEN for shape in _shapes(schedule, i) if shape
     )
     return max(found, key=lambda size: (found[size], size), default=0)
 
@@ -85,13 +85,14 @@ def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
     return (tensor.shape for tensor in schedule.estimated.outputs[node] if tensor.size)
 
 
-def _find_growing(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[Tensor]:
-    estimated = schedule.estimated
+def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -> Iterator[Tensor]:
+    estimated, part = schedule.estimated, batch // parts
+    units = [batch, part] if batch % parts == 0 and part > 1 and part not in fixed else [batch]
     for i, node in enumerate(estimated.graph.nodes):
         slots = range(1 if node.role == "recv" else len(estimated.outputs[i]))
         for slot in slots:
             tensor = estimated.output(i, slot)
-            if tensor is not None and _grows(tensor, batch, fixed):
+            if tensor is not None and any(_grows(tensor, unit, fixed) for unit in units):
                 yield i, PERMANENT if node.op in ARGS else slot
 
 

@@ -15,9 +15,11 @@ from simplace.errors import SimplaceError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
+    from simplace.analysis.device_comparison import DeviceComparison
     from simplace.api import Settings, Simulated
     from simplace.costs.cost_model import CostModel
     from simplace.executor.step_options import StepOptions
+    from simplace.progress import Stage
     from simplace.result import Placed
 
 _ASSUMED = (
@@ -70,6 +72,8 @@ def add(commands: Any) -> None:
                        ("timeline", "width", "memory"), has_boxes=False)  # fmt: skip
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
+    parser.add_argument("--compare-devices", metavar="LIST", help="say whether these devices are worth it, such as a "
+                        "second GPU, and from which batch on; a script runs again under them")  # fmt: skip
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
     parser.add_argument("--run", metavar="FETCH", help="of a session, the run that fetches this tensor or runs this "
                         "op, or the run of this FILE:LINE (default: the one that needs the most ops)")  # fmt: skip
@@ -84,6 +88,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from simplace.costs.chosen_model import cost_model
     from simplace.partition.run_graph import find_run
     from simplace.views.text import schedule_tables
+    from simplace.views.text.device_comparison_text import write_comparison
     from viz import to_text
 
     sizes = thread_counts(options.inter_op)
@@ -106,14 +111,35 @@ def _run_schedule(options: argparse.Namespace) -> int:
             chosen = replace(chosen, costs=_measured_costs(placed, options))
         stage("simulating")
         schedule = api.schedule(placed.placement, chosen)
+        compared = _compare_devices(schedule, chosen, settings, options, stage) if options.compare_devices else None
     out = sys.stderr if options.json == "-" else sys.stdout
     width = terminal.find_width(out)
     output.print_text(schedule_tables.write_summary(schedule, width), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
         output.print_text(f"\n{to_text(table, width)}", out)
-    _write_files(schedule, options)
+    if compared is not None:
+        output.print_text("\n" + write_comparison(compared, width), out)
+    _write_files(schedule, options, compared)
     return output.report_error(result.failure) if result.failure else 0
+
+
+def _compare_devices(
+    schedule: Simulated, chosen: StepOptions, settings: Settings, options: argparse.Namespace, stage: Stage
+) -> DeviceComparison:
+    """Run or read the target again under other devices, and compare a step of the same program there."""
+    from dataclasses import replace
+
+    from simplace import api
+    from simplace.analysis.device_comparison import compare_devices
+
+    if options.costs == "measured":
+        raise SimplaceError("--compare-devices simulates other devices, which --costs measured cannot measure")
+    found = api.settings(options.compare_devices, options.visible)
+    result = api.place(options.target, replace(settings, machine=found.machine, devices_note=found.devices_note))
+    other = words.one_program(result, options.program)
+    stage("simulating larger batches")
+    return compare_devices(schedule, api.schedule(other.placement, replace(chosen, limits={}, run=None)))
 
 
 def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
@@ -177,7 +203,7 @@ def _parse_pairs(option: str, texts: list[str]) -> dict[str, int]:
     return pairs
 
 
-def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
+def _write_files(schedule: Simulated, options: argparse.Namespace, compared: DeviceComparison | None) -> None:
     from simplace.exports.chrome_trace import chrome_trace
 
     if options.output:
@@ -186,7 +212,12 @@ def _write_files(schedule: Simulated, options: argparse.Namespace) -> None:
         output.write_output_file(options.trace, (json.dumps(chrome_trace(schedule)) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.trace}", sys.stderr)
     if options.json:
-        output.write_json(options.json, schedule.to_json(), options.force)
+        report = schedule.to_json()
+        if compared is not None:
+            from simplace.exports.schedule_report import report_comparison
+
+            report["compared"] = report_comparison(compared)
+        output.write_json(options.json, report, options.force)
 
 
 def _draw_schedule(schedule: Simulated, options: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from math import prod
 
@@ -67,11 +67,21 @@ class EstimatedGraph:
         return sum(cost.host_s + cost.device_s for cost in self.kernels) + sum(self.copy_seconds)
 
 
-def estimate_costs(graph: PartitionedGraph, model: CostModel, *, batch: int = 32) -> EstimatedGraph:
-    """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one."""
+def estimate_costs(
+    graph: PartitionedGraph,
+    model: CostModel,
+    *,
+    batch: int = 32,
+    growing: Collection[tuple[int, int]] = (),
+    factor: int = 1,
+) -> EstimatedGraph:
+    """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one.
+
+    The first dimension of `growing` outputs (ids of the graph that was partitioned, slots) is taken `factor` times.
+    """
     if batch < 1:
         raise SimplaceError(f"batch must be a whole number above 0; got {batch}")
-    return _Estimator(graph, model, batch).estimated()
+    return _Estimator(graph, model, batch, frozenset(growing), factor).estimated()
 
 
 def price_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
@@ -85,7 +95,11 @@ def price_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> f
 
 
 class _Estimator:
-    def __init__(self, graph: PartitionedGraph, model: CostModel, batch: int) -> None:
+    def __init__(
+        self, graph: PartitionedGraph, model: CostModel, batch: int, growing: frozenset[tuple[int, int]], factor: int
+    ) -> None:
+        self.growing = growing
+        self.factor = factor
         self.graph = graph
         self.model = model
         self.batch = batch
@@ -111,8 +125,10 @@ class _Estimator:
         return tuple(self._tensor(node, slot) for slot in range(len(self.placed.graph.out_types[node])))
 
     def _tensor(self, node: int, slot: int) -> Tensor:
-        dtype = self.placed.graph.out_types[node][slot]
-        return make_tensor(dtypes.format_dtype(dtype), self._shape(node, slot), dtypes.data_type_size(dtype))
+        dtype, shape = self.placed.graph.out_types[node][slot], self._shape(node, slot)
+        if (node, slot) in self.growing and shape:
+            shape = (shape[0] * self.factor, *shape[1:])
+        return make_tensor(dtypes.format_dtype(dtype), shape, dtypes.data_type_size(dtype))
 
     def _shape(self, node: int, slot: int) -> tuple[int, ...]:
         """Return a shape after those it depends on, depth first, without recursion, which a long chain would exceed."""

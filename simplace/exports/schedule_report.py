@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
+from simplace.analysis.device_comparison import DeviceComparison
 from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op, rank_copy_causes
@@ -68,6 +69,18 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             {"kind": one.kind, "count": one.count, "example": one.example, "value": one.value}
             for one in schedule.estimated.assumptions
         ],
+    }
+
+
+def report_comparison(found: DeviceComparison) -> dict[str, Any]:
+    """Return a step on other devices and with larger batches; `worth_from` counts examples, null where it never is."""
+    least = found.worth_from
+    return {
+        "devices": [device.name for device in found.after.placed.devices],
+        "examples": {"before": found.examples[0], "after": found.examples[1]},
+        "worth_from": None if least is None else least.factor * found.examples[0],
+        "unknown": found.unknown or None,
+        "trials": [{**asdict(one), "change": found.change(one)} for one in found.trials],
     }
 
 

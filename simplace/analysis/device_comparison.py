@@ -1,0 +1,97 @@
+"""A step of one program on two machines, and the batch from which on the second one is faster, found by simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from simplace.analysis.batch_memory import ELEMENTS, GIVEN, BatchMemory
+from simplace.analysis.schedule import Schedule
+from simplace.costs.estimate import estimate_costs
+from simplace.executor.execution import execute_graph
+from simplace.executor.trace import PERMANENT
+
+_GAIN = 0.01
+_MOST = 256  # times the batch: what no larger one makes faster, is not worth it
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Record of a step on two machines, in nanoseconds, with a batch that is `factor` times the program's own."""
+
+    factor: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceComparison:
+    """Record of a step on two machines, with the program's own batch first, then with larger ones.
+
+    `examples` is how many a step takes in on each machine, as it is: a strategy may give each replica a batch. Where
+    the batch is not known, for the reason `unknown`, it is (1, 1), and there is one trial.
+    """
+
+    before: Schedule
+    after: Schedule
+    examples: tuple[int, int]
+    trials: tuple[Trial, ...]
+    unknown: str = ""
+
+    def change(self, trial: Trial) -> float:
+        """Return by what part of itself the time of an example grows on the second machine."""
+        per_example = trial.before / self.examples[0]
+        return trial.after / self.examples[1] / per_example - 1 if per_example else 0.0
+
+    @property
+    def worth_from(self) -> Trial | None:
+        """Return the first trial in which the second machine is faster by at least 1 %, None for none."""
+        return next((one for one in self.trials if self.change(one) <= -_GAIN), None)
+
+
+def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
+    """Compare a step on two machines; where the second is slower, double the batch until it is not."""
+    sides = [_find_batch(one) for one in (before, after)]
+    own = Trial(1, before.trace.makespan, after.trace.makespan)
+    for side in sides:
+        if not side.growing:
+            return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side))
+    found = DeviceComparison(before, after, (_count_examples(sides[0]), _count_examples(sides[1])), (own,))
+    while found.worth_from is None and found.trials[-1].factor < _MOST:
+        factor = 2 * found.trials[-1].factor
+        first, second = (scale_batch(side, factor).trace.makespan for side in sides)
+        found = replace(found, trials=(*found.trials, Trial(factor, first, second)))
+    return found
+
+
+def _count_examples(memory: BatchMemory) -> int:
+    """Count the examples of a step: one batch, or one for each element that is taken and each device it is given on."""
+    nodes, outputs = memory.schedule.estimated.graph.nodes, memory.schedule.estimated.outputs
+    given = [
+        node
+        for i, node in enumerate(nodes)
+        if node.op in GIVEN and any(tensor.shape[:1] == (memory.batch,) and tensor.size for tensor in outputs[i])
+    ]
+    elements = sum(node.op in ELEMENTS for node in given)
+    return memory.batch * max(1, elements, len({node.device for node in given}))
+
+
+def scale_batch(memory: BatchMemory, factor: int) -> Schedule:
+    """Simulate the step with a batch that is so many times as large: what grows with it is priced anew."""
+    schedule = memory.schedule
+    nodes, options = schedule.estimated.graph.nodes, schedule.execution.options
+    growing = {(nodes[node].origin, 0 if slot == PERMANENT else slot) for node, slot in memory.growing}
+    graph, model = schedule.estimated.graph, schedule.estimated.model
+    estimated = estimate_costs(graph, model, batch=options.batch, growing=growing, factor=factor)
+    return replace(schedule, execution=execute_graph(estimated, schedule.flow, options))
+
+
+def _find_batch(schedule: Schedule) -> BatchMemory:
+    gpus = sum(device.type == "GPU" for device in schedule.placed.devices)
+    return BatchMemory.of(schedule, max(1, gpus))
+
+
+def _explain_unknown(side: BatchMemory) -> str:
+    if not side.batch:
+        return "nothing that the program is given has a first dimension that could be the batch"
+    name = side.schedule.estimated.graph.nodes[side.clash].name
+    return f"{name} reads a variable whose first dimension is {side.batch:,}, too"

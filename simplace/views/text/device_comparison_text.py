@@ -1,0 +1,44 @@
+"""Sentences on whether other devices are worth it, and from which batch on."""
+
+from __future__ import annotations
+
+from simplace.analysis.device_comparison import DeviceComparison, Trial
+from simplace.views.text.lines import wrap_line
+from simplace.views.text.quantities import format_count, format_duration
+from viz import Column, Table, to_text
+
+
+def write_comparison(found: DeviceComparison, width: int | None = None) -> str:
+    """Return the verdict on other devices, with a table of the batches that were tried."""
+    said = wrap_line(describe_comparison(found), width)
+    return "\n\n".join([*([to_text(comparison_table(found), width)] if len(found.trials) > 1 else []), said])
+
+
+def describe_comparison(found: DeviceComparison) -> str:
+    """Return what a step takes on the other devices, and from which batch on they are faster."""
+    own, last = found.trials[0], found.trials[-1]
+    said = f"with {found.after.placed.devices} instead: {format_duration(own.after)}, {found.change(own):+.0%}"
+    if found.examples[0] != found.examples[1]:
+        said += f" an example, as a step takes {found.examples[1]:,} in instead of {found.examples[0]:,}"
+    if found.worth_from == own:
+        return f"{said}: worth it as it is"
+    if found.unknown:
+        return f"{said}: not worth it as it is; other batches were not tried, since {found.unknown}"
+    if found.worth_from is None:
+        largest = format_count(last.factor * found.examples[0], "example")
+        return f"{said}: not worth it, nor with any batch up to {largest} ({found.change(last):+.0%})"
+    least, batch = found.worth_from, found.worth_from.factor * found.examples[0]
+    times = f"{format_duration(least.after)} against {format_duration(least.before)}"
+    return f"{said}: not worth it with this batch, but from one of {batch:,} on (found by doubling it: {times})"
+
+
+def comparison_table(found: DeviceComparison) -> Table:
+    """Return the step on both machines with each batch that was tried."""
+
+    def write_row(one: Trial) -> tuple[str, ...]:
+        batches = [f"{one.factor * count:,}" for count in found.examples]
+        times = format_duration(one.before), format_duration(one.after)
+        return (batches[0], times[0], batches[1], times[1], f"{found.change(one):+.0%}")
+
+    heads = ("examples", str(found.before.placed.devices), "examples", str(found.after.placed.devices), "an example")
+    return Table(tuple(Column(head, "right") for head in heads), tuple(map(write_row, found.trials)))
