@@ -7,8 +7,8 @@ from simplace.errors import SimplaceError
 from simplace.result import Result
 
 
-def judge_step(result: Result, *, only_cheap: bool = False) -> str:
-    """Return the verdict on a simulated step, with a line for each finding that it does not tell itself.
+def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool = False) -> str:
+    """Return the verdict on a simulated step, if asked with a line for each finding that it does not tell itself.
 
     It is "" where there is no step to simulate; `only_cheap` is as for `simulate_largest`.
     """
@@ -24,5 +24,6 @@ def judge_step(result: Result, *, only_cheap: bool = False) -> str:
     from simplace.views.text.verdict import write_step_verdict
     from viz.names import visible
 
-    told = [one for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
+    found = find_in_step(schedule) if lists_findings else []
+    told = [one for one in found if not isinstance(one, GpuWaits)]
     return "\n".join([write_step_verdict(schedule), *(visible(f"  ! {describe_finding(one)}") for one in told)])

@@ -67,7 +67,7 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
         from simplace.exports.json_report import report_result
 
         output.write_json(options.json, report_result(result, find_simulated(result, only_cheap=True)), options.force)
-    verdict = judge_step(result, only_cheap=True)
+    verdict = judge_step(result, only_cheap=True, lists_findings=True)
     if verdict:
         output.print_text(f"\n{verdict}", out)
     covered = summary.coverage_line(result)
