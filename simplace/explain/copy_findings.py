@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.finding import Finding, Level
 from simplace.explain.finding_costs import CopyPrices
-from simplace.explain.findings import count_ops, get_short_device, list_between_gpus, locate_nodes
+from simplace.explain.findings import asks_for_type, count_ops, get_short_device, locate_nodes
 from simplace.explain.gradient_findings import is_gradient
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_identity, is_variable
@@ -34,7 +34,7 @@ class VariablesFar(Finding):
 
 @dataclass(frozen=True, slots=True)
 class HostRoundTrip(Finding):
-    """Ops between GPU ops run on the CPU, as the program requests."""
+    """Ops on a path between GPU ops run on the CPU, as the program requests."""
 
     rule: ClassVar[str] = "host-round-trip"
     level: ClassVar[Level] = "note"
@@ -65,13 +65,52 @@ def variables_far(prices: CopyPrices) -> Iterator[VariablesFar]:
 
 
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
-    """Return the ops that a CPU was requested for, and whose inputs and consumers compute on GPUs."""
+    """Return the ops that a CPU was requested for and that lie on a path from a GPU to a GPU, by the user's line.
+
+    The GPUs are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes:
+    results of a function are handed on where it was called.
+    """
+    graph, devices = placement.graph, placement.devices.by_name
+    asked = [
+        node
+        for node in sorted(placement.decisions)
+        if asks_for_type(graph, node)
+        and devices[placement.device(node)].type == "CPU"
+        and graph.ops[node] not in DATAFLOW_ONLY
+    ]
+    after = _close(placement, asked, lambda node: (graph.edge_src[edge] for edge in graph.data_in_edges(node)))
+    before = _close(placement, asked[::-1], lambda node: _list_consumers(graph, node))
+    found: dict[str, list[int]] = {}
+    for node in asked:
+        if node in after and node in before:
+            found.setdefault(placement.notes(node).at, []).append(node)
     return [
         HostRoundTrip(
             *locate_nodes(placement, nodes), count_ops(placement, nodes), get_short_device(placement, nodes[0])
         )
-        for nodes in list_between_gpus(placement, is_requested=True)
+        for nodes in found.values()
     ]
+
+
+def _close(placement: Placement, nodes: Iterable[int], neighbours: Callable[[int], Iterable[int]]) -> set[int]:
+    """Return the nodes with a neighbour on a GPU of their process, or with one that is among those found before."""
+    devices, found = placement.devices.by_name, set[int]()
+    for node in nodes:
+        here = devices[placement.device(node)].spec
+        for other in neighbours(node):
+            there = devices.get(placement.device(other))
+            is_gpu = there is not None and there.type == "GPU" and there.spec.same_address_space(here)
+            if is_gpu or other in found:
+                found.add(node)
+                break
+    return found
+
+
+def _list_consumers(graph: Graph, node: int) -> Iterator[int]:
+    """Yield the ops that compute with what a node puts out."""
+    for edge in graph.out_edges[node]:
+        if not graph.is_control(edge) and graph.ops[graph.edge_dst[edge]] not in DATAFLOW_ONLY:
+            yield graph.edge_dst[edge]
 
 
 def _is_move(placement: Placement, home: str, device: str) -> bool:
@@ -96,10 +135,7 @@ def _list_reads(placement: Placement) -> dict[int, list[int]]:
 
 def _list_readers(graph: Graph, node: int) -> Iterator[int]:
     """Yield the forward ops that compute with what a node reads."""
-    for edge in graph.out_edges[node]:
-        reader = graph.edge_dst[edge]
-        if not graph.is_control(edge) and graph.ops[reader] not in DATAFLOW_ONLY and not is_gradient(graph, reader):
-            yield reader
+    return (reader for reader in _list_consumers(graph, node) if not is_gradient(graph, reader))
 
 
 def _record_far(prices: CopyPrices, home: str, device: str, variables: list[int], nodes: list[int]) -> VariablesFar:

@@ -137,32 +137,24 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs."""
-    return [_record_detour(placement, nodes) for nodes in list_between_gpus(placement, is_requested=False)]
-
-
-def list_between_gpus(placement: Placement, *, is_requested: bool) -> list[list[int]]:
-    """Return the ops on a CPU, requested or not, whose inputs and outputs are on GPUs, by the user's line and op.
-
-    Where the CPU was requested, the GPUs have to be of its process (another's is a parameter server's), and a consumer
-    has to compute: results of a function are handed on where it was called.
-    """
     graph, devices = placement.graph, placement.node_devices
-    gpus = [device for device in placement.devices if device.type == "GPU"]
-    near = {
-        cpu.name: {gpu.name for gpu in gpus if not is_requested or gpu.spec.same_address_space(cpu.spec)}
-        for cpu in placement.devices
-        if cpu.type == "CPU"
-    }
+    cpu = {d.name for d in placement.devices if d.type == "CPU"}
+    gpu = {d.name for d in placement.devices if d.type == "GPU"}
     found: dict[tuple[str, str], list[int]] = {}
-    for node in placement.decisions if gpus else ():
-        gpu = near.get(devices[node])
-        if not gpu or graph.ops[node] in DATAFLOW_ONLY or _asks_for_type(graph, node) != is_requested:
+    for node in placement.decisions if gpu else ():
+        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or asks_for_type(graph, node):
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
-        after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if _is_counted(graph, e, is_requested)}
+        after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
         if before & gpu and after & gpu:
             found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
-    return [sorted(nodes) for nodes in found.values()]
+    return [_record_detour(placement, sorted(nodes)) for nodes in found.values()]
+
+
+def asks_for_type(graph: Graph, node: int) -> bool:
+    """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
+    spec = DeviceName.parse(graph.requested[node])
+    return spec is not None and spec.type is not None
 
 
 def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[HostMemory]:
@@ -215,17 +207,6 @@ def _list_ungranted(placement: Placement) -> list[int]:
     one_of = {row: node for node, row in enumerate(rows) if row[0] and row[1]}
     refused = {row for row, node in one_of.items() if not is_request_granted(placement, node)}
     return [node for node, row in enumerate(rows) if row in refused] if refused else []
-
-
-def _asks_for_type(graph: Graph, node: int) -> bool:
-    """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
-    spec = DeviceName.parse(graph.requested[node])
-    return spec is not None and spec.type is not None
-
-
-def _is_counted(graph: Graph, edge: int, must_compute: bool) -> bool:
-    """Return whether an edge carries a tensor, if need be to an op that computes."""
-    return not graph.is_control(edge) and not (must_compute and graph.ops[graph.edge_dst[edge]] in DATAFLOW_ONLY)
 
 
 # A graph without findings needs no reasons: the functions that state one import what they need.

@@ -127,8 +127,12 @@ class Words:
 
 
 def short_request(text: str) -> str:
-    """Return a requested device without the task that every program on one machine is in."""
-    return text.removeprefix("/job:localhost/replica:0/task:0")
+    """Return a requested device without the task that every program on one machine is in.
+
+    >>> short_request("/job:localhost/replica:0/task:0/device:GPU:1"), short_request("/job:localhost/replica:0/task:0")
+    ('/device:GPU:1', '/job:localhost/replica:0/task:0')
+    """
+    return text.removeprefix("/job:localhost/replica:0/task:0") or text
 
 
 def _format_dtype(value: Any) -> str:

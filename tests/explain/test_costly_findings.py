@@ -111,6 +111,8 @@ def test_a_trip_to_the_cpu_that_the_program_asks_for() -> None:
     there = node("n", "Neg", "a", device="/CPU:0")
     assert found(*ends, there) == [f"host-round-trip n: 2 copies, {2 * BYTES} B"]
     assert found(*ends, there.replace("/CPU:0", "/GPU:0")) == []
+    onwards = [node("n2", "Neg", "n", device="/CPU:0"), node("b", "MatMul", "n2", "n2")]
+    assert found(*ends[:2], there, *onwards) == [f"host-round-trip n n2: 2 copies, {2 * BYTES} B"]
     handed_on = node("b", "Identity", "n")
     assert found(*ends[:2], there, handed_on) == []
 

@@ -26,6 +26,7 @@ from viz import Column, Table, to_text
 from viz.names import visible
 
 _DISTURBED = 0.05
+_MANY = 64  # events of a critical path: more are summed up
 _WAITED_FOR: dict[Why, str] = {
     "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
     "member": "for the other members of a collective",
@@ -40,7 +41,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
-    if path.footer:
+    if len(schedule.critical_path) > _MANY:
         parts += [to_text(table, width) for table in path_tables(schedule) if table.rows]
     held_up = waiting_table(schedule)
     if held_up.rows:
