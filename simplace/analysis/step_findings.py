@@ -1,6 +1,6 @@
 """Findings about a simulated step: GPUs that wait, replicas that run one after another, loops of tiny kernels.
 
-What takes less than a fifth of a millisecond a step is not told.
+What takes less than a fifth of a millisecond a step is not told, nor that a GPU waits for less than one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.op_kinds import DATAFLOW_ONLY, READS
 
 _LEAST = 200_000  # nanoseconds
+_LEAST_WAIT = 1_000_000
 _OVERLAP = 0.1  # of the shorter one's work: less is one after another
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
@@ -33,7 +34,7 @@ def find_in_step(schedule: Schedule) -> list[Finding]:
 def _find_waits(schedule: Schedule) -> Iterator[GpuWaits]:
     for one in schedule.device_times:
         device, cause = schedule.placed.devices.by_name[one.device], one.main_cause
-        if device.type == "CPU" or cause is None or one.waits[cause].time < _LEAST:
+        if device.type == "CPU" or cause is None or one.waits[cause].time < _LEAST_WAIT:
             continue
         span = one.waits[cause].longest
         at, names = _name_span(schedule, schedule.trace.spans[span]) if span >= 0 and cause != "launches" else ("", ())

@@ -65,7 +65,7 @@ def variables_far(prices: CopyPrices) -> Iterator[VariablesFar]:
 
 
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
-    """Return the ops that a CPU was requested for and that lie on a path from a GPU to a GPU, by the user's line.
+    """Return the ops that the program wants on a CPU and that lie on a path from a GPU to a GPU, by the user's line.
 
     The GPUs are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes:
     results of a function are handed on where it was called.
@@ -77,6 +77,7 @@ def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
         if asks_for_type(graph, node)
         and devices[placement.device(node)].type == "CPU"
         and graph.ops[node] not in DATAFLOW_ONLY
+        and not placement.notes(node).is_by_library
     ]
     after = _close(placement, asked, lambda node: (graph.edge_src[edge] for edge in graph.data_in_edges(node)))
     before = _close(placement, asked[::-1], lambda node: _list_consumers(graph, node))

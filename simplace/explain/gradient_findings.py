@@ -77,7 +77,7 @@ def gradients_elsewhere(prices: CopyPrices) -> Iterator[GradientsElsewhere | Upd
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
         cost = prices.of_move({**late, **away})
-        if cost.copies <= 0 or cost.size < 0:
+        if min(cost.copies, cost.size, cost.seconds) <= 0:
             continue
         where = _describe_ops(placement, away or late)
         if away:
@@ -193,5 +193,6 @@ def _count_readers(graph: Graph, node: int) -> int:
 
 
 def _is_free(placement: Placement, node: int) -> bool:
-    """Return whether nothing asks for the node's device."""
-    return not placement.graph.requested[node] and not placement.graph.assigned[node]
+    """Return whether nothing asks for the node's device, and it is not a shape, which follows a tensor."""
+    graph = placement.graph
+    return not (graph.requested[node] or graph.assigned[node] or graph.ops[node] in METADATA)
