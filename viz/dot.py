@@ -47,8 +47,10 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
             graph.subgraph(around)
     _add_members(graph, figure, None, names, tags, style)
     words = {node.id: node.label for node in figure.nodes}
+    clusters = _cluster_names(figure)
+    homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}
     for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, _edge_hover(edge, words), tags.get(place), style)
+        _add_edge(graph, edge, names, homes, _edge_hover(edge, words), tags.get(place), style)
     samples = legend(figure) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
@@ -100,6 +102,8 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
         "outputorder": "edgesfirst",
         "newrank": "true",
     }
+    if any(edge.from_group or edge.to_group for edge in figure.edges):
+        attributes["compound"] = "true"
     if style is not SCREEN:
         attributes |= {"fontcolor": style.ink}
     lines = _heading(figure, style)
@@ -266,7 +270,7 @@ def _add_node(graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook,
 
 def _node_lines(node: Node, style: Style) -> list[str]:
     lines = [text(node.label)]
-    if node.kind == "scope":
+    if node.kind == "scope" or (node.kind == "part" and node.count > 1):
         lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:
         lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
@@ -280,7 +284,13 @@ def _node_lines(node: Node, style: Style) -> list[str]:
 
 
 def _add_edge(
-    graph: graphviz.Digraph, edge: Edge, names: dict[str, str], hovered: str, tag: _Tag | None, style: Style
+    graph: graphviz.Digraph,
+    edge: Edge,
+    names: dict[str, str],
+    homes: dict[str, str],
+    hovered: str,
+    tag: _Tag | None,
+    style: Style,
 ) -> None:
     mark = EDGE_MARKS[edge.kind]
     source, target = names[edge.source], names[edge.target]
@@ -291,9 +301,13 @@ def _add_edge(
         "penwidth": f"{line_width(edge):g}",
         "tooltip": hovered,
     }
+    leaves = {"ltail": homes[edge.source]} if edge.from_group and edge.source in homes else {}
+    enters = {"lhead": homes[edge.target]} if edge.to_group and edge.target in homes else {}
+    if edge.kind == "collective":
+        attributes |= {"dir": "both", "arrowtail": mark.arrow}
     if tag is None:
-        graph.edge(source, target, **attributes)
+        graph.edge(source, target, **(attributes | leaves | enters))
         return
     first, last = ("1", _TAG_WEIGHT) if tag.at_target else (_TAG_WEIGHT, "1")
-    graph.edge(source, tag.name, **(attributes | {"arrowhead": "none", "weight": first}))
-    graph.edge(tag.name, target, **(attributes | {"weight": last}))
+    graph.edge(source, tag.name, **(attributes | leaves | {"arrowhead": "none", "weight": first}))
+    graph.edge(tag.name, target, **(attributes | enters | {"weight": last}))

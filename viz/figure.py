@@ -10,8 +10,8 @@ from typing import Literal, get_args
 from viz.errors import FigureError
 from viz.names import elide, visible
 
-NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive"]
-EdgeKind = Literal["data", "control", "copy", "tie"]
+NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive", "part", "collective"]
+EdgeKind = Literal["data", "control", "copy", "tie", "collective"]
 Direction = Literal["auto", "down", "right"]
 
 
@@ -57,7 +57,9 @@ class Node:
 class Edge:
     """Describe an edge that stands for `count` tensors, control dependencies or copies between devices.
 
-    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ".
+    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ". With `from_group`
+    the edge leaves the device of its source as a whole, with `to_group` it ends at that of its target. `share` is its
+    width between the thinnest (0) and the thickest (1) line, None where `count` decides.
     """
 
     source: str
@@ -65,6 +67,9 @@ class Edge:
     kind: EdgeKind = "data"
     label: str = ""
     count: int = 1
+    from_group: bool = False
+    to_group: bool = False
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viz.figure import EdgeKind, Figure, NodeKind
-from viz.marks import ASKED_MEANING, CHANGED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS
+from viz.marks import ASKED_MEANING, CHANGED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS, SHARE_MEANING
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ def _flags(figure: Figure) -> list[Sample]:
 def _lines(figure: Figure) -> list[Sample]:
     used = {edge.kind for edge in figure.edges}
     samples = [Sample(mark.meaning, edge=kind) for kind, mark in EDGE_MARKS.items() if kind in used]
-    if any(edge.count > 1 for edge in figure.edges):
+    if any(edge.share is not None for edge in figure.edges):
+        samples.append(Sample(SHARE_MEANING, edge="copy", thick=True))
+    if any(edge.count > 1 and edge.share is None for edge in figure.edges):
         samples.append(Sample(COUNT_MEANING, edge="data", thick=True))
     return samples

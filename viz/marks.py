@@ -43,12 +43,15 @@ NODE_MARKS: dict[NodeKind, NodeMark] = {
     "copy": NodeMark("note", "copied tensor", 0.8),
     "send": NodeMark("invhouse", "send", 1.2),
     "receive": NodeMark("house", "receive", 1.2),
+    "part": NodeMark("box", "part of the program (number of ops)"),
+    "collective": NodeMark("box", "collective", 1.6),
 }
 
 EDGE_MARKS: dict[EdgeKind, EdgeMark] = {
     "data": EdgeMark("solid", True, "normal", 0.9, "data"),
     "control": EdgeMark("dotted", True, "vee", 1.1, "control dependency"),
     "copy": EdgeMark("solid", False, "normal", 2.6, "copy to another device"),
+    "collective": EdgeMark("solid", False, "normal", 1.8, "takes part in a collective"),
     "tie": EdgeMark("solid", True, "none", 0.9, "must share a device"),
 }
 
@@ -57,14 +60,20 @@ CHANGED_MEANING = "changed"
 ASKED_MEANING = "asked for another device"
 HOST_MEMORY_MEANING = "in host memory"
 COUNT_MEANING = "thicker: more tensors"
+SHARE_MEANING = "thicker: more bytes"
+_THINNEST, _THICKEST = 1.2, 6.0  # points: lines whose width is given as a share
 
 
 def line_width(edge: Edge) -> float:
-    """Return the width in points: wider by 0.3 for each doubling of the count, five doublings at most.
+    """Return the width in points: by the share that is given, else wider by 0.3 for each doubling of the count.
+
+    More than five doublings make no difference.
 
     >>> line_width(Edge("a", "b")), line_width(Edge("a", "b", count=4))
     (0.9, 1.5)
     """
+    if edge.share is not None:
+        return round(_THINNEST + (_THICKEST - _THINNEST) * edge.share, 2)
     return round(EDGE_MARKS[edge.kind].width + 0.3 * min(math.log2(edge.count), 5), 2)
 
 
@@ -79,7 +88,7 @@ def node_attributes(node: Node, look: DeviceLook, style: Style = SCREEN) -> dict
         "color": look.line,
         "penwidth": f"{NODE_MARKS[node.kind].width:g}",
     }
-    if node.kind == "copy":
+    if node.kind in ("copy", "collective"):
         attributes |= {"fillcolor": style.paper, "color": style.ink}
     if node.asked:
         attributes |= {"peripheries": "2", "color": style.warning_ink}

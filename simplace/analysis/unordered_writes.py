@@ -7,14 +7,12 @@ from itertools import combinations
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
-from simplace.graph.op_kinds import ENTERS, IDENTITIES, MERGES, SWITCHES, is_merge, is_next_iteration, is_switch
+from simplace.graph.op_kinds import ENTERS, IDENTITIES, MERGES, SWITCHES, is_merge, is_next_iteration, is_switch, is_write
 from simplace.program.placed_graph import PlacedGraph
 
 _LOOKED_AT = 64  # writers of one variable; further ones are ignored
 _AT_ONCE = 64  # variables whose writers are followed through the graph in one go
-_PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")
 _HANDS_ON = IDENTITIES | ENTERS | SWITCHES | MERGES
-_NOT_WRITES = ("ScatterNd", "AssignVariableXlaConcatND")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
     graph = placed.graph
     writers: dict[int, list[int]] = {}
     for node in graph.op_ids:
-        if graph.ops[node].startswith(_PREFIXES) and graph.ops[node] not in _NOT_WRITES:
+        if is_write(graph.ops[node]):
             variable = _find_variable(placed, node)
             if variable >= 0:
                 writers.setdefault(variable, []).append(node)

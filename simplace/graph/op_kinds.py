@@ -43,6 +43,8 @@ REPLACED = frozenset({ACCUMULATE_N, PARALLEL_CONCAT})  # by other ops, before a 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/graph/subgraph.cc
 READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+_WRITES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")
+_NOT_WRITES = frozenset({"ScatterNd", "AssignVariableXlaConcatND"})
 
 # What hands tensors on, or names where they are: none of the work that a program is for.
 DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).union(
@@ -69,3 +71,12 @@ is_while = WHILES.__contains__
 is_arg = ARGS.__contains__
 is_retval = RETVALS.__contains__
 is_placeholder = PLACEHOLDERS.__contains__
+
+
+def is_write(op: str) -> bool:
+    """Return whether an op writes the variable that is its first input.
+
+    >>> is_write("AssignSubVariableOp"), is_write("ScatterNd")
+    (True, False)
+    """
+    return op.startswith(_WRITES) and op not in _NOT_WRITES

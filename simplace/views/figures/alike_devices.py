@@ -41,20 +41,30 @@ def figure_boxes(placement: Placement, limit: int) -> Alike:
     return fold_alike(placement, *group_into_boxes(placement, max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))))
 
 
-def fold_alike(placement: Placement, made: list[Box], box_of: Mapping[int, int]) -> Alike:
+def fold_alike(
+    placement: Placement, made: list[Box], box_of: Mapping[int, int], most: int = _DRAWN, least: int = 2,
+    copied: frozenset[tuple[str, str]] = frozenset(),
+) -> Alike:
     """Return boxes in which one device stands for all whose boxes have the same labels, numbers in names aside.
 
-    Nothing is folded where the figure has few devices. Nodes of the others count as nodes of the first one's boxes.
+    Nothing is folded where the figure has at most `most` devices, nor are fewer than `least` devices, nor those between
+    which something is `copied` (pairs of source and target). Nodes of the others count as nodes of the first one's
+    boxes.
     """
     own: dict[str, list[int]] = {}
-    for number, box in enumerate(made):
+    for number, box in sorted(enumerate(made), key=lambda pair: _get_signature(pair[1])):
         own.setdefault(box.device, []).append(number)
+    own = {box.device: own[box.device] for box in made}
     families: dict[tuple[object, ...], list[str]] = {}
     for device, numbers in own.items():
         kind = placement.devices.by_name[device].type if device else ""
         families.setdefault((kind, *(_get_signature(made[i]) for i in numbers)), []).append(device)
-    if len(own) <= _DRAWN or not all(own):
-        families = {(device,): [device] for device in own}
+    if len(own) <= most or not all(own):
+        families = {}
+    folded = [family for family in families.values()
+              if len(family) >= least and not any((a, b) in copied for a in family for b in family)]  # fmt: skip
+    single = set(own).difference(*folded)
+    families = {(family[0],): family for family in [*folded, *([device] for device in own if device in single)]}
     stands = {device: family[0] for family in families.values() for device in family}
     goal = {i: own[stands[device]][k] for device, numbers in own.items() for k, i in enumerate(numbers)}
     kept = {number: i for i, number in enumerate(sorted(set(goal.values())))}

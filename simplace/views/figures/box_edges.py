@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from simplace.graph.op_kinds import is_constant
 from simplace.partition.transfers import Copy
 from simplace.placement.placement import Placement
 
@@ -45,8 +46,10 @@ def box_edges(
     keepers: frozenset[int],
     stands_for: Mapping[str, str] | None = None,
 ) -> BoxEdges:
-    """Return the edges between boxes, without control edges of nodes folded into others (not in `keepers`).
+    """Return the edges between boxes, without those that nodes folded into others (not in `keepers`) do not hand on.
 
+    Those are control edges, and the data of constants: a constant is drawn with the first of its consumers, which
+    sends nothing to the others.
     `stands_for` maps a device to the one that is drawn in its place, where that is another.
     """
     transfers = _group_copies(copies, box_of, stands_for or {})
@@ -57,9 +60,9 @@ def box_edges(
         one, other = box_of.get(source), box_of.get(target)
         if one is None or other is None or one == other or (one, other) in carried:
             continue
-        if slot >= 0:
+        if slot >= 0 and (source in keepers or not is_constant(graph.ops[source])):
             found.data[one, other] = found.data.get((one, other), 0) + 1
-        elif source in keepers and target in keepers:
+        elif slot < 0 and source in keepers and target in keepers:
             found.control[one, other] = found.control.get((one, other), 0) + 1
     control = {ends: count for ends, count in found.control.items() if ends not in found.data}
     return BoxEdges(transfers, dict(sorted(found.data.items())), dict(sorted(control.items())))

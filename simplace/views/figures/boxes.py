@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from simplace.explain.conflict import find_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.program.known_names import Path, get_known_name, strip_number, tidy_path
-from simplace.views.figures.folding import LEFT_OUT, fold_nodes
+from simplace.views.figures.acyclic_groups import split_cycles
+from simplace.views.figures.drawn_graph import DrawnGraph
+from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
 
-BoxKind = Literal["op", "scope", "argument", "result", "variable"]
-_FOLD_FROM = 10  # nodes: a smaller graph is drawn as it is
+BoxKind = Literal["op", "scope", "argument", "result", "variable", "part"]
 _DEEPEST = 40  # scopes, one in the other, that can be opened
 _GROUPS: dict[str, BoxKind] = {"#variables": "variable", "#arguments": "argument", "#results": "result"}
 _MADE_ENDING = re.compile(r"((_read)?_readvariableop)?_resource$|_RetVal$")
@@ -45,28 +45,18 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
-    drawn = _list_drawn(placement)
-    home = fold_nodes(placement, drawn) if len(drawn) > _FOLD_FROM else {node: node for node in drawn}
-    keepers = [node for node in drawn if home[node] == node]
-    parts = {node: tidy_path(get_known_name(placement.placed, node)) for node in keepers}
+    graph = DrawnGraph.of(placement)
+    keepers, parts, home = graph.keepers, graph.paths, graph.home
     shared = _count_shared_scopes(list(parts.values()))
     keys = _choose_keys(placement, keepers, parts, home, limit)
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
     clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
-    made = [_make_box(placement, path, nodes, parts, shared, clusters) for (_, path), nodes in groups.items()]
-    number = {node: i for i, nodes in enumerate(groups.values()) for node in nodes}
+    acyclic = split_cycles(list(groups.values()), graph.local_edges, max(limit - len(groups), 0)) if len(groups) < len(keepers) else list(groups.values())
+    made = [_make_box(placement, keys[nodes[0]], nodes, parts, shared, clusters) for nodes in acyclic]
+    number = {node: i for i, nodes in enumerate(acyclic) for node in nodes}
     return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
-
-
-def _list_drawn(placement: Placement) -> list[int]:
-    """Return the placed nodes, with those over which a refused placement failed."""
-    refusal = placement.refusal
-    found = find_conflict(placement)
-    colocated = () if found is None else [node for join in found.path for node in (join.first, join.second)]
-    failed = () if refusal is None else (refusal.node, *refusal.ends, *colocated)
-    return sorted({*placement.decisions, *(node for node in failed if 1 < node < len(placement.graph))})
 
 
 def _count_shared_scopes(paths: list[Path]) -> int:

@@ -39,8 +39,9 @@ def _find_neighbour(placement: Placement, node: int) -> int:
         return LEFT_OUT
     if is_constant(op):
         users = [graph.edge_dst[e] for e in graph.out_edges[node] if not graph.is_control(e)]
-        near = next((user for user in users if placement.device(user) == device), node)
-        return near if users else LEFT_OUT
+        if not users:
+            return LEFT_OUT
+        return users[0] if all(placement.device(user) == device for user in users) else node
     if is_identity(op) or op == "ReadVariableOp":
         sources = [graph.edge_src[e] for e in graph.data_in_edges(node)]
         if sources and placement.device(sources[0]) == device:

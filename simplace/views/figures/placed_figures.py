@@ -8,6 +8,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
 from simplace.views.figures.colocation_figure import colocation_figure
 from simplace.views.figures.memory_chart import memory_chart
+from simplace.views.figures.overview_figure import overview_figure
 from simplace.views.figures.parallelism_chart import parallelism_chart
 from simplace.views.figures.partition_figure import partition_figure
 from simplace.views.figures.placement_figure import placement_figure
@@ -17,6 +18,7 @@ from viz.area import AreaChart
 from viz.gantt import Gantt
 
 FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
+    "overview": overview_figure,
     "placement": placement_figure,
     "partition": partition_figure,
     "colocation": colocation_figure,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from simplace.devices.device_name import DeviceName
 from simplace.graph import dtypes
 from simplace.partition.transfers import Copy, MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 from simplace.result import Placed
-from simplace.views.figures.alike_devices import figure_boxes
+from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_implied
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import describe_collectives
+from simplace.views.text.traffic_phrases import describe_collectives, join_ranges
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
@@ -28,30 +29,25 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     of kind "copy" stands for it on their device. Of many devices, those alike are drawn as one. Of a refused
     placement, the nodes that could not be placed lie outside all devices.
     """
+    return draw_boxes(placed, figure_boxes(placed.placement, limit), write_title(placed))
+
+
+def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = ()) -> Figure:
+    """Return the figure of boxes with each copy between them; the caption begins with `lead`."""
     placement = placed.placement
-    alike = figure_boxes(placement, limit)
     made, box_of = alike.boxes, alike.box_of
     drawn = alike.drawn
     found = box_edges(placement, placed.copies, box_of, drawn, alike.stands_for)
     collapsed = len(drawn) > len(made)
-    data = _drop_implied_edges(found) if collapsed else found.data
+    data = drop_implied_edges(found) if collapsed else found.data
     control = _legible_control(found, data)
     copy_nodes, copy_edges = _draw_copies(found, made)
-    memory = MemoryTypes(placement.placed)
-    members: list[list[int]] = [[] for _ in made]
-    for node, number in box_of.items():
-        members[number].append(node)
-    used = {device for family in alike.devices.values() for device in family}
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
-        title=_write_title(placed),
-        caption=_write_caption(placed, len(made), hidden, used),
-        groups=tuple(
-            device_group(placed, alike.devices[name], i)
-            for i, name in number_devices(placement)
-            if name in alike.devices
-        ),
-        nodes=(*(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)), *copy_nodes),
+        title=title,
+        caption=write_caption(placed, alike, hidden, lead),
+        groups=draw_devices(placed, alike),
+        nodes=(*draw_nodes(placed, alike), *copy_nodes),
         edges=(
             *copy_edges,
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
@@ -61,7 +57,22 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     )
 
 
-def _drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
+def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
+    """Return the groups of the devices that have boxes."""
+    numbered = number_devices(placed.placement)
+    return tuple(device_group(placed, alike.devices[name], i) for i, name in numbered if name in alike.devices)
+
+
+def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
+    """Return the nodes of all boxes, whose ids are their numbers."""
+    memory = MemoryTypes(placed.placement.placed)
+    members: list[list[int]] = [[] for _ in alike.boxes]
+    for node, number in alike.box_of.items():
+        members[number].append(node)
+    return tuple(box_node(placed.placement, memory, str(i), box, members[i]) for i, box in enumerate(alike.boxes))
+
+
+def drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
     """Return the data edges that no longer path implies: between collapsed scopes almost any pair has an edge."""
     return without_implied(found.data, _list_copied_ends(found) | found.data.keys())
 
@@ -114,25 +125,31 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
     return numbered
 
 
-def _write_title(placed: Placed) -> str:
+def write_title(placed: Placed) -> str:
+    """Return the program's name, with the device that its call asks for."""
     default = placed.placement.default
     return f"{placed.title} called on {default.short}" if default else placed.title
 
 
-def _write_caption(placed: Placed, drawn: int, hidden: tuple[int, int], used: set[str]) -> str:
-    placement = placed.placement
+def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], lead: Sequence[str] = ()) -> str:
+    """Return what the figure leaves out, and whether TensorFlow agrees; `hidden` data and control edges are not drawn.
+
+    `lead` is what comes first.
+    """
+    placement, drawn = placed.placement, len(alike.boxes)
     count = len(placement.decisions)
     if placement.refusal is not None:
         said = f"TensorFlow refuses this graph ({placement.refusal.code})"
         return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
     parts = [
+        *lead,
         quantities.format_count(count, "node")
-        + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else "")
+        + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else ""),
     ]
-    parts += [describe_collectives(one) for one in placed.traffic.collectives]
-    idle = [device.short for device in placement.devices if device.name not in used]
-    if idle:
-        parts.append(f"nothing runs on {', '.join(idle)}")
+    parts += [describe_collectives(one) for one in placed.traffic.collectives] if not lead else []
+    used = {device for family in alike.devices.values() for device in family}
+    if idle := [device.name for device in placement.devices if device.name not in used]:
+        parts.append(f"nothing runs on {join_ranges(placement.devices, idle)}")
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]
@@ -156,7 +173,7 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
     title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
-        ops = f"{len(names)} similar devices, {ops} in total"
+        ops = f"{len(names)} devices alike, {ops} in total"
     return Group(names[0], title, ops, device.type, index, frame)
 
 
@@ -180,7 +197,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.detail,
         box.device or None,
         box.kind,
-        count=len(box.nodes),
+        count=len(members) if box.kind == "part" else len(box.nodes),
         asked=_format_ungranted(placement, box, members) if box.device else _format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
@@ -189,7 +206,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
 
 def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
     """Return the requests that were not granted, with the number of ops unless all of the box requested it."""
-    asked = {node: _format_request(placement, node) for node in members if not _was_granted(placement, node)}
+    asked = {node: _format_request(placement, node) for node in members if not was_granted(placement, node)}
     if not asked:
         return ""
     what = min(asked.values()) + (", …" if len(set(asked.values())) > 1 else "")
@@ -202,7 +219,8 @@ def _format_required(placement: Placement, node: int) -> str:
     return _format_request(placement, node)
 
 
-def _was_granted(placement: Placement, node: int) -> bool:
+def was_granted(placement: Placement, node: int) -> bool:
+    """Return whether a node has the device that the program asked for, if it asked for any."""
     written = not placement.graph.origins[node].made_by and not placement.graph.assigned[node]
     return not written or is_request_granted(placement, node)
 

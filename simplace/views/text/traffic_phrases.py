@@ -77,6 +77,25 @@ def join_devices(devices: DeviceSet, names: Sequence[str]) -> str:
     return ", ".join(short)
 
 
+def join_ranges(devices: DeviceSet, names: Sequence[str]) -> str:
+    """Return device names with each run of them that follow each other on one task as its first and its last."""
+    listed = [device.name for device in devices]
+    runs: list[list[str]] = []
+    for name in names:
+        kind = _get_kind(devices, name)
+        follows = runs and listed.index(name) == listed.index(runs[-1][-1]) + 1
+        if follows and _get_kind(devices, runs[-1][0]) == kind:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(join_devices(devices, run) for run in runs)
+
+
+def _get_kind(devices: DeviceSet, name: str) -> tuple[object, ...]:
+    spec = devices.by_name[name].spec
+    return spec.job, spec.task, spec.type
+
+
 def collective_table(placed: Placed, limit: int | None = None) -> Table:
     """Return the collectives, the largest first."""
     placement, order = placed.placement, sorted(placed.collectives, key=lambda one: (-(one.size or 0), one.members))

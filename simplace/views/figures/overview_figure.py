@@ -1,0 +1,164 @@
+"""Draw a placement as a person would: the parts of a step on each device, and what devices send each other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from math import sqrt
+
+from simplace.partition.traffic import CollectiveVolume
+from simplace.partition.transfers import Copy
+from simplace.result import Placed
+from simplace.views.figures.acyclic_groups import Ends, has_cycle
+from simplace.views.figures.alike_devices import Alike, fold_alike
+from simplace.views.figures.box_edges import box_edges, without_implied
+from simplace.views.figures.boxes import Box, group_into_boxes
+from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.drawn_graph import DrawnGraph
+from simplace.views.figures.overview_title import write_message
+from simplace.views.figures.part_boxes import make_part_boxes
+from simplace.views.figures.placement_figure import (
+    draw_boxes,
+    draw_devices,
+    draw_nodes,
+    placement_figure,
+    what_is_copied,
+    write_caption,
+    write_title,
+)
+from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
+from viz import Edge, Figure, Node
+
+_FEW = 16  # ops: so many are drawn one by one
+_ALIKE = 3  # devices: from so many on, those alike are drawn as one
+
+
+def overview_figure(placed: Placed, limit: int = 40) -> Figure:
+    """Return the overview of one program in at most `limit` boxes, or one box a device where these are more.
+
+    A graph of few ops is drawn op by op, any other by the parts of its step; of three devices or more that are alike,
+    one is drawn. All copies from one device to another are one edge. A refused placement is drawn as by
+    `placement_figure`.
+    """
+    placement = placed.placement
+    if placement.refusal is not None:
+        return placement_figure(placed, limit)
+    graph = DrawnGraph.of(placement)
+    title, lead = write_message(placed, graph), [write_title(placed), *list_traffic(placed.traffic)]
+    few = _fold_few(placed, graph, min(limit, _FEW))
+    if few is not None:
+        return draw_boxes(placed, few, title, lead)
+    return _draw_parts(placed, _fold(placed, *make_part_boxes(graph, limit)), title, lead)
+
+
+def _fold_few(placed: Placed, graph: DrawnGraph, limit: int) -> Alike | None:
+    """Return a box an op, None where that makes more than `limit` boxes."""
+    devices = {placed.placement.device(node) for node in graph.keepers}
+    if len(graph.keepers) > limit * max(len(devices) - 1, 1):
+        return None
+    found = _fold(placed, *group_into_boxes(placed.placement, len(graph.keepers)))
+    return found if len(found.boxes) <= limit else None
+
+
+def _fold(placed: Placed, made: list[Box], box_of: dict[int, int]) -> Alike:
+    copied = frozenset((copy.source, copy.target) for copy in placed.crossing)
+    return fold_alike(placed.placement, made, box_of, most=_ALIKE - 1, least=_ALIKE, copied=copied)
+
+
+def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Figure:
+    found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
+    bundles = _bundle_copies(placed, alike)
+    ends = {(one.source, target) for one in found.transfers for target in one.targets}
+    local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
+    data = without_implied(local, set(local) | ends)
+    copies = _draw_bundles(bundles, alike, set(data))
+    bars, arms = _draw_collectives(placed, alike)
+    return Figure(
+        title=title,
+        caption=write_caption(placed, alike, (len(local) - len(data), sum(found.control.values())), lead),
+        groups=draw_devices(placed, alike),
+        nodes=(*draw_nodes(placed, alike), *bars),
+        edges=(
+            *copies,
+            *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
+            *arms,
+        ),
+        description=describe_placement(placed, "Overview of the placement"),
+    )
+
+
+def _is_local(alike: Alike, one: int, other: int) -> bool:
+    return alike.boxes[one].device == alike.boxes[other].device
+
+
+def _bundle_copies(placed: Placed, alike: Alike) -> list[list[Copy]]:
+    """Return the copies of tensors by the drawn devices that they go from and to."""
+    stands = alike.stands_for
+    groups: dict[tuple[str, str], list[Copy]] = {}
+    for copy in placed.crossing:
+        groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
+    return list(groups.values())
+
+
+def _draw_bundles(bundles: list[list[Copy]], alike: Alike, drawn: set[Ends]) -> list[Edge]:
+    """Return an edge a bundle: from and to a box where all copies leave and reach the same one, else the device.
+
+    Nor does an edge join boxes where it would close a cycle with those `drawn`.
+    """
+    sizes = [sum(copy.size or 0 for copy in bundle) for bundle in bundles]
+    largest = max(sizes, default=0) or 1
+    edges = []
+    for bundle, size in zip(bundles, sizes, strict=True):
+        sources, targets = _weigh_ends(bundle, alike)
+        ends = _pick_heaviest(sources), _pick_heaviest(targets)
+        one, other = len(sources) > 1, len(targets) > 1
+        if not (one or other):
+            one = other = has_cycle({*drawn, ends})
+            drawn |= set() if one else {ends}
+        what = " · ".join(what_is_copied(tuple(bundle)))
+        share = round(sqrt(size / largest), 3)
+        edges.append(Edge(str(ends[0]), str(ends[1]), "copy", what, len(bundle), one, other, share))
+    return edges
+
+
+def _weigh_ends(bundle: list[Copy], alike: Alike) -> tuple[Counter[int], Counter[int]]:
+    """Return how many bytes leave, and reach, each box; one more for each copy, whose size may be unknown."""
+    sources: Counter[int] = Counter()
+    targets: Counter[int] = Counter()
+    for copy in bundle:
+        size = (copy.size or 0) + 1
+        sources[alike.box_of[copy.producer]] += size
+        for box in {alike.box_of[node] for node in copy.consumers}:
+            targets[box] += size
+    return sources, targets
+
+
+def _pick_heaviest(ends: Counter[int]) -> int:
+    return min(ends, key=lambda box: (-ends[box], box))
+
+
+def _draw_collectives(placed: Placed, alike: Alike) -> tuple[list[Node], list[Edge]]:
+    """Return a bar a kind of collective, and its edges to the boxes that take part, one or more a device.
+
+    Collectives that are made of copies are drawn as these.
+    """
+    bars, arms = [], []
+    for volume in placed.traffic.collectives:
+        if volume.is_copied:
+            continue
+        key = f"collective {len(bars) + 1}"
+        size = f"{format_volume(volume.volume)} per {name_member(volume.devices)}"
+        bars.append(Node(key, f"{volume.kind} ×{volume.volume.count:,}", size, None, "collective"))
+        arms += [Edge(str(box), key, "collective") for box in _list_members(placed, alike, volume)]
+    return bars, arms
+
+
+def _list_members(placed: Placed, alike: Alike, volume: CollectiveVolume) -> list[int]:
+    """Return the box of each drawn device that has most members of the collectives."""
+    found: dict[str, Counter[int]] = defaultdict(Counter)
+    for one in placed.collectives:
+        if (one.kind, one.devices) == (volume.kind, volume.devices) and not one.copies:
+            for node in one.members:
+                if node in alike.box_of:
+                    box = alike.box_of[node]
+                    found[alike.boxes[box].device][box] += 1
+    return sorted(_pick_heaviest(boxes) for boxes in found.values())

@@ -1,0 +1,161 @@
+"""Decide the boxes of an overview: the parts of a step on each device, few and without a cycle that is not there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from simplace.graph.op_kinds import is_arg
+from simplace.views.figures.acyclic_groups import sort_groups, split_cycles
+from simplace.views.figures.boxes import Box, BoxKind
+from simplace.views.figures.drawn_graph import DrawnGraph
+from simplace.views.figures.folding import LEFT_OUT
+from simplace.views.figures.step_parts import KINDS, Part, find_parts
+
+_MOST = 8  # boxes of a device
+_SPLIT = 3  # parts into which those of a cycle are split at most; beyond they are drawn as one box
+_NAMED = 3  # names that a box lists
+_BESIDE_LAYERS = 5  # boxes that a device keeps for what is no layer
+_OF_BOXES: dict[str, BoxKind] = {"variables": "variable", "input": "argument", "result": "result"}
+
+
+def make_part_boxes(graph: DrawnGraph, limit: int) -> tuple[list[Box], dict[int, int]]:
+    """Return at most `limit` boxes where that is possible (at least one a device), and the box number of every node.
+
+    A device has at most eight. Where it has more layers, those that follow each other share a box.
+    """
+    parts = find_parts(graph)
+    by_device: dict[str, dict[Part, list[int]]] = {}
+    for node, part in parts.items():
+        by_device.setdefault(graph.placement.device(node), {}).setdefault(part, []).append(node)
+    room = max(min(limit // max(len(by_device), 1), _MOST), 1)
+    made: list[list[int]] = []
+    for groups in by_device.values():
+        made += _reduce_groups(graph, parts, list(groups.values()), room)
+    made.sort(key=lambda nodes: nodes[0])
+    number = {node: i for i, nodes in enumerate(made) for node in nodes}
+    box_of = {node: number[goal] for node, goal in graph.home.items() if goal != LEFT_OUT}
+    return [_make_box(graph, parts, nodes) for nodes in made], box_of
+
+
+def _reduce_groups(graph: DrawnGraph, parts: dict[int, Part], groups: list[list[int]], room: int) -> list[list[int]]:
+    """Return the groups of one device without cycles, and joined until they number at most `room`."""
+    inside = {node for group in groups for node in group}
+    edges = [ends for ends in graph.local_edges if ends[0] in inside and ends[1] in inside]
+    made = sort_groups(split_cycles(groups, edges, _SPLIT), edges)
+    for kinds in _JOINED:
+        if len(made) > room:
+            wanted = max(room - sum(_kind(parts, group) not in kinds for group in made), 1)
+            made = sort_groups(split_cycles(_join(made, lambda g: _kind(parts, g) in kinds, wanted), edges, 0), edges)  # noqa: B023
+    return made
+
+
+# What is joined where there are too many boxes: layers with each other, then all that computes, then everything.
+_JOINED: tuple[frozenset[str], ...] = (
+    frozenset({"layer", "ops"}),
+    frozenset({"result"}),
+    frozenset({"update"}),
+    frozenset({"layer", "ops", "loss", "gradients", "update", "initializers", "result"}),
+    frozenset({"variables"}),
+    frozenset(KINDS),
+)
+
+
+def _kind(parts: dict[int, Part], group: list[int]) -> str:
+    return Counter(parts[node].kind for node in group).most_common(1)[0][0]
+
+
+def _join(groups: list[list[int]], chosen: Callable[[list[int]], bool], wanted: int) -> list[list[int]]:
+    """Join neighbours among the chosen groups until `wanted` of them are left: those with the fewest nodes first."""
+    some, rest = [list(g) for g in groups if chosen(g)], [g for g in groups if not chosen(g)]
+    while len(some) > wanted:
+        at = min(range(len(some) - 1), key=lambda i: len(some[i]) + len(some[i + 1]))
+        some[at : at + 2] = [some[at] + some[at + 1]]
+    return [*some, *rest]
+
+
+def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Box:
+    found = list(dict.fromkeys(parts[node] for node in nodes))
+    device, members = graph.placement.device(nodes[0]), tuple(nodes)
+    kinds = {part.kind for part in found}
+    if len(kinds) > 1:
+        label, detail = _name_mixed(found), _list_ops(graph, nodes)
+        return Box(label, detail, "part", device, members)
+    (kind,) = kinds
+    label, detail = _NAMES[kind](graph, [part.name for part in found], nodes)
+    return Box(label, detail, _OF_BOXES.get(kind, "part"), device, members)
+
+
+def _name_mixed(found: list[Part]) -> str:
+    names = [part.name if part.kind == "layer" else part.kind for part in found]
+    return _join_names(list(dict.fromkeys(names)))
+
+
+def _name_variables(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    known = [graph.placement.notes(node).variable or graph.placement.graph.names[node] for node in nodes]
+    if len(nodes) == 1:
+        return known[0], "variable"
+    owner = names[0] if len(names) == 1 else ""
+    label = f"{len(nodes)} {owner} variables" if owner else f"{len(nodes)} variables"
+    inner = [name.split("/") for name in known]
+    inner = [[part for part in path if not part.startswith("replica_")] for path in inner]
+    last = [path[-1] if owner or len(path) < 2 else path[-2] for path in inner]
+    return label, _join_names(list(dict.fromkeys(last)))
+
+
+def _name_input(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    given = [graph.placement.graph.names[node] for node in nodes if is_arg(graph.placement.graph.ops[node])]
+    if len(nodes) == 1:
+        return graph.placement.graph.names[nodes[0]], "argument" if given else graph.placement.graph.ops[nodes[0]]
+    return "input", _join_names(given) if len(given) == len(nodes) else _list_ops(graph, nodes)
+
+
+def _name_result(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    own = [name for name in names if name]
+    return own[0] if len(own) == len(names) == 1 else "results" if len(nodes) > 1 else "result", _list_ops(graph, nodes)
+
+
+def _name_layers(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    return _join_names(names), _list_ops(graph, nodes)
+
+
+def _name_update(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    own = [name for name in names if name]
+    return f"update: {_join_names(own)}" if own else "update", _list_ops(graph, nodes)
+
+
+def _name_lines(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+    lines = [f"line {name.rpartition(':')[2]}" for name in names if name]
+    if not lines:
+        return _list_ops(graph, nodes), ""
+    return _join_names(lines), _list_ops(graph, nodes)
+
+
+_NAMES: dict[str, Callable[[DrawnGraph, list[str], list[int]], tuple[str, str]]] = {
+    "variables": _name_variables,
+    "input": _name_input,
+    "result": _name_result,
+    "layer": _name_layers,
+    "ops": _name_lines,
+    "update": _name_update,
+    "loss": lambda graph, names, nodes: ("loss", _list_ops(graph, nodes)),
+    "gradients": lambda graph, names, nodes: ("gradients", _list_ops(graph, nodes)),
+    "initializers": lambda graph, names, nodes: ("initializers", _list_ops(graph, nodes)),
+}
+
+
+def _join_names(names: list[str]) -> str:
+    """Join names, the first and the last of many.
+
+    >>> _join_names(["a", "b"]), _join_names(["conv_1", "conv_2", "conv_3", "conv_4"])
+    ('a, b', 'conv_1 … conv_4 (4)')
+    """
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _list_ops(graph: DrawnGraph, nodes: list[int]) -> str:
+    ops = Counter(graph.placement.graph.ops[node] for node in nodes)
+    said = [op if count == 1 else f"{op} ×{count}" for op, count in ops.most_common(2)]
+    return ", ".join(said) + (", …" if len(ops) > 2 else "")
