@@ -14,14 +14,16 @@ from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
 from viz.legend import legend
 from viz.legend_cluster import add_legend
 from viz.marks import EDGE_MARKS, line_width, node_attributes
+from viz.names import elide, visible
 from viz.palette import DeviceLook, look, no_device
-from viz.shape import direction
+from viz.shape import direction, estimate_size
 from viz.style import SCREEN, Style
 
 _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
-_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 90, 120, 72
+_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 120, 120, 72
+_TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it
 
 
 def to_dot(figure: Figure, style: Style = SCREEN) -> str:
@@ -70,6 +72,7 @@ def _node_defaults(style: Style) -> dict[str, str]:
 
 
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}
+_BAR = 0.6  # of the estimated extent of a figure: the length of the bar of a collective
 _TAG_WEIGHT = "4"  # keeps the half of an edge straight that joins its tag to the device beside it
 
 
@@ -115,13 +118,18 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
 def _heading(figure: Figure, style: Style) -> list[str]:
     lines = []
     limit = _BELOW_LIMIT if style.below else _CAPTION_LIMIT
-    if figure.title:
-        lines.append(f'<font point-size="15">{bold(text(figure.title, _TITLE_LIMIT))}</font>')
+    for line in wrap(elide(visible(figure.title), _TITLE_LIMIT), _count_letters(figure, style)):
+        lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
     if style.below and figure.description:
         lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
     if figure.caption:
         lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
     return lines
+
+
+def _count_letters(figure: Figure, style: Style) -> int:
+    """Return how many letters of a title fit above a figure, by the estimate of its width."""
+    return max(int(estimate_size(figure, style)[0] / _TITLE_LETTER), _TITLE_LEAST)
 
 
 def _wrapped(caption: str, limit: int) -> list[str]:
@@ -241,7 +249,8 @@ def _add_members(
     found = look(group, style) if group else no_device(style)
     for node in figure.nodes:
         if node.group == home:
-            _add_node(graph, names[node.id], node, found, style)
+            bar = _measure_bar(figure, style) if node.kind == "collective" else {}
+            _add_node(graph, names[node.id], node, found, style, bar)
     _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
 
 
@@ -259,12 +268,21 @@ def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
     return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
 
 
-def _add_node(graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style) -> None:
+def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
+    """Return the size of a bar beside all devices, by the estimate of the figure's size."""
+    size = estimate_size(figure, style)
+    side, other = ("height", size[1]) if direction(figure, style) == "right" else ("width", size[0])
+    return {side: f"{_BAR * other / 72:.2f}"}
+
+
+def _add_node(
+    graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style, bar: dict[str, str]
+) -> None:
     graph.node(
         name,
         label=label(_node_lines(node, style)),
         tooltip=hover(node.label, node.tooltip),
-        **node_attributes(node, found, style),
+        **(node_attributes(node, found, style) | bar),
     )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viz.figure import EdgeKind, Figure, NodeKind
-from viz.marks import ASKED_MEANING, CHANGED_MEANING, COUNT_MEANING, EDGE_MARKS, HOST_MEMORY_MEANING, NODE_MARKS, SHARE_MEANING
+from viz.marks import (
+    ASKED_MEANING,
+    CHANGED_MEANING,
+    COUNT_MEANING,
+    EDGE_MARKS,
+    HOST_MEMORY_MEANING,
+    NODE_MARKS,
+    SHARE_MEANING,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ def size_down(figure: Figure) -> tuple[float, float]:
     return _across(figure, _width), _along(figure, _height, _TAG_HEIGHT)
 
 
+def estimate_size(figure: Figure, style: Style = SCREEN) -> tuple[float, float]:
+    """Estimate width and height in points, edges pointing as they will."""
+    return size_down(figure) if direction(figure, style) == "down" else _size_right(figure)
+
+
 def deepest(figure: Figure) -> Node:
     """Return the node furthest from the sources: the last one in the figure's order; the figure must have nodes."""
     depth = depths(figure)

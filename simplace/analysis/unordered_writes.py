@@ -7,7 +7,16 @@ from itertools import combinations
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
-from simplace.graph.op_kinds import ENTERS, IDENTITIES, MERGES, SWITCHES, is_merge, is_next_iteration, is_switch, is_write
+from simplace.graph.op_kinds import (
+    ENTERS,
+    IDENTITIES,
+    MERGES,
+    SWITCHES,
+    is_merge,
+    is_next_iteration,
+    is_switch,
+    is_write,
+)
 from simplace.program.placed_graph import PlacedGraph
 
 _LOOKED_AT = 64  # writers of one variable; further ones are ignored

@@ -145,7 +145,7 @@ class Placements(Result):
 
     def figure(
         self,
-        figure: str = "placement",
+        figure: str = "overview",
         *,
         style: str = "screen",
         program: str | None = None,
@@ -154,9 +154,9 @@ class Placements(Result):
     ) -> Picture:
         """Return a figure of one program (the largest by default) as a picture, which a notebook shows.
 
-        `figure` is "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated run
-        "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen", "paper",
-        "slide" or "dark". Raises `simplace.errors.DrawingError`.
+        `figure` is "overview", "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated
+        run "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen",
+        "paper", "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
         from simplace.views.figures.drawing import Picture, choose_figure, style_of
         from simplace.views.figures.placed_figures import CHARTS, FIGURES
@@ -174,7 +174,7 @@ class Placements(Result):
     def draw(
         self,
         file: str | Path,
-        figure: str = "placement",
+        figure: str = "overview",
         *,
         style: str = "screen",
         program: str | None = None,

@@ -19,17 +19,25 @@ if TYPE_CHECKING:
 STYLES = ("screen", "paper", "slide", "dark")  # as in viz.style, which `--help` does not wait for
 
 
-def add_figure(parser: argparse.ArgumentParser, what: str, figures: Sequence[str], has_boxes: bool = True) -> None:
-    """Add `-o` with the figures to choose from, the first being the default, and their style."""
+def add_figure(
+    parser: argparse.ArgumentParser, what: str, figures: Sequence[str], has_boxes: bool = True, detail: str = ""
+) -> None:
+    """Add `-o` with the figures to choose from, the first being the default, and their style.
+
+    `detail` is the figure that `--detail` draws, "" where there is none such.
+    """
     group = parser.add_argument_group("figure")
     group.add_argument("-o", "--output", metavar="FILE", help=f"draw {what}: {', '.join(output.FIGURES)}")
     group.add_argument("--figure", choices=figures, default=figures[0], help="what to draw (default: %(default)s)")
+    if detail:
+        group.add_argument("--detail", dest="figure", action="store_const", const=detail,
+                           help=f"draw ops, not parts of the program: short for --figure {detail}")  # fmt: skip
     group.add_argument("--style", choices=STYLES, default=STYLES[0], help="sizes and colours for a screen, a column or "
                        "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
     output.add_force(group)
     if has_boxes:
-        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="collapse name scopes until at "
-                           "most N boxes are left (default: depends on the style)")  # fmt: skip
+        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="draw at most N boxes: name "
+                           "scopes, or parts of the program, collapse (default: depends on the style)")  # fmt: skip
 
 
 def choose_box_limit(options: argparse.Namespace) -> int:

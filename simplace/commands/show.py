@@ -21,7 +21,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--table", action="store_true", help="list every node and every copy")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="show and draw this program only")
-    figures.add_figure(parser, "the device graph", ("placement", "partition", "colocation", "eager"))
+    figures.add_figure(parser, "the device graph", ("overview", "placement", "partition", "colocation", "eager"),
+                       detail="placement")  # fmt: skip
     judging.add_requirements(parser)
     parser.set_defaults(command=_run_show)
 

@@ -14,7 +14,7 @@ from simplace.explain.findings import find_in_placement, format_findings
 from simplace.result import Placed, Result
 from simplace.views.figures.change_figure import change_figure
 from simplace.views.figures.drawing import draw_picture
-from simplace.views.figures.placement_figure import placement_figure
+from simplace.views.figures.overview_figure import overview_figure
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text import schedule_tables, summary, tables
 from simplace.views.text.change_summary import change_summary
@@ -89,7 +89,7 @@ def _write_program(placed: Placed, is_large: bool) -> str:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
         parts.append(f"<p><b>{escape(visible(f'TensorFlow refuses this graph ({refusal.code}){said}'))}</b></p>")
     parts.append(_write_findings(placed))
-    parts += [_draw_or_explain(placement_figure(placed))] if is_large else []
+    parts += [_draw_or_explain(overview_figure(placed))] if is_large else []
     opened = " open=''" if is_large else ""
     return f"<details{opened}><summary>{escape(summary.write_title(placed))}</summary>{''.join(parts)}</details>"
 

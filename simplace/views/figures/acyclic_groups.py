@@ -9,13 +9,14 @@ import networkx as nx
 Ends = tuple[int, int]
 
 
-def split_cycles(groups: Sequence[Sequence[int]], edges: Iterable[Ends], room: int) -> list[list[int]]:
+def split_cycles(groups: Sequence[Sequence[int]], edges: Iterable[Ends], more: int) -> list[list[int]]:
     """Return the groups such that the edges between them make no cycle, if those between the nodes make none.
 
-    Groups in a cycle are split into parts that run one after the other, or joined where that gives more than `room`
-    parts. Groups outside of cycles stay as they are. The order is that of the first nodes as given.
+    Groups in a cycle are split into parts that run one after the other, as long as that makes at most `more` groups
+    more than there were, and joined otherwise. Groups outside of cycles stay as they are. The order is that of the
+    first nodes as given.
 
-    >>> split_cycles([[0, 2], [1]], [(0, 1), (1, 2)], room=3), split_cycles([[0, 2], [1]], [(0, 1), (1, 2)], room=2)
+    >>> split_cycles([[0, 2], [1]], [(0, 1), (1, 2)], more=1), split_cycles([[0, 2], [1]], [(0, 1), (1, 2)], more=0)
     ([[0], [2], [1]], [[0, 2, 1]])
     """
     listed = list(edges)
@@ -27,7 +28,10 @@ def split_cycles(groups: Sequence[Sequence[int]], edges: Iterable[Ends], room: i
             continue
         nodes = {node: i for i in tangled for node in groups[i]}
         parts = cut_into_runs(nodes, [ends for ends in listed if ends[0] in nodes and ends[1] in nodes])
-        made += parts if len(parts) <= room else [list(nodes)]
+        if len(parts) - len(tangled) > more:
+            parts = [list(nodes)]
+        more -= max(len(parts) - len(tangled), 0)
+        made += parts
     place = {node: i for i, node in enumerate(number)}
     return sorted(made, key=lambda group: place[group[0]])
 

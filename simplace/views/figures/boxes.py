@@ -13,15 +13,16 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_retval, is_variable
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
-from simplace.program.known_names import Path, get_known_name, strip_number, tidy_path
+from simplace.program.known_names import Path, strip_number
 from simplace.views.figures.acyclic_groups import split_cycles
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
+from simplace.views.figures.step_parts import Part, find_parts
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable", "part"]
 _DEEPEST = 40  # scopes, one in the other, that can be opened
-_GROUPS: dict[str, BoxKind] = {"#variables": "variable", "#arguments": "argument", "#results": "result"}
+_GROUPS: dict[str, BoxKind] = {"variables": "variable", "arguments": "argument", "results": "result"}
 _MADE_ENDING = re.compile(r"((_read)?_readvariableop)?_resource$|_RetVal$")
 
 
@@ -46,17 +47,24 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
     graph = DrawnGraph.of(placement)
-    keepers, parts, home = graph.keepers, graph.paths, graph.home
+    keepers, parts = graph.keepers, graph.paths
     shared = _count_shared_scopes(list(parts.values()))
-    keys = _choose_keys(placement, keepers, parts, home, limit)
+    keys = _choose_keys(graph, limit)
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
     clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
-    acyclic = split_cycles(list(groups.values()), graph.local_edges, max(limit - len(groups), 0)) if len(groups) < len(keepers) else list(groups.values())
-    made = [_make_box(placement, keys[nodes[0]], nodes, parts, shared, clusters) for nodes in acyclic]
+    acyclic = list(groups.values())
+    if len(groups) < len(keepers):
+        acyclic = split_cycles(acyclic, graph.local_edges, limit - len(groups))
+    made = [
+        _make_box(placement, keys[nodes[0]], nodes, parts, shared, clusters)
+        if len({keys[node] for node in nodes}) == 1
+        else _make_mixed_box(placement, nodes)
+        for nodes in acyclic
+    ]
     number = {node: i for i, nodes in enumerate(acyclic) for node in nodes}
-    return made, {node: number[goal] for node, goal in home.items() if goal != LEFT_OUT}
+    return made, {node: number[goal] for node, goal in graph.home.items() if goal != LEFT_OUT}
 
 
 def _count_shared_scopes(paths: list[Path]) -> int:
@@ -68,22 +76,24 @@ def _count_shared_scopes(paths: list[Path]) -> int:
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
 
 
-def _choose_keys(
-    placement: Placement, keepers: list[int], parts: dict[int, Path], home: dict[int, int], limit: int
-) -> dict[int, Path]:
+def _choose_keys(graph: DrawnGraph, limit: int) -> dict[int, Path]:
+    placement, keepers, parts, home = graph.placement, graph.keepers, graph.paths, graph.home
     if len(keepers) <= limit:
         return {node: (f"#{node}",) for node in keepers}
     devices = {node: placement.device(node) for node in keepers}
-    paths = {node: _build_path(placement, node, parts, home) for node in keepers}
+    roles = find_parts(graph)
+    paths = {node: _build_path(placement, node, parts, home, roles[node]) for node in keepers}
     return open_scopes(paths, devices, limit)
 
 
-def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int]) -> Path:
-    """Return the path by which a node is found: arguments and results lie in scopes of their own."""
+def _build_path(
+    placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: Part
+) -> Path:
+    """Return the path by which a node is found: variables of a kind, arguments and results have scopes of their own."""
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]
-    if is_arg(op) and _is_resource(placement, node):
-        return ("#variables", f"#{_name_reader(placement, node, parts, home)}", f"#{name}")
+    if is_arg(op) and role.kind == "variables":
+        return (f"#variables of {role.name}" if role.name else "#variables", f"#{_name_reader(placement, node, parts, home)}", f"#{name}")
     if is_arg(op):
         return ("#arguments", f"#{name}")
     if is_retval(op):
@@ -121,9 +131,10 @@ def _make_box(
         return Box(f"XLA: {_count_ops(cluster)}", shown_name(cluster.function), "op", device, members)
     if len(nodes) == 1:
         return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
-    if path[0] in _GROUPS:
-        reader = path[1][1:] if len(path) > 1 else ""
-        return Box(f"{len(nodes)} {path[0][1:]}", f"of {reader}" if reader else "", _GROUPS[path[0]], device, members)
+    what, _, owner = path[0][1:].partition(" of ")
+    if path[0].startswith("#") and what in _GROUPS:
+        reader = owner or (path[1][1:] if len(path) > 1 else "")
+        return Box(f"{len(nodes)} {what}", f"of {reader}" if reader else "", _GROUPS[what], device, members)
     ops = Counter(placement.graph.ops[node] for node in nodes)
     main = ", ".join(op for op, _ in ops.most_common(2)) + (", …" if len(ops) > 2 else "")
     if path[0] == OTHERS:
@@ -140,6 +151,13 @@ def _make_box(
             f"{op} ×{len(nodes)}", _format_location(outer, strip_number(parts[nodes[0]][-1]), op), "op", device, members
         )
     return Box(label, outer or main, "scope", device, members)
+
+
+def _make_mixed_box(placement: Placement, nodes: list[int]) -> Box:
+    """Return the box of groups that take turns: drawn apart they would seem to depend on each other in a cycle."""
+    ops = Counter(placement.graph.ops[node] for node in nodes)
+    named = ", ".join(f"{op} ×{count}" if count > 1 else op for op, count in ops.most_common(2))
+    return Box(named + (", …" if len(ops) > 2 else ""), "by turns", "scope", placement.device(nodes[0]), tuple(nodes))
 
 
 def _count_ops(cluster: Cluster) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from math import sqrt
+from math import log2
 
 from simplace.partition.traffic import CollectiveVolume
 from simplace.partition.transfers import Copy
@@ -15,7 +15,7 @@ from simplace.views.figures.boxes import Box, group_into_boxes
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.overview_title import write_message
-from simplace.views.figures.part_boxes import make_part_boxes
+from simplace.views.figures.part_boxes import MOST_BOXES, make_part_boxes
 from simplace.views.figures.placement_figure import (
     draw_boxes,
     draw_devices,
@@ -25,10 +25,12 @@ from simplace.views.figures.placement_figure import (
     write_caption,
     write_title,
 )
+from simplace.views.figures.step_parts import find_parts
 from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
 from viz import Edge, Figure, Node
 
 _FEW = 16  # ops: so many are drawn one by one
+_LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 _ALIKE = 3  # devices: from so many on, those alike are drawn as one
 
 
@@ -43,11 +45,16 @@ def overview_figure(placed: Placed, limit: int = 40) -> Figure:
     if placement.refusal is not None:
         return placement_figure(placed, limit)
     graph = DrawnGraph.of(placement)
-    title, lead = write_message(placed, graph), [write_title(placed), *list_traffic(placed.traffic)]
+    parts = find_parts(graph)
+    title, lead = write_message(placed, graph, parts), [write_title(placed), *list_traffic(placed.traffic)]
     few = _fold_few(placed, graph, min(limit, _FEW))
     if few is not None:
         return draw_boxes(placed, few, title, lead)
-    return _draw_parts(placed, _fold(placed, *make_part_boxes(graph, limit)), title, lead)
+    for room in range(MOST_BOXES, 0, -1):
+        alike = _fold(placed, *make_part_boxes(graph, parts, room))
+        if len(alike.boxes) <= limit:
+            break
+    return _draw_parts(placed, alike, title, lead)
 
 
 def _fold_few(placed: Placed, graph: DrawnGraph, limit: int) -> Alike | None:
@@ -79,9 +86,10 @@ def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Fi
         nodes=(*draw_nodes(placed, alike), *bars),
         edges=(
             *copies,
-            *(Edge(str(one), str(other), "data", "", count) for (one, other), count in data.items()),
+            *(Edge(str(one), str(other)) for one, other in data),
             *arms,
         ),
+        direction="down" if len(alike.devices) > 1 else "auto",
         description=describe_placement(placed, "Overview of the placement"),
     )
 
@@ -104,20 +112,27 @@ def _draw_bundles(bundles: list[list[Copy]], alike: Alike, drawn: set[Ends]) -> 
 
     Nor does an edge join boxes where it would close a cycle with those `drawn`.
     """
-    sizes = [sum(copy.size or 0 for copy in bundle) for bundle in bundles]
-    largest = max(sizes, default=0) or 1
     edges = []
-    for bundle, size in zip(bundles, sizes, strict=True):
+    for bundle in bundles:
         sources, targets = _weigh_ends(bundle, alike)
         ends = _pick_heaviest(sources), _pick_heaviest(targets)
         one, other = len(sources) > 1, len(targets) > 1
         if not (one or other):
             one = other = has_cycle({*drawn, ends})
             drawn |= set() if one else {ends}
-        what = " · ".join(what_is_copied(tuple(bundle)))
-        share = round(sqrt(size / largest), 3)
-        edges.append(Edge(str(ends[0]), str(ends[1]), "copy", what, len(bundle), one, other, share))
+        what, size = what_is_copied(tuple(bundle), "copy")
+        share = _scale_width(sum(copy.size or 0 for copy in bundle))
+        edges.append(Edge(str(ends[0]), str(ends[1]), "copy", f"{what} · {size}", len(bundle), one, other, share))
     return edges
+
+
+def _scale_width(size: int) -> float:
+    """Return the width of a line between 0 and 1: as much wider for each doubling of the bytes, from 1 B to 1 GiB.
+
+    >>> _scale_width(1), _scale_width(1 << 15), _scale_width(1 << 40)
+    (0.0, 0.5, 1.0)
+    """
+    return round(min(log2(max(size, 1)) / _LARGEST, 1.0), 3)
 
 
 def _weigh_ends(bundle: list[Copy], alike: Alike) -> tuple[Counter[int], Counter[int]]:
@@ -141,7 +156,8 @@ def _draw_collectives(placed: Placed, alike: Alike) -> tuple[list[Node], list[Ed
 
     Collectives that are made of copies are drawn as these.
     """
-    bars, arms = [], []
+    bars: list[Node] = []
+    arms: list[Edge] = []
     for volume in placed.traffic.collectives:
         if volume.is_copied:
             continue

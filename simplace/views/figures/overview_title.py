@@ -11,10 +11,10 @@ from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.placement_figure import was_granted
-from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.figures.step_parts import Part
 from simplace.views.text.quantities import format_count
-from simplace.views.text.traffic_phrases import format_volume
 from simplace.views.text.tables import shorten_device
+from simplace.views.text.traffic_phrases import format_volume
 
 _ALIKE = 0.8  # of the ops of a device: with so many in common, devices do the same
 _LISTED = 3  # devices that are listed by name
@@ -24,7 +24,7 @@ _FEW, _FEW_ELSEWHERE, _FEW_ALIKE = 3, 0.2, 0.05
 _SPLITS = frozenset({"Split", "SplitV", "StridedSlice", "Slice", "Unpack"})
 
 
-def write_message(placed: Placed, graph: DrawnGraph) -> str:
+def write_message(placed: Placed, graph: DrawnGraph, parts: Mapping[int, Part]) -> str:
     """Return what a figure says: on which devices a step runs, how it is split over them, and what it sends."""
     placement = placed.placement
     counts = Counter(decision.device for decision in placement.decisions.values())
@@ -34,7 +34,6 @@ def write_message(placed: Placed, graph: DrawnGraph) -> str:
     elsewhere = sum(count for _, count in others)
     if not others:
         return f"All on {_short(placed, main)}{_tell_refused(placed)}"
-    parts = find_parts(graph)
     sent = _tell_sent(placed)
     if replicas := _find_replicas(graph, parts):
         told = [where] if (where := _tell_variables(placed, graph, parts, replicas)) else []

@@ -5,30 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from simplace.graph.op_kinds import is_arg
+from simplace.graph.op_kinds import is_arg, is_retval
 from simplace.views.figures.acyclic_groups import sort_groups, split_cycles
 from simplace.views.figures.boxes import Box, BoxKind
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
-from simplace.views.figures.step_parts import KINDS, Part, find_parts
+from simplace.views.figures.step_parts import KINDS, Part
 
-_MOST = 8  # boxes of a device
-_SPLIT = 3  # parts into which those of a cycle are split at most; beyond they are drawn as one box
+_MOST, MOST_BOXES = 8, 10  # boxes of a device: wanted, and where its layers have few of them
+_SPLIT = 1  # boxes more that a device may have for those in a cycle to be split; beyond they are drawn as one box
 _NAMED = 3  # names that a box lists
-_BESIDE_LAYERS = 5  # boxes that a device keeps for what is no layer
+_LAYERS = 3  # boxes of layers that a device has at least, where there is room
 _OF_BOXES: dict[str, BoxKind] = {"variables": "variable", "input": "argument", "result": "result"}
 
 
-def make_part_boxes(graph: DrawnGraph, limit: int) -> tuple[list[Box], dict[int, int]]:
-    """Return at most `limit` boxes where that is possible (at least one a device), and the box number of every node.
+def make_part_boxes(graph: DrawnGraph, parts: dict[int, Part], room: int) -> tuple[list[Box], dict[int, int]]:
+    """Return at most `room` boxes a device, and the box number of every node.
 
-    A device has at most eight. Where it has more layers, those that follow each other share a box.
+    A device has eight, or some more where it has three boxes of layers. Layers that follow each other share a box.
     """
-    parts = find_parts(graph)
     by_device: dict[str, dict[Part, list[int]]] = {}
     for node, part in parts.items():
         by_device.setdefault(graph.placement.device(node), {}).setdefault(part, []).append(node)
-    room = max(min(limit // max(len(by_device), 1), _MOST), 1)
     made: list[list[int]] = []
     for groups in by_device.values():
         made += _reduce_groups(graph, parts, list(groups.values()), room)
@@ -43,35 +41,42 @@ def _reduce_groups(graph: DrawnGraph, parts: dict[int, Part], groups: list[list[
     inside = {node for group in groups for node in group}
     edges = [ends for ends in graph.local_edges if ends[0] in inside and ends[1] in inside]
     made = sort_groups(split_cycles(groups, edges, _SPLIT), edges)
-    for kinds in _JOINED:
-        if len(made) > room:
-            wanted = max(room - sum(_kind(parts, group) not in kinds for group in made), 1)
-            made = sort_groups(split_cycles(_join(made, lambda g: _kind(parts, g) in kinds, wanted), edges, 0), edges)  # noqa: B023
+    for kinds, least, most in _JOINED:
+        if len(made) <= min(room, most):
+            continue
+        chosen = [group for group in made if _kind(parts, group) in kinds]
+        others = [group for group in made if _kind(parts, group) not in kinds]
+        wanted = max(min(room, most) - len(others), min(least, room - len(others)), 1)
+        made = sort_groups(split_cycles([*_join(chosen, wanted), *others], edges, 0), edges)
     return made
 
 
-# What is joined where there are too many boxes: layers with each other, then all that computes, then everything.
-_JOINED: tuple[frozenset[str], ...] = (
-    frozenset({"layer", "ops"}),
-    frozenset({"result"}),
-    frozenset({"update"}),
-    frozenset({"layer", "ops", "loss", "gradients", "update", "initializers", "result"}),
-    frozenset({"variables"}),
-    frozenset(KINDS),
+# What is joined where a device has more than a number of boxes, and how many of them are left where there is room:
+# variables of the optimizer with those of metrics, layers with each other; then all that computes, then everything.
+_JOINED: tuple[tuple[frozenset[str], int, int], ...] = (
+    (frozenset({"result"}), 1, _MOST),
+    (frozenset({"state"}), 1, _MOST),
+    (frozenset({"update"}), 1, _MOST),
+    (frozenset({"layer", "ops"}), _LAYERS, _MOST),
+    (frozenset({"layer", "ops", "loss", "gradients", "update", "initializers", "result"}), 1, MOST_BOXES),
+    (frozenset({"variables", "state"}), 1, MOST_BOXES),
+    (frozenset({*KINDS, "state"}), 1, MOST_BOXES),
 )
 
 
 def _kind(parts: dict[int, Part], group: list[int]) -> str:
-    return Counter(parts[node].kind for node in group).most_common(1)[0][0]
+    """Return the kind of most nodes of a group; variables that are not the model's are its "state"."""
+    kind, name = Counter(parts[node] for node in group).most_common(1)[0][0]
+    return "state" if kind == "variables" and name else kind
 
 
-def _join(groups: list[list[int]], chosen: Callable[[list[int]], bool], wanted: int) -> list[list[int]]:
-    """Join neighbours among the chosen groups until `wanted` of them are left: those with the fewest nodes first."""
-    some, rest = [list(g) for g in groups if chosen(g)], [g for g in groups if not chosen(g)]
+def _join(groups: list[list[int]], wanted: int) -> list[list[int]]:
+    """Join neighbours until `wanted` groups are left: those with the fewest nodes first."""
+    some = [list(group) for group in groups]
     while len(some) > wanted:
         at = min(range(len(some) - 1), key=lambda i: len(some[i]) + len(some[i + 1]))
         some[at : at + 2] = [some[at] + some[at + 1]]
-    return [*some, *rest]
+    return some
 
 
 def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Box:
@@ -95,8 +100,8 @@ def _name_variables(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tu
     known = [graph.placement.notes(node).variable or graph.placement.graph.names[node] for node in nodes]
     if len(nodes) == 1:
         return known[0], "variable"
-    owner = names[0] if len(names) == 1 else ""
-    label = f"{len(nodes)} {owner} variables" if owner else f"{len(nodes)} variables"
+    owner = ", ".join(filter(None, names)) if all(names) else ""
+    label = f"{len(nodes)} variables of {owner}" if owner else f"{len(nodes)} variables"
     inner = [name.split("/") for name in known]
     inner = [[part for part in path if not part.startswith("replica_")] for path in inner]
     last = [path[-1] if owner or len(path) < 2 else path[-2] for path in inner]
@@ -107,12 +112,16 @@ def _name_input(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[
     given = [graph.placement.graph.names[node] for node in nodes if is_arg(graph.placement.graph.ops[node])]
     if len(nodes) == 1:
         return graph.placement.graph.names[nodes[0]], "argument" if given else graph.placement.graph.ops[nodes[0]]
-    return "input", _join_names(given) if len(given) == len(nodes) else _list_ops(graph, nodes)
+    made = [node for node in nodes if not is_arg(graph.placement.graph.ops[node])]
+    return "input", _list_ops(graph, made) if made else _join_names(given)
 
 
 def _name_result(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
     own = [name for name in names if name]
-    return own[0] if len(own) == len(names) == 1 else "results" if len(nodes) > 1 else "result", _list_ops(graph, nodes)
+    label = own[0] if len(own) == len(names) == 1 else "results" if len(nodes) > 1 else "result"
+    made = [node for node in nodes if not is_retval(graph.placement.graph.ops[node])]
+    given = [graph.placement.graph.names[node].removesuffix("_RetVal") for node in nodes]
+    return label, _list_ops(graph, made) if made else _join_names(given)
 
 
 def _name_layers(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:

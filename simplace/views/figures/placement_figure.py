@@ -10,6 +10,7 @@ from simplace.graph import dtypes
 from simplace.partition.transfers import Copy, MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 from simplace.result import Placed
+from simplace.views.figures.acyclic_groups import has_cycle
 from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_implied
 from simplace.views.figures.boxes import Box
@@ -40,8 +41,11 @@ def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = (
     found = box_edges(placement, placed.copies, box_of, drawn, alike.stands_for)
     collapsed = len(drawn) > len(made)
     data = drop_implied_edges(found) if collapsed else found.data
+    back = _find_closing(found, data)
     control = _legible_control(found, data)
-    copy_nodes, copy_edges = _draw_copies(found, made)
+    if collapsed:
+        control = _drop_closing(control, {*data, *(list_copied_ends(found) - back)})
+    copy_nodes, copy_edges = _draw_copies(found, made, back)
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=title,
@@ -74,43 +78,63 @@ def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
 
 def drop_implied_edges(found: BoxEdges) -> dict[Ends, int]:
     """Return the data edges that no longer path implies: between collapsed scopes almost any pair has an edge."""
-    return without_implied(found.data, _list_copied_ends(found) | found.data.keys())
+    return without_implied(found.data, list_copied_ends(found) | found.data.keys())
 
 
 def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
     """Return the control edges to draw, none where there are many even without those that longer paths imply."""
     if len(found.control) <= _CONTROL_LIMIT:
         return found.control
-    needed = without_implied(found.control, _list_copied_ends(found) | data.keys() | found.control.keys())
+    needed = without_implied(found.control, list_copied_ends(found) | data.keys() | found.control.keys())
     return needed if len(needed) <= _CONTROL_LIMIT else {}
 
 
-def _list_copied_ends(found: BoxEdges) -> set[Ends]:
+def list_copied_ends(found: BoxEdges) -> set[Ends]:
     return {(one.source, target) for one in found.transfers for target in one.targets}
 
 
-def _draw_copies(found: BoxEdges, made: list[Box]) -> tuple[list[Node], list[Edge]]:
+def _find_closing(found: BoxEdges, data: dict[Ends, int]) -> set[Ends]:
+    """Return the ends of copies that would close a cycle of boxes: they are drawn from and to whole devices."""
+    copied = sorted(list_copied_ends(found))
+    if not has_cycle([*data, *copied]):
+        return set()
+    return set(copied) - _drop_closing(dict.fromkeys(copied, 1), set(data)).keys()
+
+
+def _drop_closing(edges: dict[Ends, int], drawn: set[Ends]) -> dict[Ends, int]:
+    """Return the edges without those that close a cycle with what is `drawn` and with the edges before them."""
+    kept: dict[Ends, int] = {}
+    for ends, count in edges.items():
+        if not has_cycle([*drawn, *kept, ends]):
+            kept[ends] = count
+    return kept
+
+
+def _draw_copies(found: BoxEdges, made: list[Box], back: set[Ends]) -> tuple[list[Node], list[Edge]]:
+    """Return the edges of copies, and a node where several boxes read one; those `back` are drawn between devices."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     for transfer in found.transfers:
         source, count = str(transfer.source), len(transfer.copies)
         what, size = what_is_copied(transfer.copies)
+        closes = any((transfer.source, target) in back for target in transfer.targets)
         if len(transfer.targets) == 1:
-            edges.append(Edge(source, str(transfer.targets[0]), "copy", f"{what} · {size}", count))
+            label = f"{what} · {size}"
+            edges.append(Edge(source, str(transfer.targets[0]), "copy", label, count, closes, closes))
             continue
         key = f"copy {len(nodes) + 1}"
         nodes.append(Node(key, what, size, made[transfer.targets[0]].device, "copy"))
-        edges.append(Edge(source, key, "copy", "", count))
+        edges.append(Edge(source, key, "copy", "", count, from_group=closes))
         edges += [Edge(key, str(target)) for target in transfer.targets]
     return nodes, edges
 
 
-def what_is_copied(copies: tuple[Copy, ...]) -> tuple[str, str]:
-    """Return what is copied, and its size."""
+def what_is_copied(copies: tuple[Copy, ...], noun: str = "tensor") -> tuple[str, str]:
+    """Return what is copied, and its size; `noun` counts tensors that are not alike."""
     total = quantities.format_total_bytes([copy.size for copy in copies])
     kinds = Counter(f"{copy.dtype} {quantities.format_shape(copy.shape)}" for copy in copies)
     if len(kinds) > 1:
-        return quantities.format_count(len(copies), "tensor"), total
+        return quantities.format_count(len(copies), noun), total
     kind = next(iter(kinds))
     return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
 
@@ -153,8 +177,10 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], lead: S
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]
+    if unread := len(placement.decisions.keys() - alike.box_of.keys()):
+        left_out.append(f"{quantities.format_count(unread, 'op')} without tensors")
     if left_out:
-        parts.append(f"not drawn: {' and '.join(left_out)}")
+        parts.append(f"not drawn: {', '.join(left_out)}")
     if placement.program.given_shapes:
         parts.append("sizes of the first call")
     if placed.agreement is not None and placed.agreement.holds:
@@ -168,12 +194,13 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
     """Return the group of a device by its full name, or of several that are drawn as one."""
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
-    count = sum(1 for decision in placement.decisions.values() if decision.device in names)
-    frame, ops = _name_task(placement, names), quantities.format_count(count, "op")
+    counts = Counter(decision.device for decision in placement.decisions.values() if decision.device in names)
+    frame, ops = _name_task(placement, names), quantities.format_count(counts.total(), "op")
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
     title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
     if len(names) > 1:
-        ops = f"{len(names)} devices alike, {ops} in total"
+        each = quantities.format_count(counts[names[0]], "op")
+        ops = f"{len(names)} devices alike, {f'{each} each' if len(set(counts.values())) == 1 else f'{ops} in total'}"
     return Group(names[0], title, ops, device.type, index, frame)
 
 
@@ -189,6 +216,7 @@ def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
 
 def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, members: list[int]) -> Node:
     """Return the node of a box; `members` are its nodes with those drawn with them."""
+    own = [node for node in members if placement.device(node) == box.device]  # without those of devices alike
     on_gpu = bool(box.device) and placement.devices.by_name[box.device].type != "CPU"
     on_host = on_gpu and box.kind == "op" and all(_stays_on_host(placement, memory, node) for node in box.nodes)
     return Node(
@@ -197,7 +225,7 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.detail,
         box.device or None,
         box.kind,
-        count=len(members) if box.kind == "part" else len(box.nodes),
+        count=len(own) if box.kind == "part" else len(box.nodes),
         asked=_format_ungranted(placement, box, members) if box.device else _format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",

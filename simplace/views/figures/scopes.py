@@ -49,7 +49,7 @@ def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: in
     """Return the path of each node's box: the nodes of one device and path share it.
 
     The largest scopes are opened first, as long as all boxes number at most `limit`; where the outermost scopes alone
-    exceed it, the smallest of them are put together under `OTHERS`.
+    exceed it, the smallest of them are put together under `OTHERS`, those with a "#" last of all.
     """
     root = _build_tree(paths, devices)
     closed = _close_scopes(root, limit)
@@ -71,7 +71,7 @@ def _build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope
 
 def _close_scopes(root: _Scope, limit: int) -> set[Path]:
     """Return the paths at which boxes are closed; the empty path stands for the others."""
-    outermost = sorted(root.parts.values(), key=lambda scope: (-scope.size, scope.path))
+    outermost = sorted(root.parts.values(), key=lambda scope: (not _is_marked(scope), -scope.size, scope.path))
     waiting: list[tuple[int, Path, _Scope]] = []
     closed: set[Path] = set()
     boxes = 0
@@ -93,6 +93,10 @@ def _close_scopes(root: _Scope, limit: int) -> set[Path]:
         for part in scope.parts.values():
             heapq.heappush(waiting, (-part.size, part.path, part))
     return closed
+
+
+def _is_marked(scope: _Scope) -> bool:
+    return scope.path[0].startswith("#")
 
 
 def _count_boxes(scopes: Iterable[_Scope]) -> int:

@@ -32,7 +32,7 @@ KINDS: tuple[PartKind, ...] = (
 _GRADIENTS = re.compile(r"gradient_tape|gradients(_\d+)?$")
 _LOSS = re.compile(r"loss|cross_?entropy", re.IGNORECASE)
 _MOST = 0.7  # of the nodes with scopes: a scope with more of them is opened
-_INPUT = re.compile(r"Iterator|.*Dataset|OneShotIterator|MultiDeviceIterator")
+_INPUT = re.compile(r"PlaceholderWithDefault|Iterator|.*Dataset|OneShotIterator|MultiDeviceIterator")
 
 
 class Part(NamedTuple):
@@ -72,7 +72,7 @@ class _Parts:
                 self.parts[node] = Part("result", "summaries")
             elif op == "VarIsInitializedOp":
                 self.parts[node] = Part("initializers")
-            elif is_placeholder(op) or op == "PlaceholderWithDefault" or _INPUT.match(op) or (is_arg(op) and not self._is_variable(node)):
+            elif is_placeholder(op) or _INPUT.match(op) or (is_arg(op) and not self._is_variable(node)):
                 self.parts[node] = Part("input")
             elif self._is_variable(node):
                 self.parts[node] = Part("variables")
@@ -133,7 +133,7 @@ class _Parts:
         lines = {self._line(node) for node, part in self.parts.items() if part.kind == "gradients"}
         for node in reversed(self.order):
             readers = self.graph.after[node]
-            if node in self.parts or not readers or len(self.graph.paths[node]) > 1 and not self._is_initial(readers):
+            if node in self.parts or not readers or (len(self.graph.paths[node]) > 1 and not self._is_initial(readers)):
                 continue
             found = {self.parts.get(reader, Part("ops")) for reader in readers}
             if len(found) != 1:
@@ -163,7 +163,7 @@ class _Parts:
         self._give(names, Part("layer"))
         self.parts |= {node: Part("layer", name) for node, name in names.items()}
         after, before = self._reached(names, False), self._reached_back(names)
-        for node, path in paths.items():
+        for node, path in reversed(paths.items()):
             if names and node in after and node in before:
                 own = path[-1] if path[-1] in names.values() else strip_number(path[-1])
                 self.parts.setdefault(node, Part("layer", own))
@@ -176,7 +176,10 @@ class _Parts:
         """Name what nothing else tells by its line; without one, what is made of variables alone by these."""
         variables = [self._name_variable(one) for one in self.graph.before[node]
                      if self.parts.get(one, Part("ops")).kind == "variables"]  # fmt: skip
-        is_dead = not self._line(node) and not self.graph.after[node]
+        readers = {self.parts[reader] for reader in self.graph.after[node] if reader in self.parts}
+        if not self._line(node) and len(readers) == 1:
+            return readers.pop()
+        is_dead = not self._line(node) and not readers
         return Part("update", variables[0][0]) if is_dead and variables else Part("ops", self._line(node))
 
     def _tell_results(self) -> None:
@@ -185,9 +188,9 @@ class _Parts:
         rest = {node for node in self.order if node not in self.parts}
         for node in reversed(self.order):
             readers = self.graph.after[node]
-            if node in rest and node not in made and readers:
-                if all(self.parts.get(reader, Part("ops")).kind == "result" for reader in readers):
-                    self.parts[node] = Part("result")
+            kinds = {self.parts.get(reader, Part("ops")).kind for reader in readers}
+            if node in rest and node not in made and kinds == {"result"}:
+                self.parts[node] = Part("result")
 
     def _tell_starts_of_gradients(self) -> None:
         """Tell what has no scope and stands on a line that makes gradients, and makes nothing that has a scope."""
