@@ -23,7 +23,8 @@ _FONT = "DejaVu Sans"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
 _TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 120, 120, 72
-_TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it
+_TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it at least
+_CAPTION_LETTER, _CAPTION_LEAST = 5.6, 50
 
 
 def to_dot(figure: Figure, style: Style = SCREEN) -> str:
@@ -117,19 +118,15 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
 
 def _heading(figure: Figure, style: Style) -> list[str]:
     lines = []
-    limit = _BELOW_LIMIT if style.below else _CAPTION_LIMIT
-    for line in wrap(elide(visible(figure.title), _TITLE_LIMIT), _count_letters(figure, style)):
+    room = estimate_size(figure, style)[0]
+    limit = min(_BELOW_LIMIT if style.below else _CAPTION_LIMIT, max(int(room / _CAPTION_LETTER), _CAPTION_LEAST))
+    for line in wrap(elide(visible(figure.title), _TITLE_LIMIT), max(int(room / _TITLE_LETTER), _TITLE_LEAST)):
         lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
     if style.below and figure.description:
         lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
     if figure.caption:
         lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
     return lines
-
-
-def _count_letters(figure: Figure, style: Style) -> int:
-    """Return how many letters of a title fit above a figure, by the estimate of its width."""
-    return max(int(estimate_size(figure, style)[0] / _TITLE_LETTER), _TITLE_LEAST)
 
 
 def _wrapped(caption: str, limit: int) -> list[str]:
@@ -213,7 +210,7 @@ def _cluster(
 ) -> graphviz.Digraph:
     found = look(group, style)
     cluster = graphviz.Digraph(name=f"cluster {_cluster_names(figure)[group.id]}")
-    lines = [bold(text(group.title))]
+    lines = [bold(text(group.title)) + (f"  {_badge(group, style)}" if group.badge else "")]
     if group.subtitle:
         lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink))
     cluster.attr(
@@ -250,7 +247,8 @@ def _add_members(
     for node in figure.nodes:
         if node.group == home:
             bar = _measure_bar(figure, style) if node.kind == "collective" else {}
-            _add_node(graph, names[node.id], node, found, style, bar)
+            badge = _badge(group, style) if group and group.badge and node.kind != "copy" else ""
+            _add_node(graph, names[node.id], node, found, style, bar, badge)
     _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
 
 
@@ -276,14 +274,19 @@ def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
 
 
 def _add_node(
-    graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style, bar: dict[str, str]
+    graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style, bar: dict[str, str], badge: str
 ) -> None:
+    first, *more = _node_lines(node, style)
     graph.node(
         name,
-        label=label(_node_lines(node, style)),
+        label=label([f"{badge} {first}" if badge else first, *more]),
         tooltip=hover(node.label, node.tooltip),
         **(node_attributes(node, found, style) | bar),
     )
+
+
+def _badge(group: Group, style: Style) -> str:
+    return small(bold(text(group.badge)), look(group, style).line, 8)
 
 
 def _node_lines(node: Node, style: Style) -> list[str]:

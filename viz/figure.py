@@ -21,6 +21,7 @@ class Group:
 
     `kind` is the device type ("CPU", "GPU"), which picks corners and borders. `index` picks the colour among the
     devices of that kind: give each device of a figure its own. `subtitle` is small text such as "3 ops · 1.2 MB".
+    `badge` is a word or two that its nodes are marked with, for figures of many devices; "" marks nothing.
     Groups with one `frame` are drawn within a box of that title, such as the task that has the devices.
     """
 
@@ -30,6 +31,7 @@ class Group:
     kind: str = "CPU"
     index: int = 0
     frame: str = ""
+    badge: str = ""
 
 
 @dataclass(frozen=True, slots=True)

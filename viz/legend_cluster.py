@@ -15,7 +15,7 @@ from viz.palette import look, no_device
 from viz.shape import deepest, depths, direction, size_down
 from viz.style import SCREEN, Style
 
-_ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 62, 5, 6.5  # a legend row: letters at least, a sample's border, points
+_ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 44, 5, 6.5  # a legend row: letters at least, a sample's border, points
 _STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 
 

@@ -45,7 +45,8 @@ def write_message(placed: Placed, graph: DrawnGraph, parts: Mapping[int, Part]) 
     if holders := _find_holders(graph, parts):
         return f"Model parallel on {_count_devices(placed, holders)}: {sent}"
     used = [device.name for device in placement.devices if device.name in counts]
-    return f"Split over {_list_devices(placed, used)}: {sent}"
+    where = _list_devices(placed, used) if len(used) <= _LISTED else _count_devices(placed, used)
+    return f"Split over {where}: {sent}"
 
 
 def _is_exception(placed: Placed, main: str, counts: Counter[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.graph import dtypes
@@ -20,6 +21,7 @@ from simplace.views.text.traffic_phrases import describe_collectives, join_range
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
+_BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 
 
@@ -64,7 +66,18 @@ def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = (
 def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
     """Return the groups of the devices that have boxes."""
     numbered = number_devices(placed.placement)
-    return tuple(device_group(placed, alike.devices[name], i) for i, name in numbered if name in alike.devices)
+    groups = [device_group(placed, alike.devices[name], i) for i, name in numbered if name in alike.devices]
+    kinds = Counter(group.kind for group in groups)
+    return tuple(
+        replace(group, badge=_write_badge(placed, alike.devices[group.id])) if kinds[group.kind] >= _BADGES else group
+        for group in groups
+    )
+
+
+def _write_badge(placed: Placed, names: tuple[str, ...]) -> str:
+    """Return the letter of a device's type with its number, or the first and the last of several: "G0", "G1–7"."""
+    specs = [placed.placement.devices.by_name[name].spec for name in (names[0], names[-1])]
+    return f"{(specs[0].type or ' ')[0]}{'–'.join(dict.fromkeys(str(spec.id) for spec in specs))}"
 
 
 def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
