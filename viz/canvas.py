@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphviz import Digraph
 
 from viz import labels
-from viz.style import Style, fitted
+from viz.style import Style, fitted, page_of
 
 
 class Canvas:
@@ -22,7 +22,7 @@ class Canvas:
             graph_attr={
                 "layout": "nop2", "bb": f"0,0,{width:.2f},{height:.2f}", "pad": "0",
                 "bgcolor": style.paper, "outputorder": "nodesfirst",
-                **({} if scale == 1 else {"size": f"{width * scale / 72:.2f},{height * scale / 72:.2f}!"}),
+                **self._place_on_page(scale),
             },
             node_attr={
                 "shape": "box", "fixedsize": "true", "style": "filled", "penwidth": "0", "margin": "0",
@@ -30,6 +30,14 @@ class Canvas:
             },
         )  # fmt: skip
         self.box(0, 0, width, height, style.paper)
+
+    def _place_on_page(self, scale: float) -> dict[str, str]:
+        """Return the attributes that scale the drawing, in the middle of its page where it has one."""
+        if not self._style.widths:
+            return {} if scale == 1 else {"size": f"{self.width * scale / 72:.2f},{self.height * scale / 72:.2f}!"}
+        wide, high = page_of(self._style, self.width * scale, self.height * scale)
+        middle = f"{self.width / 2:.2f},{self.height / 2:.2f}"
+        return {"viewport": f"{wide:.2f},{high:.2f},{scale:.5f},{middle}", "margin": "0"}
 
     @property
     def dot(self) -> str:

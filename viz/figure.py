@@ -12,7 +12,7 @@ from viz.names import elide, visible
 
 NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive", "part", "collective"]
 EdgeKind = Literal["data", "control", "copy", "tie", "collective"]
-Direction = Literal["auto", "down", "right"]
+Direction = Literal["auto", "page", "down", "right"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Figure:
     """Record of an annotated device graph.
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
-    "auto" picks whichever gives the better shape on a page. `description` is a sentence or two for readers who do not
+    "auto" picks whichever gives the better shape; "page" does so for a page of a given size, and else points down. `description` is a sentence or two for readers who do not
     see the figure, and for the caption in print.
 
     Raises:

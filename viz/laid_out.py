@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from viz.style import Style, fitted
+from viz.style import Style, fitted, page_of
 
 _BOX = re.compile(r'\bbb="[-\d.]+,[-\d.]+,(?P<width>[-\d.]+),(?P<height>[-\d.]+)"')
+_NUMBER = re.compile(r"[-\d.]+")
 _PAD = 2 * 0.15 * 72  # points, as `viz.dot` asks for
 _CLUSTER = re.compile(r'subgraph "cluster [^\n]*" \{\n\t+graph \[(?P<attributes>.*?)\n\t+\];\n', re.DOTALL)
 _LABEL = re.compile(r"label=(?P<label><<table.*?</table>>),\n", re.DOTALL)
@@ -37,9 +38,19 @@ def _size(laid: str) -> tuple[float, float] | None:
 def _sized(laid: str, style: Style) -> str:
     size, scale = _size(laid), scale_of(laid, style)
     asked = ""
-    if size and scale != 1:
+    if size and style.widths:
+        asked = _write_viewport(laid, page_of(style, size[0] * scale, size[1] * scale), scale)
+    elif size and scale != 1:
         asked = f'size="{size[0] * scale / 72:.2f},{size[1] * scale / 72:.2f}!", '
     return laid.replace("graph [", f"graph [layout=nop2, {asked}", 1)
+
+
+def _write_viewport(laid: str, page: tuple[float, float], scale: float) -> str:
+    """Return the attributes that put the middle of a layout in the middle of a page, given in points."""
+    found = _BOX.search(laid)
+    assert found is not None, "a layout of a size has a box"
+    left, low, right, top = map(float, _NUMBER.findall(found[0].partition("=")[2]))
+    return f'viewport="{page[0]:.2f},{page[1]:.2f},{scale:.5f},{(left + right) / 2:.2f},{(low + top) / 2:.2f}", margin=0, '
 
 
 def _titled(laid: str) -> str:

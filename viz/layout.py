@@ -33,11 +33,20 @@ def draw(
 ) -> bytes:
     """Draw a figure; see `render`. An SVG carries the figure's title and description for readers who do not see it."""
     _check(file_format)
-    laid = _largest([_laid_out(to_dot(one, style), timeout_s) for one in _directed(figure, style)], style)
+    laid = _lay_out(figure, style, timeout_s)
     if file_format != "svg":
         return render(finished(laid, style), file_format, timeout_s=timeout_s, dpi=dpi)
     sized = finished(laid, style, titles=False)  # `tidy` does better: it lifts the titles, with a rim
     return described(render(sized, timeout_s=timeout_s), figure.title, figure.description)
+
+
+def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> float:
+    """Return the size of a node's label on the page of a style, as a share of the size that the style wants."""
+    return scale_of(_lay_out(figure, style, timeout_s), style) / style.scale
+
+
+def _lay_out(figure: Figure, style: Style, timeout_s: float) -> str:
+    return _largest([_laid_out(to_dot(one, style), timeout_s) for one in _directed(figure, style)], style)
 
 
 def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dpi: int = 192) -> bytes:
@@ -55,7 +64,7 @@ def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dp
 
 def _directed(figure: Figure, style: Style) -> list[Figure]:
     """List what to lay out: for a page of a given size both directions, since an estimate may choose the smaller."""
-    if figure.direction != "auto" or not style.widths:
+    if figure.direction in ("down", "right") or not style.widths:
         return [figure]
     return [replace(figure, direction="down"), replace(figure, direction="right")]
 

@@ -25,9 +25,9 @@ def direction(figure: Figure, style: Style = SCREEN) -> Literal["down", "right"]
     >>> direction(Figure(direction="right"))
     'right'
     """
-    if figure.direction != "auto":
-        return figure.direction
-    if not figure.nodes:
+    if figure.direction in ("down", "right"):
+        return "down" if figure.direction == "down" else "right"
+    if not figure.nodes or (figure.direction == "page" and not style.widths):
         return "down"
     down, right = _misfit(style, *size_down(figure)), _misfit(style, *_size_right(figure))
     return "down" if down <= right else "right"

@@ -17,7 +17,8 @@ class Style:
     `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
-    a page takes. `below` puts title and caption under the drawing.
+    a page takes. `below` puts title and caption under the drawing. No text is smaller than `least` points where a
+    node's label has the wanted size.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Style:
     aspect: float = 1.4
     boxes: int = 40
     below: bool = False
+    least: float = 0.0
     is_dark: bool = False
 
     @property
@@ -47,8 +49,8 @@ SCREEN = Style("screen")
 
 STYLES: Mapping[str, Style] = {
     "screen": SCREEN,
-    "paper": Style("paper", text=8.0, widths=(3.33, 7.0), height=9.0, aspect=1.0, boxes=24, below=True),
-    "slide": Style("slide", text=18.0, widths=(12.6,), height=6.8, enlarges=True, aspect=1.85, boxes=14),
+    "paper": Style("paper", text=8.0, widths=(10 / 3, 7.0), height=9.0, aspect=1.0, boxes=24, below=True, least=7.0),
+    "slide": Style("slide", text=18.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=14),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",
         grid="#333a43", stripe="#1b2027", is_dark=True,
@@ -79,3 +81,16 @@ def fitted(style: Style, width: float, height: float) -> float:
     if style.enlarges:
         return min(largest, 2 * style.scale)
     return min(largest, style.scale)
+
+
+def page_of(style: Style, width: float, height: float) -> tuple[float, float]:
+    """Return the page of a drawing of that size, all in points: its narrowest width that fits, and the height needed.
+
+    A style that enlarges drawings has one page, which is filled.
+
+    >>> page_of(STYLES["paper"], 200, 100), page_of(STYLES["slide"], 200, 100)
+    ((240.0, 100), (960.0, 540.0))
+    """
+    widths = [72 * one for one in style.widths]
+    found = next((one for one in widths if width <= one + 0.01), widths[-1])
+    return round(found, 2), round(style.height * 72, 2) if style.enlarges else height

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -158,18 +159,19 @@ class Placements(Result):
         run "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen",
         "paper", "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
-        from simplace.views.figures.drawing import Picture, choose_figure, style_of
+        from simplace.views.figures.drawing import Picture, choose_figure, fit_boxes, style_of
         from simplace.views.figures.placed_figures import CHARTS, FIGURES
 
         name = choose_figure(figure, (*FIGURES, *CHARTS))
-        limit = style_of(style).boxes if nodes is None else nodes
+        most = style_of(style).boxes
         placed = self._one(program)
         if name in CHARTS:
             from simplace.api.simulated import Simulated
             from simplace.executor.step_options import StepOptions
 
             return Simulated.of(placed.placement, StepOptions(**options)).figure(name, style=style)
-        return Picture(FIGURES[name](placed, limit), style)
+        make = partial(FIGURES[name], placed)
+        return Picture(fit_boxes(make, style, most) if nodes is None else make(nodes), style)
 
     def draw(
         self,

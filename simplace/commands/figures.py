@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.commands import options as words
@@ -48,12 +48,22 @@ def choose_box_limit(options: argparse.Namespace) -> int:
     return style_of(options.style).boxes if chosen is None else chosen
 
 
+def fit_figure(make: Callable[[int], Figure], options: argparse.Namespace) -> Figure:
+    """Return a figure with as many boxes as `--nodes` says, or without it as many as are legible in the style."""
+    from simplace.views.figures.drawing import fit_boxes
+
+    limit = choose_box_limit(options)
+    return make(limit) if options.nodes is not None else fit_boxes(make, options.style, limit)
+
+
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:
     """Draw to the file of `-o`, and report it on stderr."""
-    from simplace.views.figures.drawing import draw_picture
+    from simplace.views.figures.drawing import draw_picture, write_beside
 
     with show_progress() as stage:
         stage(f"drawing {options.output}")
         data = draw_picture(what, options.output, options.style)
     output.write_output_file(options.output, data, options.force)
-    output.print_text(f"drew {said}: {options.output}", sys.stderr)
+    beside = write_beside(what, options.output, options.style)
+    more = f"; its caption: {', '.join(map(str, beside))}" if beside else ""
+    output.print_text(f"drew {said}: {options.output}{more}", sys.stderr)

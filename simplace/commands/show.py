@@ -83,6 +83,5 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
         return
     drawn = result.largest()
     others = f", which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else ""
-    figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"{drawn.title}{others}", options
-    )
+    figure = figures.fit_figure(lambda limit: FIGURES[options.figure](drawn, limit), options)
+    figures.write_figure(figure, f"{drawn.title}{others}", options)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from simplace.errors import DrawingError, join_choices
+from simplace.views.figures.caption_files import write_captions
 from simplace.views.file_mark import check_replaceable, write_file
-from viz import Figure, FigureError, LayoutError, area, draw, gantt, render, to_dot
+from viz import Figure, FigureError, LayoutError, area, draw, gantt, measure_text, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt
 from viz.names import visible
 from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
+_TRIED = 4  # numbers of boxes that are tried for a page
 KINDS = ("svg", "png", "pdf", "dot")
 
 
@@ -36,6 +38,35 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
         raise DrawingError(f"{name}: {error}") from None
 
 
+def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
+    """Return a figure of at most `limit` boxes, or of fewer where else its text would be too small for the style's page.
+
+    If no number of boxes helps, it is the one whose text is largest, the first of several.
+    """
+    found = style_of(style)
+    figures: list[tuple[float, Figure]] = []
+    if not found.least:
+        return make(limit)
+    for boxes in dict.fromkeys(max(limit * share // _TRIED, 1) for share in range(_TRIED, 0, -1)):
+        figure = make(boxes)
+        if figures and figure == figures[-1][1]:
+            continue
+        try:
+            figures.append((measure_text(figure, found), figure))
+        except LayoutError:
+            return make(limit)  # which drawing will refuse with a reason, or write as DOT
+        if figures[-1][0] >= 1:
+            break
+    return max(figures, key=lambda pair: round(pair[0], 3))[1]
+
+
+def write_beside(what: Figure | Gantt | AreaChart, file: str | Path, style: str) -> list[Path]:
+    """Write the caption of a figure for print beside it, and return the files written, [] for another style."""
+    if not style_of(style).below or not Path(file).is_file():
+        return []
+    return write_captions(what.title, what.description, what.caption, file)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
     """Record of a figure or chart with the name of its style; a notebook shows it, `save` writes it to a file."""
@@ -51,6 +82,7 @@ class Picture:
         check_replaceable(file, overwrite)
         data = draw_picture(self.what, str(file), self.style)
         write_file(file, data, overwrite)
+        write_beside(self.what, file, self.style)
 
     def __repr__(self) -> str:
         return f"<picture of {visible(self.what.title)}>"

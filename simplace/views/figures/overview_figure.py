@@ -89,7 +89,7 @@ def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Fi
             *(Edge(str(one), str(other)) for one, other in data),
             *arms,
         ),
-        direction="down" if len(alike.devices) > 1 else "auto",
+        direction="page" if len(alike.devices) > 1 else "auto",
         description=describe_placement(placed, "Overview of the placement"),
     )
 
