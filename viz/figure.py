@@ -79,8 +79,8 @@ class Figure:
     """Record of an annotated device graph.
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
-    "auto" picks whichever gives the better shape; "page" does so for a page of a given size, and else points down. `description` is a sentence or two for readers who do not
-    see the figure, and for the caption in print.
+    "auto" picks whichever gives the better shape; "page" does so for a page of a given size, and else points down.
+    `description` is a sentence or two for readers who do not see the figure, and for the caption in print.
 
     Raises:
         FigureError: an id is used twice, a node names an unknown group, an edge names an unknown node, a kind

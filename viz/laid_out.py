@@ -50,7 +50,8 @@ def _write_viewport(laid: str, page: tuple[float, float], scale: float) -> str:
     found = _BOX.search(laid)
     assert found is not None, "a layout of a size has a box"
     left, low, right, top = map(float, _NUMBER.findall(found[0].partition("=")[2]))
-    return f'viewport="{page[0]:.2f},{page[1]:.2f},{scale:.5f},{(left + right) / 2:.2f},{(low + top) / 2:.2f}", margin=0, '
+    middle = f"{(left + right) / 2:.2f},{(low + top) / 2:.2f}"
+    return f'viewport="{page[0]:.2f},{page[1]:.2f},{scale:.5f},{middle}", margin=0, '
 
 
 def _titled(laid: str) -> str:

@@ -13,13 +13,17 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.changes.what_if import suppose_changes
 from simplace.doctor.examinations import diagnose_result
 from simplace.exports import json_report
+from simplace.graph.op_kinds import is_next_iteration
 from simplace.report.graph_data import graph_data
 from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.eager_figure import eager_figure
+from simplace.views.figures.overview_figure import overview_figure
+from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.summary import agreement_line, write_summary
 from simplace.views.text.traffic_phrases import describe_traffic, list_traffic
 from tests.exports import every_output, readers
+from tests.views.drawn_cycles import is_drawn_acyclic
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
 WITHOUT_GRAPHS = [sample for sample in SAMPLES if sample.stem == "eager_loop"]
@@ -67,16 +71,17 @@ def test_a_sample_without_graphs_is_shown_and_drawn(sample, golden, kept, shown_
 @pytest.mark.parametrize("sample", WITH_GRAPHS, ids=name)
 def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request):
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
-    made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["placement"])
+    made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["overview"])
     check_read(result, made)
     check_counts(result, made)
+    check_drawn(result)
     if every_output.largest(result).placement.refusal is not None:  # and has none of the outputs of what runs
         soft = suppose_changes(result, soft_placement=True)
         check_read(soft, every_output.outputs(soft, simplace.diff(result, soft)))
     request.getfixturevalue("shown_version")
     kept(sample.with_suffix(".txt"), shown(sample, result))
-    golden(f"{sample.stem}.dot", made["placement.dot"].decode())
-    golden(f"{sample.stem}.svg", made["placement.svg"].decode())
+    golden(f"{sample.stem}.dot", made["overview.dot"].decode())
+    golden(f"{sample.stem}.svg", made["overview.svg"].decode())
 
 
 def check_read(result, made):
@@ -122,6 +127,17 @@ def check_counts(result, made):
         assert [count_phrase(text) for text in shown_as] == [counts] * len(shown_as)
         assert json.loads(made["tensorflow.schedule.json"])["communication"] == told
         assert counts == count_traffic(told)
+
+
+def check_drawn(result):
+    """Look that no figure shows a cycle that is not there, and that an overview has each copy once."""
+    for placed in result:
+        overview, detail = overview_figure(placed), placement_figure(placed)
+        is_loop = any(is_next_iteration(op) for op in placed.placement.graph.ops)
+        assert is_loop or (is_drawn_acyclic(overview) and is_drawn_acyclic(detail))
+        if placed.placement.refusal is None:
+            drawn = sum(edge.count for edge in overview.edges if edge.kind == "copy")
+            assert drawn == placed.traffic.copies.count
 
 
 def count_phrase(text):

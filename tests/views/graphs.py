@@ -45,7 +45,7 @@ def training_step(layers: int) -> Placement:
     before = "x"
     for i in range(layers):
         scope = f"model/dense_{i}"
-        lines.append(constant(f"{scope}/kernel", (8, 8), "/gpu:0"))
+        lines.append(node(f"{scope}/kernel", "Neg", "x", device="/gpu:0"))
         lines.append(node(f"{scope}/MatMul", "MatMul", before, f"{scope}/kernel", device="/gpu:0"))
         lines.append(node(f"{scope}/Relu", "Relu", f"{scope}/MatMul", device="/gpu:0"))
         before = f"{scope}/Relu"

@@ -28,5 +28,5 @@ def test_a_device_that_differs_stands_alone() -> None:
 def test_the_group_says_how_many_it_stands_for() -> None:
     figure = placement_figure(Placed(graphs.towers(64)))
     assert [(group.title, group.subtitle) for group in figure.groups] == [
-        ("CPU:0", "3 ops"), ("GPU:0 … GPU:63", "64 similar devices, 384 ops in total"),
+        ("CPU:0", "3 ops"), ("GPU:0 … GPU:63", "64 devices alike, 6 ops each"),
     ]  # fmt: skip

@@ -65,7 +65,7 @@ def test_alike_devices_are_opened_alike() -> None:
 def test_training_step_collapses_to_its_layers() -> None:
     assert labels(graphs.training_step(100), 12) == [
         "CPU:0 Const (1) x",
-        "GPU:0 dense ×100 (200) model",
+        "GPU:0 dense ×100 (300) model",
         "GPU:0 dense ×100 (200) gradient_tape/model",
         "GPU:0 adam (200) Mul, Sub",
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,21 +11,11 @@ from simplace.views.figures.acyclic_groups import has_cycle, split_cycles
 from simplace.views.figures.overview_figure import overview_figure
 from simplace.views.figures.placement_figure import placement_figure
 from tests.views import graphs
+from tests.views.drawn_cycles import is_drawn_acyclic
 from tests.worlds import constant, node, place
-from viz import Figure
 
-SCOPES = ("", "dense/", "dense_1/", "model/conv/", "model/dense/", "gradient_tape/model/dense/", "sgd/", "compile_loss/")
+SCOPES = ("", "dense/", "dense_1/", "model/conv/", "model/dense/", "gradient_tape/model/", "sgd/", "compile_loss/")
 OPS = ("AddV2", "Mul", "Sub")
-
-
-def is_drawn_acyclic(figure: Figure) -> bool:
-    """Return whether the edges between boxes make no cycle; one that leaves or enters a whole device joins no boxes."""
-    joined = [
-        (edge.source, edge.target)
-        for edge in figure.edges
-        if edge.kind != "collective" and not (edge.from_group or edge.to_group)
-    ]
-    return nx.is_directed_acyclic_graph(nx.DiGraph(joined))
 
 
 @st.composite

@@ -22,13 +22,14 @@ def test_accepts_figure_without_parts() -> None:
         ),
         (
             {"nodes": (Node("a", "a", kind="blob"),)},  # type: ignore[arg-type]
-            "the kind of node 'a' is 'blob'; choose from: op, scope, argument, result, variable, copy, send, receive",
+            "the kind of node 'a' is 'blob'; choose from: op, scope, argument, result, variable, copy, send, receive, "
+            "part, collective",
         ),
         (
             {"nodes": (Node("a", "a"),), "edges": (Edge("a", "a", "wire"),)},  # type: ignore[arg-type]
-            "the kind of edge 'a' -> 'a' is 'wire'; choose from: data, control, copy, tie",
+            "the kind of edge 'a' -> 'a' is 'wire'; choose from: data, control, copy, tie, collective",
         ),
-        ({"direction": "up"}, "the figure's direction is 'up'; choose from: auto, down, right"),
+        ({"direction": "up"}, "the figure's direction is 'up'; choose from: auto, page, down, right"),
         ({"nodes": (Node("a", "a"), Node("a", "b"))}, "two nodes have the id 'a'; ids must differ"),
         ({"groups": (Group("a", "a"), Group("a", "b"))}, "two groups have the id 'a'; ids must differ"),
         ({"nodes": (Node("a", "a", count=0),)}, "node 'a' has count 0; a count is 1 or more"),

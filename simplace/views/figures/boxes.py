@@ -93,7 +93,8 @@ def _build_path(
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]
     if is_arg(op) and role.kind == "variables":
-        return (f"#variables of {role.name}" if role.name else "#variables", f"#{_name_reader(placement, node, parts, home)}", f"#{name}")
+        owner = f" of {role.name}" if role.name else ""
+        return (f"#variables{owner}", f"#{_name_reader(placement, node, parts, home)}", f"#{name}")
     if is_arg(op):
         return ("#arguments", f"#{name}")
     if is_retval(op):

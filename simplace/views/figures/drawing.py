@@ -39,7 +39,7 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
 
 
 def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
-    """Return a figure of at most `limit` boxes, or of fewer where else its text would be too small for the style's page.
+    """Return a figure of at most `limit` boxes, or of fewer where else its text would be too small for the page.
 
     If no number of boxes helps, it is the one whose text is largest, the first of several.
     """

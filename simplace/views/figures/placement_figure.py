@@ -103,6 +103,7 @@ def _legible_control(found: BoxEdges, data: dict[Ends, int]) -> dict[Ends, int]:
 
 
 def list_copied_ends(found: BoxEdges) -> set[Ends]:
+    """Return the boxes that copies leave, with those that they reach."""
     return {(one.source, target) for one in found.transfers for target in one.targets}
 
 

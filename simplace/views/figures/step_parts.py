@@ -21,6 +21,7 @@ from simplace.graph.op_kinds import (
     is_variable,
     is_write,
 )
+from simplace.placement.xla_compiler import find_clusters
 from simplace.program.known_names import Path, strip_number
 from simplace.views.figures.drawn_graph import DrawnGraph
 
@@ -31,7 +32,7 @@ KINDS: tuple[PartKind, ...] = (
 )  # fmt: skip
 _GRADIENTS = re.compile(r"gradient_tape|gradients(_\d+)?$")
 _LOSS = re.compile(r"loss|cross_?entropy", re.IGNORECASE)
-_MOST = 0.7  # of the nodes with scopes: a scope with more of them is opened
+_MOST = 0.5  # of the nodes with scopes: a scope with more of them is opened
 _INPUT = re.compile(r"PlaceholderWithDefault|Iterator|.*Dataset|OneShotIterator|MultiDeviceIterator")
 
 
@@ -64,9 +65,12 @@ class _Parts:
 
     def _tell_ends(self) -> None:
         """Tell apart what a step is given, what it returns, and what TensorFlow's gradients name themselves."""
+        compiled = {cluster.node: len(cluster.ops) for cluster in find_clusters(self.graph.placement)}
         for node in self.order:
             op = self.ops[node]
-            if is_retval(op):
+            if node in compiled:
+                self.parts[node] = Part("layer", f"XLA: {compiled[node]:,} op{'s' * (compiled[node] != 1)}")
+            elif is_retval(op):
                 self.parts[node] = Part("result")
             elif "Summary" in op:
                 self.parts[node] = Part("result", "summaries")
@@ -176,7 +180,9 @@ class _Parts:
         """Name what nothing else tells by its line; without one, what is made of variables alone by these."""
         variables = [self._name_variable(one) for one in self.graph.before[node]
                      if self.parts.get(one, Part("ops")).kind == "variables"]  # fmt: skip
-        readers = {self.parts[reader] for reader in self.graph.after[node] if reader in self.parts}
+        device = self.graph.placement.device
+        near = [reader for reader in self.graph.after[node] if device(reader) == device(node)]
+        readers = {self.parts[reader] for reader in near if reader in self.parts}
         if not self._line(node) and len(readers) == 1:
             return readers.pop()
         is_dead = not self._line(node) and not readers
