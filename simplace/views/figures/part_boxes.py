@@ -87,8 +87,12 @@ def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Bo
         label, detail = _name_mixed(found), _list_ops(graph, nodes)
         return Box(label, detail, "part", device, members)
     (kind,) = kinds
-    label, detail = _NAMES[kind](graph, [part.name for part in found], nodes)
+    label, detail = _NAMES[kind](graph, parts, nodes)
     return Box(label, detail, _OF_BOXES.get(kind, "part"), device, members)
+
+
+def _list_names(parts: dict[int, Part], nodes: list[int]) -> list[str]:
+    return list(dict.fromkeys(parts[node].name for node in nodes))
 
 
 def _name_mixed(found: list[Part]) -> str:
@@ -96,19 +100,20 @@ def _name_mixed(found: list[Part]) -> str:
     return _join_names(list(dict.fromkeys(names)))
 
 
-def _name_variables(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+def _name_variables(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
     known = [graph.placement.notes(node).variable or graph.placement.graph.names[node] for node in nodes]
     if len(nodes) == 1:
         return known[0], "variable"
-    owner = ", ".join(filter(None, names)) if all(names) else ""
-    label = f"{len(nodes)} variables of {owner}" if owner else f"{len(nodes)} variables"
+    owner = _name_owners(parts, nodes)
+    if owner:
+        return f"{len(nodes)} variables", f"of {owner}"
     inner = [name.split("/") for name in known]
     inner = [[part for part in path if not part.startswith("replica_")] for path in inner]
-    last = [path[-1] if owner or len(path) < 2 else path[-2] for path in inner]
-    return label, _join_names(list(dict.fromkeys(last)))
+    last = [path[-1] if len(path) < 2 else path[-2] for path in inner]
+    return f"{len(nodes)} variables", _join_names(list(dict.fromkeys(last)))
 
 
-def _name_input(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+def _name_input(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
     given = [graph.placement.graph.names[node] for node in nodes if is_arg(graph.placement.graph.ops[node])]
     if len(nodes) == 1:
         return graph.placement.graph.names[nodes[0]], "argument" if given else graph.placement.graph.ops[nodes[0]]
@@ -116,7 +121,8 @@ def _name_input(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[
     return "input", _list_ops(graph, made) if made else _join_names(given)
 
 
-def _name_result(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+def _name_result(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+    names = _list_names(parts, nodes)
     own = [name for name in names if name]
     label = own[0] if len(own) == len(names) == 1 else "results" if len(nodes) > 1 else "result"
     made = [node for node in nodes if not is_retval(graph.placement.graph.ops[node])]
@@ -124,44 +130,54 @@ def _name_result(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple
     return label, _list_ops(graph, made) if made else _join_names(given)
 
 
-def _name_layers(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
-    return _join_names(names), _list_ops(graph, nodes)
+def _name_layers(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+    names = _list_names(parts, nodes)
+    many = f"{len(names)} layers: " if len(names) > _NAMED else ""
+    return _join_names(names), many + _list_ops(graph, nodes)
 
 
-def _name_update(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
-    own = [name for name in names if name]
-    return f"update: {_join_names(own)}" if own else "update", _list_ops(graph, nodes)
+def _name_update(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+    own = _name_owners(parts, nodes)
+    return f"update: {own}" if own else "update", _list_ops(graph, nodes)
 
 
-def _name_lines(graph: DrawnGraph, names: list[str], nodes: list[int]) -> tuple[str, str]:
+def _name_lines(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+    names = _list_names(parts, nodes)
     lines = [f"line {name.rpartition(':')[2]}" for name in names if name]
     if not lines:
         return _list_ops(graph, nodes), ""
     return _join_names(lines), _list_ops(graph, nodes)
 
 
-_NAMES: dict[str, Callable[[DrawnGraph, list[str], list[int]], tuple[str, str]]] = {
+_NAMES: dict[str, Callable[[DrawnGraph, dict[int, Part], list[int]], tuple[str, str]]] = {
     "variables": _name_variables,
     "input": _name_input,
     "result": _name_result,
     "layer": _name_layers,
     "ops": _name_lines,
     "update": _name_update,
-    "loss": lambda graph, names, nodes: ("loss", _list_ops(graph, nodes)),
-    "gradients": lambda graph, names, nodes: ("gradients", _list_ops(graph, nodes)),
-    "initializers": lambda graph, names, nodes: ("initializers", _list_ops(graph, nodes)),
+    "loss": lambda graph, _, nodes: ("loss", _list_ops(graph, nodes)),
+    "gradients": lambda graph, _, nodes: ("gradients", _list_ops(graph, nodes)),
+    "initializers": lambda graph, _, nodes: ("initializers", _list_ops(graph, nodes)),
 }
 
 
 def _join_names(names: list[str]) -> str:
-    """Join names, the first and the last of many.
+    """Join names, of many the first and the last.
 
     >>> _join_names(["a", "b"]), _join_names(["conv_1", "conv_2", "conv_3", "conv_4"])
-    ('a, b', 'conv_1 … conv_4 (4)')
+    ('a, b', 'conv_1 … conv_4')
     """
-    if len(names) <= _NAMED:
-        return ", ".join(names)
-    return f"{names[0]} … {names[-1]} ({len(names)})"
+    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} … {names[-1]}"
+
+
+def _name_owners(parts: dict[int, Part], nodes: list[int]) -> str:
+    """Return what some nodes are of, the owner of most of them first, "" where some have none."""
+    owners = Counter(parts[node].name for node in nodes)
+    if "" in owners:
+        return ""
+    names = [name for name, _ in owners.most_common()]
+    return ", ".join(names) if len(names) < _NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def _list_ops(graph: DrawnGraph, nodes: list[int]) -> str:

@@ -98,7 +98,9 @@ class _Parts:
     def _tell_writes(self) -> None:
         """Tell what writes variables: their first values, the update by gradients, and anything else."""
         fed = self._reached([node for node, part in self.parts.items() if part.kind in ("input", "variables")], True)
-        learns = self._reached([node for node, part in self.parts.items() if part.kind == "gradients"], False)
+        gradients = [node for node, part in self.parts.items() if part.kind == "gradients"]
+        learns = self._reached(gradients, False)
+        self._give(learns & self._reached_back(gradients), Part("gradients"))  # such as their sums
         writes = [node for node in self.order if is_write(self.ops[node]) and node not in self.parts]
         first = [node for node in writes if self.ops[node] in ASSIGNMENTS and node not in fed]
         updates = [node for node in writes if node in learns and node not in first]
@@ -109,6 +111,8 @@ class _Parts:
         self._give(updates, Part("update", name))
         for node in rest:
             variable = self._name_written(node)
+            if len(self.graph.paths[node]) > 1 and self.graph.paths[node][0] in own:
+                continue
             of_optimizer = variable[:1] and strip_number(variable[0]) in map(strip_number, own)
             self._give([node], Part("update", name if of_optimizer else "/".join(variable[:1])))
         self._give((node for node in self.order if self.graph.paths[node][0] in own), Part("update", name))
