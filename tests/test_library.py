@@ -57,7 +57,7 @@ def test_a_report_that_cannot_be(
     assert not (tmp_path / name).exists()
 
 
-@pytest.mark.parametrize("figure", ["placement", "partition", "colocation", "timeline", "width", "memory"])
+@pytest.mark.parametrize("figure", ["overview", "placement", "partition", "colocation", "timeline", "width", "memory"])
 def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figure: str) -> None:
     picture = result.figure(figure, style="paper")
     result.draw(tmp_path / "f.svg", figure, style="paper")

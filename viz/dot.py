@@ -21,7 +21,7 @@ from viz.shape import direction, estimate_size
 from viz.style import SCREEN, Style
 
 _FONT = "DejaVu Sans"
-_SIZE = re.compile(r'point-size="([\d.]+)"')
+_SIZE = re.compile(r'point-size="(\d+)"')
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
 _TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 120, 120, 72
@@ -63,9 +63,9 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
 
 
 def _enlarge_small(dot: str, style: Style) -> str:
-    """Give the smallest text the size that the style wants in print."""
-    least = math.ceil(10 * style.least / style.scale) / 10
-    return _SIZE.sub(lambda found: f'point-size="{max(float(found[1]), least):g}"', dot) if least else dot
+    """Give the smallest text the size that the style wants in print; Graphviz takes whole points."""
+    least = math.ceil(style.least / style.scale)
+    return _SIZE.sub(lambda found: f'point-size="{max(int(found[1]), least)}"', dot) if least else dot
 
 
 def _node_defaults(style: Style) -> dict[str, str]:

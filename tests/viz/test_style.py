@@ -28,15 +28,31 @@ def test_text_reads_well_on_each_fill(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
-def test_print_fits_its_column_or_its_page(name: str) -> None:
+def test_print_is_as_wide_as_a_column_or_a_page(name: str) -> None:
     width, height = inches(draw(FIGURES[name](), style=STYLES["paper"]))
-    assert width <= 7.05
+    assert width in (240 / 72, 7.0)
     assert height <= 9.05
 
 
-def test_a_slide_is_filled() -> None:
-    width, height = inches(draw(two_gpu_model(), style=STYLES["slide"]))
-    assert width > 12 or height > 6.5
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_print_is_as_wide_as_pdf(name: str) -> None:
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", draw(FIGURES[name](), "pdf", style=STYLES["paper"]))
+    assert box is not None
+    assert float(box[1]) in (240, 504)
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_a_slide_is_16_by_9(name: str) -> None:
+    assert inches(draw(FIGURES[name](), style=STYLES["slide"])) == (40 / 3, 7.5)
+
+
+def test_no_text_is_smaller_than_7_points_in_a_column() -> None:
+    drawing = draw(two_gpu_model(), style=STYLES["paper"]).decode()
+    scale = re.search(r"scale\(([\d.]+)", drawing)
+    assert scale is not None
+    wanted = STYLES["paper"].scale
+    sizes = {float(size) * wanted for size in re.findall(r'font-size="([\d.]+)"', drawing)}
+    assert min(sizes) >= 7
 
 
 def test_dark_has_no_light_ground() -> None:

@@ -10,6 +10,7 @@ from simplace.program.known_names import strip_number
 from simplace.views.figures.boxes import Box, group_into_boxes
 
 _DRAWN = 9  # devices that a figure takes
+_TASKS = 4  # tasks: of so many, devices are drawn as one only within each
 _BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
 
 
@@ -57,7 +58,7 @@ def fold_alike(
     own = {box.device: own[box.device] for box in made}
     families: dict[tuple[object, ...], list[str]] = {}
     for device, numbers in own.items():
-        kind = placement.devices.by_name[device].type if device else ""
+        kind = _get_kind(placement, device) if device else ()
         families.setdefault((kind, *(_get_signature(made[i]) for i in numbers)), []).append(device)
     if len(own) <= most or not all(own):
         families = {}
@@ -74,6 +75,13 @@ def fold_alike(
         {family[0]: tuple(family) for family in families.values()},
         frozenset(node for box in made for node in box.nodes),
     )
+
+
+def _get_kind(placement: Placement, device: str) -> tuple[object, ...]:
+    """Return what devices drawn as one have in common: their type, and the task where there are few."""
+    spec = placement.devices.by_name[device].spec
+    tasks = {(one.spec.job, one.spec.replica, one.spec.task) for one in placement.devices}
+    return (spec.type, spec.job, spec.replica, spec.task) if len(tasks) <= _TASKS else (spec.type,)
 
 
 def _get_signature(box: Box) -> tuple[str, str, str, int]:

@@ -1,0 +1,47 @@
+"""The caption of a figure for print, beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simplace.result import Placed
+from simplace.views.figures.caption_files import write_captions
+from simplace.views.figures.drawing import Picture, fit_boxes
+from simplace.views.figures.overview_figure import overview_figure
+from tests.views import graphs
+
+
+def test_a_figure_for_print_has_its_caption_as_text_and_for_latex(tmp_path: Path) -> None:
+    Picture(overview_figure(Placed(graphs.towers(2))), "paper").save(tmp_path / "a_b.svg")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a_b.svg", "a_b.tex", "a_b.txt"]
+    text, latex = ((tmp_path / f"a_b{ending}").read_text() for ending in (".txt", ".tex"))
+    assert text.startswith("The same ops on 2 GPUs: 6 copies, 1 KiB +? per step. Placement of the graph world")
+    assert latex.startswith("\\caption[The same ops on 2 GPUs: 6 copies, 1 KiB +? per step]{")
+
+
+def test_another_style_has_no_caption_beside_it(tmp_path: Path) -> None:
+    Picture(overview_figure(Placed(graphs.towers(2)))).save(tmp_path / "a.svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+def test_signs_that_latex_reads_are_escaped(tmp_path: Path) -> None:
+    write_captions("a_b & 50 %", "", "x \u00b7 y", tmp_path / "f.svg")
+    assert (tmp_path / "f.tex").read_text().startswith(r"\caption[a\_b \& 50 \%]{a\_b \& 50 \%. x; y.}")
+
+
+def test_only_captions_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("notes of mine")
+    for title in ("one", "two"):
+        written = write_captions(title, "", "", tmp_path / "f.svg")
+        assert [path.name for path in written] == ["f.tex"]
+    assert (tmp_path / "f.txt").read_text() == "notes of mine"
+    assert "two" in (tmp_path / "f.tex").read_text()
+
+
+@pytest.mark.parametrize(("style", "most"), [("screen", 40), ("paper", 24)])
+def test_a_page_has_as_many_boxes_as_can_be_read(style: str, most: int) -> None:
+    placed = Placed(graphs.towers(2, layers=12))
+    figure = fit_boxes(lambda limit: overview_figure(placed, limit), style, most)
+    assert 3 <= len(figure.nodes) <= most

@@ -1,0 +1,125 @@
+"""The overview: what a step does on each device, and what devices send each other, as a person would draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from simplace.placement.placement import Placement
+from simplace.result import Placed
+from simplace.views.figures.overview_figure import overview_figure
+from simplace.views.figures.placement_figure import placement_figure
+from tests.views import graphs
+from tests.worlds import constant, node, place
+from viz import Figure, to_dot
+
+
+def draw(placement: Placement, limit: int = 40) -> Figure:
+    return overview_figure(Placed(placement), limit)
+
+
+def titles(figure: Figure) -> list[str]:
+    return [f"{box.label} ({box.count}) {box.sublabel}" for box in figure.nodes]
+
+
+def variable(name: str, device: str) -> str:
+    shape = 'attr { key: "shape" value { shape { dim { size: 4 } } } }'
+    return node(name, "VarHandleOp", device=device, extra=shape)
+
+
+def read(name: str, device: str) -> str:
+    return node(f"{name}/Read", "ReadVariableOp", name, device=device)
+
+
+def step(forward: str, update: str) -> Placement:
+    """Place one training step: a variable, a layer, a loss, gradients and what writes the variable."""
+    return place(
+        constant("x", (4,), forward),
+        variable("dense/kernel", update),
+        read("dense/kernel", update),
+        node("dense/Mul", "Mul", "x", "dense/kernel/Read", device=forward),
+        node("dense/Relu", "Relu", "dense/Mul", device=forward),
+        node("mean_loss/Sub", "Sub", "dense/Relu", "x", device=forward),
+        node("mean_loss/Square", "Square", "mean_loss/Sub", device=forward),
+        *(
+            node(f"gradient_tape/dense/Mul_{i}", "Mul", "mean_loss/Sub", "dense/Relu", device=forward)
+            for i in range(10)
+        ),
+        node("gradient_tape/dense/Neg", "Neg", "gradient_tape/dense/Mul_9", device=forward),
+        node("sgd/Mul", "Mul", "gradient_tape/dense/Neg", "gradient_tape/dense/Mul_8", device=update),
+        node("sgd/Assign", "AssignSubVariableOp", "dense/kernel", "sgd/Mul", device=update, extra=_FLOAT),
+    )
+
+
+_FLOAT = 'attr { key: "dtype" value { type: DT_FLOAT } }'
+
+
+def test_a_training_step_has_the_parts_that_a_person_would_draw() -> None:
+    figure = draw(step("/gpu:0", "/cpu:0"))
+    assert titles(figure) == [
+        "dense/kernel (1) variable",
+        "dense (3) Mul, Relu",
+        "loss (2) Sub, Square",
+        "gradients (11) Mul ×10, Neg",
+        "update: sgd (2) AssignSubVariableOp, Mul",
+    ]
+    assert figure.title == "Split over CPU:0 and GPU:0: 3 copies, ? per step"
+
+
+def test_all_copies_from_one_device_to_another_are_one_edge() -> None:
+    figure = draw(step("/gpu:0", "/cpu:0"))
+    ends = {box.id: box.label for box in figure.nodes}
+    assert [(ends[e.source], ends[e.target], e.count) for e in figure.edges if e.kind == "copy"] == [
+        ("dense/kernel", "dense", 1), ("gradients", "update: sgd", 2),
+    ]  # fmt: skip
+
+
+def test_many_alike_devices_are_one_box() -> None:
+    figure = draw(graphs.towers(8))
+    assert [(group.title, group.subtitle) for group in figure.groups] == [
+        ("CPU:0", "3 ops"), ("GPU:0 … GPU:7", "8 devices alike, 6 ops each"),
+    ]  # fmt: skip
+    assert figure.title == "The same ops on 8 GPUs: 24 copies, 4 KiB +? per step"
+
+
+def test_two_devices_are_drawn_each(golden: Callable[[str, str], None]) -> None:
+    figure = draw(graphs.towers(2, layers=8))
+    assert [group.title for group in figure.groups] == ["CPU:0", "GPU:0", "GPU:1"]
+    golden("overview_towers.dot", to_dot(figure))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "title"),
+    [
+        ([node("b", "Neg", "a", device="/gpu:0"), node("c", "Exp", "b", device="/gpu:0")], "All on GPU:0"),
+        ([node("b", "Neg", "a", device="/gpu:9")], "Split over CPU:0 and GPU:0: 1 copy, 16 B per step"),
+        (
+            [node("b", "Neg", "a", device="/gpu:0"), node("c", "Exp", "b", device="/gpu:1")],
+            "Split over GPU:0 and GPU:1: 1 copy, ? per step",
+        ),
+    ],
+)
+def test_the_title_says_where_a_step_runs(nodes: list[str], title: str) -> None:
+    on = "/cpu:0" if title.startswith("Split over CPU") else "/gpu:0"
+    assert draw(place(constant("a", (4,), on), *nodes)).title == title
+
+
+def test_what_was_asked_for_and_not_granted_is_written_on_its_part() -> None:
+    figure = draw(place(*(node(f"layer/op_{i}", "Neg", f"layer/op_{i - 1}" if i else "x", device="/gpu:7")
+                          for i in range(30)), constant("x", (4,))))  # fmt: skip
+    assert [box.asked for box in figure.nodes if box.kind == "part" and box.label == "layer"] == ["GPU:7"]
+
+
+def test_devices_have_badges_from_three_of_a_type() -> None:
+    three = [node(f"n{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(3)] + [
+        node("m1", "Exp", "n1", device="/gpu:1"), node("m2", "Exp", "n0", device="/gpu:2"),
+    ]  # fmt: skip
+    figure = draw(place(constant("a", (4,), "/cpu:0"), *three, gpus=3))
+    assert [group.badge for group in figure.groups] == ["", "G0", "G1", "G2"]
+
+
+def test_a_graph_that_is_refused_is_drawn_as_by_the_placement_figure() -> None:
+    placement = place(constant("a", (4,)), node("b", "Neg", "a", device="/gpu:7"), soft=False)
+    assert placement.refusal is not None
+    assert draw(placement) == placement_figure(Placed(placement))
