@@ -6,27 +6,22 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from textwrap import wrap
 
 import graphviz
 
 from viz.figure import Edge, Figure, Group, Node
-from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
+from viz.heading import write_heading
+from viz.labels import SUBLABEL_LIMIT, bold, enlarge_small, hover, label, small, text
 from viz.legend import legend
 from viz.legend_cluster import add_legend
 from viz.marks import EDGE_MARKS, line_width, node_attributes
-from viz.names import elide, visible
 from viz.palette import DeviceLook, look, no_device
 from viz.shape import direction, estimate_size
 from viz.style import SCREEN, Style
 
 _FONT = "DejaVu Sans"
-_SIZE = re.compile(r'point-size="(\d+)"')
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
-_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 120, 120, 72
-_TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it at least
-_CAPTION_LETTER, _CAPTION_LEAST = 5.6, 50
 
 
 def to_dot(figure: Figure, style: Style = SCREEN) -> str:
@@ -59,13 +54,7 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     samples = legend(figure) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
-    return _enlarge_small(str(graph.source), style)
-
-
-def _enlarge_small(dot: str, style: Style) -> str:
-    """Give the smallest text the size that the style wants in print; Graphviz takes whole points."""
-    least = math.ceil(style.least / style.scale)
-    return _SIZE.sub(lambda found: f'point-size="{max(int(found[1]), least)}"', dot) if least else dot
+    return enlarge_small(str(graph.source), math.ceil(style.least / style.scale))
 
 
 def _node_defaults(style: Style) -> dict[str, str]:
@@ -118,34 +107,10 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
         attributes["compound"] = "true"
     if style is not SCREEN:
         attributes |= {"fontcolor": style.ink}
-    lines = _heading(figure, style)
+    lines = write_heading(figure, style)
     if lines:
         attributes |= {"label": label(lines, "left"), "labelloc": "b" if style.below else "t", "labeljust": "l"}
     return attributes
-
-
-def _heading(figure: Figure, style: Style) -> list[str]:
-    lines = []
-    room = estimate_size(figure, style)[0]
-    limit = min(_BELOW_LIMIT if style.below else _CAPTION_LIMIT, max(int(room / _CAPTION_LETTER), _CAPTION_LEAST))
-    for line in wrap(elide(visible(figure.title), _TITLE_LIMIT), max(int(room / _TITLE_LETTER), _TITLE_LEAST)):
-        lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
-    if style.below and figure.description:
-        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
-    if figure.caption:
-        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
-    return lines
-
-
-def _wrapped(caption: str, limit: int) -> list[str]:
-    """Break a caption at " · " into lines of at most `limit` characters where that is possible."""
-    lines: list[str] = []
-    for part in caption.split(" · "):
-        if lines and len(lines[-1]) + len(part) + 3 <= limit:
-            lines[-1] += f" · {part}"
-        else:
-            lines.append(part)
-    return lines
 
 
 def _names(figure: Figure) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -11,6 +12,7 @@ from viz.names import elide, visible
 
 LABEL_LIMIT = 32
 SUBLABEL_LIMIT = 40
+_SIZE = re.compile(r'point-size="(\d+)"')
 _PIECE = 4000  # Graphviz reads strings of 16 KiB at most, unless continued on a new line
 
 
@@ -42,6 +44,15 @@ def small(markup: str, colour: str, size: float = 9) -> str:
     '<font point-size="9" color="#4a4a4a">x</font>'
     """
     return f'<font point-size="{size:g}" color="{colour}">{markup}</font>'
+
+
+def enlarge_small(dot: str, least: int) -> str:
+    """Give all smaller text of markup a size of `least` points; Graphviz takes whole points.
+
+    >>> enlarge_small(small("x", "#4a4a4a"), 10)
+    '<font point-size="10" color="#4a4a4a">x</font>'
+    """
+    return _SIZE.sub(lambda found: f'point-size="{max(int(found[1]), least)}"', dot) if least else dot
 
 
 def bold(markup: str) -> str:
