@@ -75,9 +75,13 @@ def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
 
 
 def _write_badge(placed: Placed, names: tuple[str, ...]) -> str:
-    """Return the letter of a device's type with its number, or the first and the last of several: "G0", "G1–7"."""
+    """Return the letter of a device's type with its number, or the first and the last of several: "G0", "G1–7".
+
+    Of several tasks it has the task, too: "worker1 G0".
+    """
     specs = [placed.placement.devices.by_name[name].spec for name in (names[0], names[-1])]
-    return f"{(specs[0].type or ' ')[0]}{'–'.join(dict.fromkeys(str(spec.id) for spec in specs))}"
+    task = f"{specs[0].job}{specs[0].task} " if _name_task(placed.placement, names) else ""
+    return f"{task}{(specs[0].type or ' ')[0]}{'–'.join(dict.fromkeys(str(spec.id) for spec in specs))}"
 
 
 def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
