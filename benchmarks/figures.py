@@ -6,9 +6,8 @@ Run `python -m benchmarks.figures FOLDER` in the repository; benchmarks/README.m
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import simplace
 from benchmarks.figure_layout import Layout, measure_layout
 from simplace.errors import SimplaceError
 from simplace.result import Placed
-from simplace.views.figures.drawing import draw_picture
+from simplace.views.figures.drawing import draw_picture, fit_boxes
 from simplace.views.figures.placed_figures import FIGURES
 from viz import STYLES, Column, Figure, Table, to_text
 
@@ -53,8 +52,7 @@ def _place_samples(names: Sequence[str], machines: Sequence[int]) -> Iterator[tu
         if names and sample.stem not in names:
             continue
         for gpus in machines:
-            with contextlib.redirect_stdout(io.StringIO()):
-                result = simplace.check(str(sample), f"cpu:1,gpu:{gpus}")
+            result = simplace.check(str(sample), f"cpu:1,gpu:{gpus}")
             try:
                 yield sample.stem, gpus, result.largest()
             except SimplaceError:  # all of it ran outside of functions
@@ -64,7 +62,7 @@ def _place_samples(names: Sequence[str], machines: Sequence[int]) -> Iterator[tu
 def _draw_styles(options: argparse.Namespace, stem: str, placed: Placed) -> list[str]:
     files = []
     for style in options.styles:
-        figure = FIGURES[options.figure](placed, STYLES[style].boxes)
+        figure = fit_boxes(partial(FIGURES[options.figure], placed), style, STYLES[style].boxes)
         file = f"{stem}.{style}.svg"
         (options.folder / file).write_bytes(draw_picture(figure, file, style))
         files.append(file)

@@ -13,6 +13,8 @@ GRAPH = "\n".join(
     [constant("a", (2, 3), device="/CPU:0"), node("x", "Neg", "a", device="/GPU:0"), node("y", "Exp", "x")]
 )
 CASES = {
+    "overview": ["show", "--style", "paper"],
+    "placement": ["show", "--detail"],
     "partition": ["show", "--figure", "partition", "--style", "paper"],
     "colocation": ["show", "--figure", "colocation", "--style", "dark", "--nodes", "5"],
     "memory": ["schedule", "--figure", "memory", "--style", "slide"],
@@ -38,6 +40,21 @@ def test_each_figure_is_written_the_same_twice(graph: str, case: str, tmp_path: 
     first, second = (file.read_bytes() for file in files)
     assert first == second
     assert b"<desc>" in first
+
+
+def test_detail_is_the_figure_of_the_placement(graph: str, tmp_path: Path) -> None:
+    drawn = []
+    for number, words in enumerate((["--detail"], ["--figure", "placement"], [])):
+        file = tmp_path / f"{number}.dot"
+        assert main(["show", graph, "--devices", "cpu:1,gpu:1", "-o", str(file), *words]) == 0
+        drawn.append(file.read_text())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert "Split over CPU:0 and GPU:0" in drawn[2]
+
+
+def test_captions_are_written_beside_a_figure_for_print(graph: str, tmp_path: Path) -> None:
+    assert main(["show", graph, "--devices", "cpu:1,gpu:1", "-o", str(tmp_path / "f.pdf"), "--style", "paper"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f.pdf", "f.tex", "f.txt", "graph.pbtxt"]
 
 
 def test_an_unknown_figure_or_style_lists_the_choices(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
