@@ -45,6 +45,7 @@ class _Annealing:
     def run_round(self, warmth: float, cooling: float, best: float, found: list[int]) -> tuple[float, list[int]]:
         """Try moves; return the smallest largest load with its placement."""
         state, proposals, random = self.state, self.proposals, self.proposals.rng.random
+        state.set_all(list(state.device_of))  # rounding must not add up
         loads, device_of, allowed = state.loads, state.device_of, state.grouped.allowed
         groups, power, scale = len(device_of), self.power, self.scale
         held, sizes, limit = state.held, state.grouped.bytes, state.grouped.problem.accelerator_bytes
@@ -82,15 +83,12 @@ class _Annealing:
         size = 2 + int(random() * random() * min(40, len(state.device_of) // 3))
         moves = proposals.pick_swap(group, to) if is_swap else proposals.grow_cluster(group, to, size)
         before = self._energy(here, to)
-        for one, device in moves:
-            state.move(one, device, state.try_move(one, device))
+        taken = state.move_many(moves)
         worse = self._energy(here, to) - before
         fits = all(not device or state.held[device] <= limit for device in (here, to))
         if fits and (worse <= 0 or random() < exp(-worse / warmth)):
             return True
-        for one, device in reversed(moves):
-            back = here if device == to else to
-            state.move(one, back, state.try_move(one, back))
+        state.take_back(taken)
         return False
 
     def _energy(self, here: int, to: int) -> float:

@@ -20,96 +20,106 @@ class LatencyState(LoadState):
         problem = grouped.problem
         self.group_of = grouped.group_of_nodes()
         edges = sorted({(output.producer, reader) for output in problem.outputs for reader in output.readers})
-        # A node that waits for nothing and takes no time on the CPU holds nothing up.
-        free = set(range(len(problem))) - {reader for _, reader in edges}
-        free -= {node for node in free if problem.cpu_time[node]}
+        # A node that waits for nothing and takes no time on the CPU holds nothing up there.
+        free = {node for node, time in enumerate(problem.cpu_time) if not time} - {reader for _, reader in edges}
         self.cpu_nodes = [[node for node in nodes if node not in free] for nodes in grouped.members]
         self.before: list[list[int]] = [[] for _ in range(len(problem))]
         self.after: list[list[int]] = [[] for _ in range(len(problem))]
-        self.reads: list[list[int]] = [[] for _ in grouped.members]  # groups, once for each edge from them
-        self.feeds: list[list[int]] = [[] for _ in grouped.members]
+        self.feeds: list[list[tuple[int, bool]]] = [[] for _ in grouped.members]  # group, from a free node; by edge
+        self.reads: list[list[tuple[int, bool]]] = [[] for _ in grouped.members]
         for producer, reader in edges:
             if producer not in free:
                 self.before[reader].append(producer)
                 self.after[producer].append(reader)
             one, other = self.group_of[producer], self.group_of[reader]
             if one != other:
-                self.reads[other].append(one)
-                self.feeds[one].append(other)
+                self.feeds[one].append((other, producer in free))
+                self.reads[other].append((one, producer in free))
         super().__init__(grouped, device_of)
 
     def set_all(self, device_of: Sequence[int]) -> None:
         """Take over another placement."""
         super().set_all(device_of)
-        self.between = [[0] * self.width for _ in range(self.width)]  # edges, by device and device
+        self.between = [[0] * self.width for _ in range(self.width)]  # edges that hold up, by device and device
         for group, others in enumerate(self.feeds):
-            for other in others:
-                self.between[device_of[group]][device_of[other]] += 1
+            for other, is_free in others:
+                if device_of[group] or not is_free:
+                    self.between[device_of[group]][device_of[other]] += 1
+        self.on_cpu = {group: None for group, device in enumerate(device_of) if device == CPU}
+        # The block of each node, or (beyond the devices) itself.
+        self.unit = [device_of[group] or self.width + node for node, group in enumerate(self.group_of)]
 
     def move(self, group: int, to: int, added: tuple[float, float]) -> None:
         """Move a group; `added` is what `try_move` says."""
         device_of, between = self.device_of, self.between
         old = device_of[group]
-        for other in self.feeds[group]:
+        for other, is_free in self.feeds[group]:
             device = device_of[other]
-            between[old][device] -= 1
-            between[to][device] += 1
-        for other in self.reads[group]:
+            if old or not is_free:
+                between[old][device] -= 1
+            if to or not is_free:
+                between[to][device] += 1
+        for other, is_free in self.reads[group]:
             device = device_of[other]
-            between[device][old] -= 1
-            between[device][to] += 1
+            if device or not is_free:
+                between[device][old] -= 1
+                between[device][to] += 1
+        if old == CPU:
+            del self.on_cpu[group]
+        if to == CPU:
+            self.on_cpu[group] = None
+        for node in self.grouped.members[group]:
+            self.unit[node] = to or self.width + node
         super().move(group, to, added)
 
     def measure(self) -> float:
         """Return the latency, infinity if a path leaves an accelerator and comes back."""
-        device_of, group_of, width = self.device_of, self.group_of, self.width
-        cpu_time = self.grouped.problem.cpu_time
-        waits = [0] * width
-        after: list[list[int]] = [[] for _ in range(width)]  # blocks, and nodes on the CPU as width + node
+        width, unit, between = self.width, self.unit, self.between
+        after: list[list[int]] = [[] for _ in range(width)]  # of a block: other units
+        waits = [0] * (width + len(unit))
         for device in range(1, width):
-            row = self.between[device]
+            row = between[device]
+            waits[device] += between[CPU][device]
             for other in range(1, width):
                 if row[other] and other != device:
+                    if between[other][device]:
+                        return inf
                     after[device].append(other)
                     waits[other] += 1
-        on_cpu = [node for group, nodes in enumerate(self.cpu_nodes) if not device_of[group] for node in nodes]
-        node_waits: dict[int, int] = {}
-        for node in on_cpu:
-            for producer in self.before[node]:
-                device = device_of[group_of[producer]]
-                if device:
-                    after[device].append(width + node)
-            for reader in self.after[node]:
-                waits[device_of[group_of[reader]]] += 1
-            node_waits[node] = len(self.before[node])
-        waits[CPU] = 1  # no block
-        ready = [device for device in range(width) if not waits[device]]
-        ready += [width + node for node in on_cpu if not node_waits[node]]
-        start: dict[int, float] = {}
-        left, end = width - 1 + len(on_cpu), 0.0
+        ready = [device for device in range(1, width) if not waits[device]]
+        left = width - 1
+        for group in self.on_cpu:
+            for node in self.cpu_nodes[group]:
+                left += 1
+                before = self.before[node]
+                waits[width + node] = len(before)
+                if not before:
+                    ready.append(width + node)
+                for producer in before:
+                    if unit[producer] < width:
+                        after[unit[producer]].append(width + node)
+        return self._follow(ready, waits, after, left)
+
+    def _follow(self, ready: list[int], waits: list[int], after: list[list[int]], left: int) -> float:
+        """Let units end one after the other; return when the last ends, infinity if not all `left` can."""
+        width, unit = self.width, self.unit
+        cpu_time, loads, after_node = self.grouped.problem.cpu_time, self.loads, self.after
+        start = [0.0] * len(waits)
+        end = 0.0
         while ready:
             one = ready.pop()
             left -= 1
             if one < width:
-                done = start.get(one, 0.0) + self.loads[one]
-                following = after[one]
+                done, following = start[one] + loads[one], after[one]
             else:
-                done = start.get(one, 0.0) + cpu_time[one - width]
-                following = []
-                for reader in self.after[one - width]:
-                    device = device_of[group_of[reader]]
-                    following.append(device or width + reader)
+                done = start[one] + cpu_time[one - width]
+                following = [unit[reader] for reader in after_node[one - width]]
             if done > end:
                 end = done
             for other in following:
-                if start.get(other, 0.0) < done:
+                if start[other] < done:
                     start[other] = done
-                if other < width:
-                    waits[other] -= 1
-                    if not waits[other]:
-                        ready.append(other)
-                else:
-                    node_waits[other - width] -= 1
-                    if not node_waits[other - width]:
-                        ready.append(other)
+                waits[other] -= 1
+                if not waits[other]:
+                    ready.append(other)
         return end if not left else inf

@@ -31,6 +31,20 @@ class LoadState:
                     self.read[reader].append(at)
         self.set_all(device_of)
 
+    def move_many(self, moves: Sequence[tuple[int, int]]) -> list[tuple[int, int, tuple[float, float]]]:
+        """Move groups to their new devices; return what `take_back` needs."""
+        taken = []
+        for group, to in moves:
+            added = self.try_move(group, to)
+            taken.append((group, self.device_of[group], added))
+            self.move(group, to, added)
+        return taken
+
+    def take_back(self, taken: Sequence[tuple[int, int, tuple[float, float]]]) -> None:
+        """Take back moves; the loads are as before but for rounding."""
+        for group, old, (less, more) in reversed(taken):
+            self.move(group, old, (-more, -less))
+
     def set_all(self, device_of: Sequence[int]) -> None:
         """Take over another placement."""
         self.device_of[:] = device_of
