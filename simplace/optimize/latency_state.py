@@ -24,11 +24,14 @@ class LatencyState(LoadState):
         free = {node for node, time in enumerate(problem.cpu_time) if not time} - {reader for _, reader in edges}
         self.cpu_nodes = [[node for node in nodes if node not in free] for nodes in grouped.members]
         self.before: list[list[int]] = [[] for _ in range(len(problem))]
+        self.free_before: list[list[int]] = [[] for _ in range(len(problem))]
         self.after: list[list[int]] = [[] for _ in range(len(problem))]
         self.feeds: list[list[tuple[int, bool]]] = [[] for _ in grouped.members]  # group, from a free node; by edge
         self.reads: list[list[tuple[int, bool]]] = [[] for _ in grouped.members]
         for producer, reader in edges:
-            if producer not in free:
+            if producer in free:
+                self.free_before[reader].append(producer)
+            else:
                 self.before[reader].append(producer)
                 self.after[producer].append(reader)
             one, other = self.group_of[producer], self.group_of[reader]
@@ -93,11 +96,15 @@ class LatencyState(LoadState):
                 left += 1
                 before = self.before[node]
                 waits[width + node] = len(before)
-                if not before:
-                    ready.append(width + node)
                 for producer in before:
                     if unit[producer] < width:
                         after[unit[producer]].append(width + node)
+                for producer in self.free_before[node]:  # in a block, it ends with the block
+                    if unit[producer] < width:
+                        after[unit[producer]].append(width + node)
+                        waits[width + node] += 1
+                if not waits[width + node]:
+                    ready.append(width + node)
         return self._follow(ready, waits, after, left)
 
     def _follow(self, ready: list[int], waits: list[int], after: list[list[int]], left: int) -> float:
