@@ -50,9 +50,9 @@ class _Starts:
         self.turns += 1
         return self.kept[0 if turn % 2 == 0 else int(rng.random() * len(self.kept))][1]
 
-    def rounds(self, first: int) -> int:
-        """Return how long the next annealing is: twice as long after every four turns, up to 32 times."""
-        return first << min((self.turns - 1) // 4, 5)
+    def rounds(self, first: int, turns: int, doubled: int) -> int:
+        """Return how long the next annealing is: twice as long after every `turns` of them, `doubled` times at most."""
+        return first << min((self.turns - 1) // turns, doubled)
 
 
 def minimise_load(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate]:
@@ -63,7 +63,7 @@ def minimise_load(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate]:
     while starts.kept:
         for turn, (power, hot) in enumerate(((16, 0.03), (40, 0.003), (4, 0.003), (8, 0.3))):
             found = start = starts.pick(rng, turn)
-            for found in anneal_loads(grouped, start, rng, rounds=starts.rounds(10), power=power, hot=hot):
+            for found in anneal_loads(grouped, start, rng, rounds=starts.rounds(10, 4, 5), power=power, hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
@@ -81,7 +81,7 @@ def minimise_latency(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate
                 order = order_depth_first(grouped, rng, stray=rng.choice((0.0, 0.1, 0.5)))
                 yield "blocks of a topological order", starts.keep(split_by_latency(grouped, order))
             found = start = starts.pick(rng, turn)
-            for found in anneal_latency(grouped, start, rng, rounds=starts.rounds(40), hot=hot):
+            for found in anneal_latency(grouped, start, rng, rounds=starts.rounds(40, 1, 2), hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
@@ -100,7 +100,7 @@ def minimise_makespan(grouped: GroupedProblem, rng: Random) -> Iterator[Candidat
     while starts.kept:
         for turn, hot in enumerate((0.01, 0.03, 0.003)):
             found = start = starts.pick(rng, turn)
-            for found in anneal_makespan(grouped, start, rng, rounds=starts.rounds(40), hot=hot):
+            for found in anneal_makespan(grouped, start, rng, rounds=starts.rounds(40, 2, 4), hot=hot):
                 yield "annealing", found
             starts.keep(found)
 
