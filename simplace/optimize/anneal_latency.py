@@ -11,9 +11,9 @@ from simplace.optimize.latency_state import LatencyState
 from simplace.optimize.proposals import Proposal, Proposals
 
 ROUND, SMALL = 500, 20  # moves between two looks at the clock: at most, and for each group
-COLD = 1e-5
-BORDER = 0.85  # of the proposals
-LOADS = 0.005  # of the sum of all loads counts beside the latency: it shows where a transfer less is on its way
+COLD = 1e-4
+BORDER = 0.5  # of the proposals
+LOADS = 0.02  # of the sum of all loads counts beside the latency: it shows where a transfer less is on its way
 
 
 def anneal_latency(

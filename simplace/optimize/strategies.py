@@ -76,7 +76,7 @@ def minimise_latency(grouped: GroupedProblem, rng: Random) -> Iterator[Candidate
     for order in (grouped.order, order_by_depth(grouped)):
         yield "blocks of a topological order", starts.keep(split_by_latency(grouped, order))
     while starts.kept:
-        for turn, hot in enumerate((0.1, 0.03, 0.1)):
+        for turn, hot in enumerate((0.03, 0.1, 0.03)):
             for _ in range(10):
                 order = order_depth_first(grouped, rng, stray=rng.choice((0.0, 0.1, 0.5)))
                 yield "blocks of a topological order", starts.keep(split_by_latency(grouped, order))
