@@ -16,7 +16,7 @@ from simplace.partition.copies import Communication, find_communication
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
 from simplace.partition.run_graph import choose_run
 from simplace.partition.traffic import Traffic
-from simplace.partition.transfers import Copy, CopyColumns
+from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.program.program import EAGER_OPS
@@ -108,6 +108,14 @@ class Placed:
     def crossing(self) -> list[Copy]:
         """List the copies that carry a tensor to another device: those that people count."""
         return [self.copy_columns[i] for i in self.copy_columns.between_devices]
+
+    @cached_property
+    def step_copies(self) -> list[Copy]:
+        """List the copies of a step that carry a tensor to another device: of a session, those of its largest run.
+
+        A copy of what that run feeds has producer -1, one that is only fetched has no consumers.
+        """
+        return self.crossing if self.run is None else between_devices(self.run.copies)
 
     @cached_property
     def copy_columns(self) -> CopyColumns:

@@ -43,6 +43,6 @@ def test_a_refused_placement_is_not_run() -> None:
 
 def test_keywords_of_the_library_are_the_fields_of_the_records() -> None:
     assert list(StepKeywords.__annotations__) == [field.name for field in fields(StepOptions)]
-    own = {field.name for field in fields(Settings)} - {"machine", "devices_note"}
+    own = {field.name for field in fields(Settings)} - {"machine", "devices_note", "sources"}
     assert set(SettingKeywords.__annotations__) == own
     assert set(PlaceKeywords.__annotations__) == own - {"soft_placement", "stdout", "stage"} | {"visible"}

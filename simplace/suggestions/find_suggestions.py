@@ -10,7 +10,7 @@ from simplace.executor.step_options import StepOptions
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
-from simplace.suggestions.changes import Change, Several, join_changes, relocate_change
+from simplace.suggestions.changes import Change, CompiledByXla, Several, join_changes, relocate_change
 from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
@@ -32,7 +32,7 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_xla_changes, find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
 )  # fmt: skip
 
 
@@ -97,13 +97,22 @@ class _Search:
         self.found = 0
 
     def climb(self, evidence: Evidence) -> None:
-        """Try changes of the program, then changes of the best program so far, until none gains or the time is over."""
+        """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
+
+        What XLA compiles is a suggestion by itself: it makes other kernels of the same ops, wherever they are placed.
+        """
         best: Trial | None = None
         for _ in range(_ROUNDS):
             after = None if best is None else best.after
             step = after or self.before
-            found = list(self._try_all(evidence, step, best))
-            gained = (one for one in found if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
+            candidates = self._list_candidates(evidence, step)
+            if best is None:
+                xla = list(find_xla_changes(evidence))
+                self.found += len(xla)
+                candidates += xla
+            found = list(self._try_all(candidates, evidence, best))
+            by_placement = (one for one in found if not isinstance(one.change, CompiledByXla))
+            gained = (one for one in by_placement if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
             better = min(gained, key=_rank, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return
@@ -112,9 +121,8 @@ class _Search:
             assert placed is not None, "a trial that held has the step"
             evidence = Evidence(evidence.script, better.result, placed, better.after.schedule, better.texts)
 
-    def _try_all(self, evidence: Evidence, step: Step, best: Trial | None) -> Iterator[Trial]:
-        """Try what is worth a run on top of the best change so far, as long as there is time."""
-        candidates = self._list_candidates(evidence, step)
+    def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
+        """Try changes on top of the best change so far, as long as there is time."""
         for number, change in enumerate(candidates, 1):
             if self.clock.is_over():
                 return

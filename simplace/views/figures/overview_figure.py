@@ -102,7 +102,7 @@ def _bundle_copies(placed: Placed, alike: Alike) -> list[list[Copy]]:
     """Return the copies of tensors by the drawn devices that they go from and to."""
     stands = alike.stands_for
     groups: dict[tuple[str, str], list[Copy]] = {}
-    for copy in placed.crossing:
+    for copy in placed.step_copies:
         groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
     return list(groups.values())
 
@@ -116,7 +116,7 @@ def _draw_bundles(bundles: list[list[Copy]], alike: Alike, drawn: set[Ends]) -> 
     for bundle in bundles:
         sources, targets = _weigh_ends(bundle, alike)
         ends = _pick_heaviest(sources), _pick_heaviest(targets)
-        one, other = len(sources) > 1, len(targets) > 1
+        one, other = (len(each) > 1 or not all(each.values()) for each in (sources, targets))
         if not (one or other):
             one = other = has_cycle({*drawn, ends})
             drawn |= set() if one else {ends}
@@ -136,15 +136,27 @@ def _scale_width(size: int) -> float:
 
 
 def _weigh_ends(bundle: list[Copy], alike: Alike) -> tuple[Counter[int], Counter[int]]:
-    """Return how many bytes leave, and reach, each box; one more for each copy, whose size may be unknown."""
+    """Return how many bytes leave, and reach, each box; one more for each copy, whose size may be unknown.
+
+    What a session feeds leaves no box, and what it only fetches reaches none: any box of the device has 0 bytes then.
+    """
     sources: Counter[int] = Counter()
     targets: Counter[int] = Counter()
     for copy in bundle:
         size = (copy.size or 0) + 1
-        sources[alike.box_of[copy.producer]] += size
+        if copy.producer >= 0:
+            sources[alike.box_of[copy.producer]] += size
         for box in {alike.box_of[node] for node in copy.consumers}:
             targets[box] += size
+    for ends, device in ((sources, bundle[0].source), (targets, bundle[0].target)):
+        if not ends:
+            ends[_first_box(alike, device)] = 0
     return sources, targets
+
+
+def _first_box(alike: Alike, device: str) -> int:
+    """Return a box that is drawn on a device."""
+    return next(i for i, box in enumerate(alike.boxes) if box.device == alike.stands_for[device])
 
 
 def _pick_heaviest(ends: Counter[int]) -> int:
