@@ -41,6 +41,7 @@ def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api.judged_step import judge_step
     from simplace.api.simulated_step import find_simulated
     from simplace.doctor.examinations import diagnose_result
+    from simplace.explain.finding import NO_COST
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
@@ -55,6 +56,9 @@ def _examine_target(options: argparse.Namespace) -> int:
     verdict = judge_step(result)
     if verdict:
         output.print_text(f"\n{verdict}")
+    if not is_saved and any(finding.cost != NO_COST for finding in findings):
+        machine = f" --devices {options.devices}" if options.devices else ""
+        output.print_text(f"\nwhat to change: simplace suggest {options.target}{machine} tries changes, and times them")
     found = list_verdicts(findings)
     judging.write_reports(options, found)
     if result.failure:

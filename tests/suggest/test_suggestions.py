@@ -85,21 +85,23 @@ def test_the_command_writes_json_and_applies_a_suggestion_beside_a_copy(
     before = (PROGRAMS / "round_trip.py").read_text()
     Path("model.py").write_text(before)
     Path("model.py.orig").write_text("an older copy\n")
-    words = ["suggest", "model.py", "--devices", DEVICES, "--seconds", "600", "--json", "out.json", "--apply"]
+    words = ["suggest", "model.py", "--devices", DEVICES, "--seconds", "600", "--json", "out.json", "--apply", "2"]
     assert main(words) == 0
     out, err = capsys.readouterr()
-    assert '1. saves 9' in out
+    assert "1. saves 9" in out
     assert "--- model.py\n+++ model.py\n" in out
     assert err.splitlines()[-1] == "changed model.py; what it was is in model.py.orig1"
     assert Path("model.py.orig").read_text() == "an older copy\n"
     assert Path("model.py.orig1").read_text() == before
     assert Path("model.py").read_text() == before.replace('"/CPU:0"', '"/GPU:0"')
     found = json.loads(Path("out.json").read_text())
-    assert (found["schema"], found["suggestions"][0]["changes"]) == (
+    compiled, moved = found["suggestions"]
+    assert [one["kind"] for one in compiled["changes"]] == ["compiled-by-xla"]
+    assert (found["schema"], moved["changes"]) == (
         "simplace/suggestion/1",
         [{"kind": "scope-device", "line": "model.py:11", "before": '"/CPU:0"', "after": "/GPU:0", "variables": []}],
     )
-    assert found["suggestions"][0]["agrees"]["same"] == found["suggestions"][0]["agrees"]["total"]
+    assert moved["agrees"]["same"] == moved["agrees"]["total"]
 
 
 def test_a_file_without_lines_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
