@@ -27,8 +27,7 @@ class Step:
     def of(cls, placed: Placed, options: StepOptions) -> Step:
         """Simulate a step; raise `SimplaceError` for a placement that TensorFlow refuses."""
         schedule = Schedule.of(placed.placement, options)
-        replicas = max((one.participants for one in placed.collectives), default=1)
-        return cls(schedule, max(BatchMemory.of(schedule).batch, 1) * replicas)
+        return cls(schedule, count_examples(placed, schedule))
 
     @property
     def nanoseconds(self) -> int:
@@ -39,6 +38,12 @@ class Step:
     def per_example(self) -> float:
         """Return the nanoseconds of an example."""
         return self.nanoseconds / self.examples
+
+
+def count_examples(placed: Placed, schedule: Schedule) -> int:
+    """Return how many examples a step takes in, over all replicas; 1 where that is unknown."""
+    replicas = max((one.participants for one in placed.collectives), default=1)
+    return max(BatchMemory.of(schedule).batch, 1) * replicas
 
 
 def estimate_pinned(placed: Placed, pins: Mapping[str, str], options: StepOptions) -> int | None:

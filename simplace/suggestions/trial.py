@@ -15,7 +15,7 @@ from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
 from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, Several
 from simplace.suggestions.edits import ConflictError, apply_edits
-from simplace.suggestions.estimated_step import Step, step_fits
+from simplace.suggestions.estimated_step import Step, count_examples, step_fits
 from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
@@ -108,6 +108,10 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         step = Step.of(placed, options)
     except SimplaceError as error:
         return ended("no such step", error=str(error))
+    if isinstance(trial.change, OtherBatch):
+        wanted = count_examples(evidence.placed, evidence.schedule) * trial.change.after // trial.change.before
+        if step.examples != wanted:  # there are fewer examples than that
+            return ended("no such step")
     return ended("held" if step_fits(result, placed, step.schedule) else "out of memory", step)
 
 
