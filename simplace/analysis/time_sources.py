@@ -61,9 +61,7 @@ def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[Sour
         times[found.source] += span.duration
         off[found.source] += found.error * span.duration
     total = sum(times.values())
-    return tuple(
-        SourceShare(source, time / total, off[source] / time) for source, time in times.items() if time
-    )
+    return tuple(SourceShare(source, time / total, off[source] / time) for source, time in times.items() if time)
 
 
 def measure_uncertainty(estimated: EstimatedGraph, path: Sequence[Span]) -> float:

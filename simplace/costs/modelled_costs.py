@@ -134,9 +134,7 @@ class ModelledCosts:
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
         return time, "layer_norm" if is_norm else "elementwise"
 
-    def _price_layer(
-        self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str
-    ) -> tuple[KernelTime, str]:
+    def _price_layer(self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str) -> tuple[KernelTime, str]:
         """Return the time of what cuDNN computes, and its class of operators."""
         on_tensor_cores = self._is_on_tensor_cores(dtype)
         half = "_fp16" if on_tensor_cores else ""

@@ -57,7 +57,6 @@ def compiled_program() -> Program:
     return replace(program, notes={"": {"step": NodeNotes(shapes=((), (ROWS, WIDE)))}, "layer": inside})
 
 
-
 def the_call() -> OpCall:
     inputs = tuple(make_tensor("float32", shape, 4) for shape in ((ROWS, WIDE), (WIDE, WIDE), (WIDE,)))
     return OpCall("step", "PartitionedCall", "GPU", {"f": FuncRef("layer", {})}, inputs, ())
@@ -102,7 +101,7 @@ def test_what_is_expensive_is_kept_and_what_is_cheap_computed_twice() -> None:
 
 
 def test_launches_of_small_kernels_are_waited_for() -> None:
-    small = OpCall("a", "Neg", "GPU", {}, (make_tensor("float32", (8,), 4),) , (make_tensor("float32", (8,), 4),))
+    small = OpCall("a", "Neg", "GPU", {}, (make_tensor("float32", (8,), 4),), (make_tensor("float32", (8,), 4),))
     model = make_modelled_costs()
     one = model.kernel(small)
     assert one.device_s < one.host_s

@@ -43,7 +43,11 @@ def figure_boxes(placement: Placement, limit: int) -> Alike:
 
 
 def fold_alike(
-    placement: Placement, made: list[Box], box_of: Mapping[int, int], most: int = _DRAWN, least: int = 2,
+    placement: Placement,
+    made: list[Box],
+    box_of: Mapping[int, int],
+    most: int = _DRAWN,
+    least: int = 2,
     copied: frozenset[tuple[str, str]] = frozenset(),
 ) -> Alike:
     """Return boxes in which one device stands for all whose boxes have the same labels, numbers in names aside.

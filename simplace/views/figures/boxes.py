@@ -86,9 +86,7 @@ def _choose_keys(graph: DrawnGraph, limit: int) -> dict[int, Path]:
     return open_scopes(paths, devices, limit)
 
 
-def _build_path(
-    placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: Part
-) -> Path:
+def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: Part) -> Path:
     """Return the path by which a node is found: variables of a kind, arguments and results have scopes of their own."""
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]

@@ -36,10 +36,7 @@ def write_verdict(schedule: Schedule) -> str:
 def write_step_verdict(schedule: Schedule) -> str:
     """Return the verdict with the program, the time of its step, and the costs that it was simulated with."""
     name, costs = schedule.placement.program.title, schedule.estimated.model.name
-    return visible(
-        f"a simulated step of {name} takes {format_makespan(schedule)} ({costs}): "
-        f"{write_verdict(schedule)}"
-    )
+    return visible(f"a simulated step of {name} takes {format_makespan(schedule)} ({costs}): {write_verdict(schedule)}")
 
 
 def device_time_table(schedule: Schedule) -> Table:
