@@ -19,18 +19,19 @@ _WRITTEN = ("output", "file", "json", "trace", "junit", "sarif")
 _OF_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "variables", "assets")
 
 
-def print_text(text: str, out: TextIO | None = None) -> None:
+def print_text(text: str, out: TextIO | None = None, *, is_patch: bool = False) -> None:
     """Print text, to standard output or to `out`; every line that simplace itself prints is printed here.
 
-    Control characters are shown, not sent to the terminal: names, devices and messages come from untrusted files.
+    The lines of a patch are not wrapped, and have no colour, so that it can be taken from the terminal. Control
+    characters are shown, not sent to the terminal: names, devices and messages come from untrusted files.
     """
     from viz.names import visible_lines
 
     stream, shown = out or sys.stdout, visible_lines(text)
-    if width := terminal.find_width(stream):
+    if not is_patch and (width := terminal.find_width(stream)):
         shown = terminal.wrap_lines(shown, width)
     try:
-        if terminal.takes_colour(stream):
+        if not is_patch and terminal.takes_colour(stream):
             terminal.print_coloured(shown, stream)
         else:
             print(shown, file=stream)

@@ -45,7 +45,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
     from simplace import api
     from simplace.costs.chosen_model import cost_model
     from simplace.executor.step_options import StepOptions
-    from simplace.suggestions.suggestion_text import write_suggestions
+    from simplace.suggestions.suggestion_text import write_parts
 
     output.check_writable(options.json)
     cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
@@ -54,7 +54,10 @@ def _run_suggest(options: argparse.Namespace) -> int:
         settings = words.read_settings(options, stage)
         found = api.suggest(options.target, settings, step, options.seconds, options.program)
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.print_text(write_suggestions(found, terminal.find_width(out)), out)
+    parts = list(write_parts(found, terminal.find_width(out)))
+    for text, is_patch in parts[:-1]:
+        output.print_text(f"{text}\n", out, is_patch=is_patch)
+    output.print_text(parts[-1][0], out)
     if options.json:
         output.write_json(options.json, found.to_json(), options.force)
     if options.apply:

@@ -20,11 +20,17 @@ _OTHER_VALUES = "it computes other values: check that the program still does wha
 
 def write_suggestions(found: Suggestions, width: int | None = None) -> str:
     """Return the verdict on the step, the changes, best first, each with its patch, and how near the bound it comes."""
-    parts = [wrap_line(write_step_verdict(found.before.schedule), width)]
-    parts += [_write_suggestion(found, number, trial, width) for number, trial in enumerate(found.best, 1)]
-    parts.append(wrap_line(_write_end(found), width))
-    parts.append(wrap_line(_write_bound(found), width))
-    return "\n\n".join(parts)
+    return "\n\n".join(text for text, _ in write_parts(found, width))
+
+
+def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
+    yield wrap_line(write_step_verdict(found.before.schedule), width), False
+    for number, trial in enumerate(found.best, 1):
+        yield _write_suggestion(number, trial, width), False
+        yield "\n".join(patch.rstrip("\n") for _, patch in list_patches(found, trial)), True
+    yield wrap_line(_write_end(found), width), False
+    yield wrap_line(_write_bound(found), width), False
 
 
 def list_patches(found: Suggestions, trial: Trial) -> Iterator[tuple[SourceFile, str]]:
@@ -34,15 +40,14 @@ def list_patches(found: Suggestions, trial: Trial) -> Iterator[tuple[SourceFile,
             yield file, write_patch(file, trial.texts[file.name])
 
 
-def _write_suggestion(found: Suggestions, number: int, trial: Trial, width: int | None) -> str:
+def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:
     lines = [wrap_line(f"{number}. {describe_gain(trial)}: {describe_change(trial.change)}", width, 3)]
     lines += [wrap_line(f"   {line}", width) for line in describe_causes(trial)]
     if trial.change.changes_values:
         lines.append(wrap_line(f"   note: {_OTHER_VALUES}", width))
     assert trial.result is not None
     lines.append(wrap_line(f"   the changed program was run: it {agreement_line(trial.result)}", width))
-    patches = "\n".join(patch.rstrip("\n") for _, patch in list_patches(found, trial))
-    return "\n".join([*lines, "", patches])
+    return "\n".join(lines)
 
 
 def _write_end(found: Suggestions) -> str:
