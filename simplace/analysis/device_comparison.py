@@ -50,12 +50,12 @@ class DeviceComparison:
 
 def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
     """Compare a step on two machines; where the second is slower, double the batch until it is not."""
-    sides = [_find_batch(one) for one in (before, after)]
+    sides = [find_batch(one) for one in (before, after)]
     own = Trial(1, before.trace.makespan, after.trace.makespan)
     for side in sides:
         if not side.growing:
             return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side))
-    found = DeviceComparison(before, after, (_count_examples(sides[0]), _count_examples(sides[1])), (own,))
+    found = DeviceComparison(before, after, (count_examples(sides[0]), count_examples(sides[1])), (own,))
     while found.worth_from is None and found.trials[-1].factor < _MOST:
         factor = 2 * found.trials[-1].factor
         first, second = (scale_batch(side, factor).trace.makespan for side in sides)
@@ -63,7 +63,7 @@ def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
     return found
 
 
-def _count_examples(memory: BatchMemory) -> int:
+def count_examples(memory: BatchMemory) -> int:
     """Count the examples of a step: one batch, or one for each element that is taken and each device it is given on."""
     nodes, outputs = memory.schedule.estimated.graph.nodes, memory.schedule.estimated.outputs
     given = [
@@ -85,7 +85,8 @@ def scale_batch(memory: BatchMemory, factor: int) -> Schedule:
     return replace(schedule, execution=execute_graph(estimated, schedule.flow, options))
 
 
-def _find_batch(schedule: Schedule) -> BatchMemory:
+def find_batch(schedule: Schedule) -> BatchMemory:
+    """Find the batch of a step, of which each GPU may have a part."""
     gpus = sum(device.type == "GPU" for device in schedule.placed.devices)
     return BatchMemory.of(schedule, max(1, gpus))
 

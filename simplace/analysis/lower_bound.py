@@ -21,7 +21,7 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
     finished = [0] * len(graph)  # the earliest end of the kernel
     sender = {receive: send for send, receive in graph.receiver.items()}
     ready = [0] * len(graph.members)  # when the last member of a collective has come
-    for node in _order_nodes(estimated):
+    for node in order_nodes(estimated):
         if node >= len(graph):
             _end_collective(estimated, node - len(graph), ready, launched, finished)
             continue
@@ -54,7 +54,7 @@ def _end_collective(
         launched[node] = finished[node] = end
 
 
-def _order_nodes(estimated: EstimatedGraph) -> list[int]:
+def order_nodes(estimated: EstimatedGraph) -> list[int]:
     """Order the nodes by their inputs; the end of collective i counts as a node, of number `len(graph) + i`."""
     graph = estimated.graph
     waiting = [len(into) for into in graph.ins] + [len(members) for members in graph.members]

@@ -30,7 +30,6 @@ _LOOPS_IN_XLA = (
     "program without XLA"
 )
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
-_CALLS = 1  # of a function that are computed to try a change: its placement is known with the first
 
 R = TypeVar("R", bound=Result)
 
@@ -77,7 +76,7 @@ def suggest_changes(
         placed = _choose_step(target, result, program or parsed.function)
         patience = max(_PATIENCE, 3 * (time.monotonic() - began))
         timeout = patience if settings.timeout is None else min(patience, settings.timeout)
-        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout, calls=_CALLS)
+        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout)
 
         def run(sources: Sources) -> R:
             return targets.place_target(script, replace(quiet, sources=sources), kind)

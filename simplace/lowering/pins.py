@@ -21,13 +21,13 @@ def pin_nodes(nodes: Iterable[Node], pins: Sequence[Pin], devices: DeviceSet) ->
     `DeviceSpecError` where there is none, for an argument cannot be on a device that does not exist. Doing it twice
     does no more than doing it once, so that nodes are reached before and after their function is inlined.
     """
-    named = {pin.pattern: pin for pin in pins if _GLOB.isdisjoint(pin.pattern)}
-    for node in nodes if len(named) == len(pins) and pins else ():  # most what-ifs of a program name many nodes
-        if node.name in named:
-            _pin_node(node, named[node.name], devices)
-    for node in nodes if len(named) < len(pins) else ():
-        for pin in pins:
-            if fnmatchcase(node.name, pin.pattern):
+    if not pins:
+        return
+    plain = {pin.pattern: (pin,) for pin in pins if _GLOB.isdisjoint(pin.pattern)}
+    is_plain = len(plain) == len(pins)  # many nodes may be named, each once: matching each with all takes long
+    for node in nodes:
+        for pin in plain.get(node.name, ()) if is_plain else pins:
+            if is_plain or fnmatchcase(node.name, pin.pattern):
                 _pin_node(node, pin, devices)
 
 

@@ -19,7 +19,7 @@ def apply_suggestion(found: Suggestions, trial: Trial) -> Iterator[tuple[str, st
     Raises `SimplaceError` for a file that has changed since it was read, or that cannot be written; it is then as it
     was.
     """
-    files = [file for file in found.evidence.files if trial.texts.get(file.name, file.text) != file.text]
+    files = found.changed_files(trial)
     for file in files:
         now = SourceFile.read(file.name)
         if now is None or now.text != file.text:

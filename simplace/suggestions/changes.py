@@ -29,6 +29,10 @@ class Change:
         """Return whether the program computes with other numbers, or on other data, than before."""
         return False
 
+    def list_parts(self) -> tuple[Change, ...]:
+        """List the changes that it is made of: itself, but for one that makes several."""
+        return (self,)
+
     @property
     def kind(self) -> str:
         """Return the kind of change, as JSON names it."""
@@ -127,6 +131,10 @@ class Several(Change):
 
     parts: tuple[Change, ...]
 
+    def list_parts(self) -> tuple[Change, ...]:
+        """List the changes that it makes."""
+        return self.parts
+
     @property
     def changes_values(self) -> bool:
         """Return whether one of them does."""
@@ -154,7 +162,7 @@ def relocate_change(change: Change, find_line: Callable[[str], str]) -> Change:
 def join_changes(*changes: Change) -> Several:
     """Return the change that makes several, in the order given; a later one of the same scope or number counts."""
     parts: list[Change] = []
-    for part in (part for change in changes for part in (change.parts if isinstance(change, Several) else (change,))):
+    for part in (part for change in changes for part in change.list_parts()):
         parts = [*_supersede(parts, part)]
     pins = {name: device for part in parts for name, device in part.pins.items()}
     return Several(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from simplace.analysis.batch_memory import BatchMemory
+from simplace.analysis.device_comparison import count_examples, find_batch
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_name import DeviceName
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.pipeline import place_program
+from simplace.placement.placement import Placement
 from simplace.program.program import Pin
 from simplace.result import Placed, Result
 
@@ -27,7 +28,7 @@ class Step:
     def of(cls, placed: Placed, options: StepOptions) -> Step:
         """Simulate a step; raise `SimplaceError` for a placement that TensorFlow refuses."""
         schedule = Schedule.of(placed.placement, options)
-        return cls(schedule, count_examples(placed, schedule))
+        return cls(schedule, count_step_examples(schedule))
 
     @property
     def nanoseconds(self) -> int:
@@ -40,22 +41,26 @@ class Step:
         return self.nanoseconds / self.examples
 
 
-def count_examples(placed: Placed, schedule: Schedule) -> int:
+def count_step_examples(schedule: Schedule) -> int:
     """Return how many examples a step takes in, over all replicas; 1 where that is unknown."""
-    replicas = max((one.participants for one in placed.collectives), default=1)
-    return max(BatchMemory.of(schedule).batch, 1) * replicas
+    return max(1, count_examples(find_batch(schedule)))
 
 
 def estimate_pinned(placed: Placed, pins: Mapping[str, str], options: StepOptions) -> int | None:
     """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that."""
-    program, old = placed.placement.program, placed.placement
-    wanted = tuple(read_pin_device(name, device) for name, device in pins.items())
-    program = replace(program, pins=(*program.pins, *wanted))
     try:
-        placement = place_program(program, old.devices, old.groups.support.table, soft_placement=old.soft_placement)
+        placement = place_pinned(placed.placement, pins, soft_placement=placed.placement.soft_placement)
         return Schedule.of(placement, options).trace.makespan
     except SimplaceError:  # refused, or an argument that would be on a device that is not there
         return None
+
+
+def place_pinned(placement: Placement, pins: Mapping[str, str], *, soft_placement: bool) -> Placement:
+    """Place a program again as if its nodes requested devices, by name; raise `SimplaceError` where that cannot be."""
+    wanted = tuple(_read_pin(name, device) for name, device in pins.items())
+    program = replace(placement.program, pins=(*placement.program.pins, *wanted))
+    table = placement.groups.support.table
+    return place_program(program, placement.devices, table, soft_placement=soft_placement)
 
 
 def step_fits(result: Result, placed: Placed, schedule: Schedule) -> bool:
@@ -64,7 +69,7 @@ def step_fits(result: Result, placed: Placed, schedule: Schedule) -> bool:
     return StepMemory.of(schedule, others).fits
 
 
-def read_pin_device(name: str, device: str) -> Pin:
+def _read_pin(name: str, device: str) -> Pin:
     """Return the pin of a node to a device as a `tf.device` names it."""
     found = DeviceName.parse(device if "device:" in device else f"/device:{device.removeprefix('/')}")
     assert found is not None, device

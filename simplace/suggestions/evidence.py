@@ -11,6 +11,7 @@ from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
+from simplace.doctor.failures import foretell_failures
 from simplace.graph.op_kinds import is_arg
 from simplace.program.program import Resource
 from simplace.result import Placed, Result
@@ -82,6 +83,11 @@ class Evidence:
                 if variable is not None and variable.is_variable and variable.made_at:
                     found[node] = variable
         return found
+
+    @cached_property
+    def failing_rules(self) -> frozenset[str]:
+        """Name the failures after placement that are foretold of the program as it ran."""
+        return frozenset(failure.rule for failure in foretell_failures(self.result))
 
     @cached_property
     def times(self) -> Mapping[int, int]:

@@ -15,6 +15,7 @@ from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
+from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.split_search import find_splits
 from simplace.suggestions.step_bound import find_bound
 from simplace.suggestions.strategy_changes import find_strategy_changes
@@ -52,6 +53,10 @@ class Suggestions:
     found: int
     is_cut: bool
 
+    def changed_files(self, trial: Trial) -> list[SourceFile]:
+        """List the files, as they are on disk, that a change gives other texts."""
+        return [file for file in self.evidence.files if trial.texts.get(file.name, file.text) != file.text]
+
 
 def find_suggestions(
     script: str, result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage
@@ -67,7 +72,7 @@ def find_suggestions(
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
     best = tuple(_choose(search.trials))
-    bound = find_bound(placed, before.schedule, options)
+    bound = find_bound(placed, before.schedule)
     return Suggestions(evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended)
 
 

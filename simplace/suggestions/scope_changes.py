@@ -18,30 +18,25 @@ _STATEMENTS = 12  # the heaviest are tried: what the others take is little
 
 def find_scope_changes(evidence: Evidence) -> Iterator[Change]:
     """Find other devices for each `tf.device` of the program, and one GPU for all of them."""
-    to_one = []
+    of_gpus = []
     for source in evidence.files:
         for line, nodes in _scopes_of(evidence, source):
             call = source.scope_at(line)
             if call is None:
                 continue
-            before = _requested(evidence, nodes)
-            if any(device != evidence.gpus[0] and "GPU" in device for device in before) or len(before) > 1:
-                to_one.append((source, call, nodes))
+            if any("GPU" in device for device in _requested(evidence, nodes)):
+                of_gpus.append((source, call, nodes))
             for device in _others(evidence, nodes):
-                edit = replace_node(source, call.args[0], f'"{device}"')
-                at = f"{source.name}:{line}"
-                told = source.segment(call.args[0])
-                pins = evidence.pins(nodes, device)
-                change = ScopeDevice(edits=(edit,), at=at, pins=pins, before=told, after=device)
+                change = replace(_name_device(source, call, device), pins=evidence.pins(nodes, device))
                 yield change
                 yield from _with_variables(evidence, change, nodes, device)
-    if len(to_one) > 1:
+    if len(of_gpus) > 1 and evidence.gpus:
         device = evidence.gpus[0]
-        edits = tuple(replace_node(source, call.args[0], f'"{device}"') for source, call, _ in to_one)
-        moved = [node for _, _, nodes in to_one for node in nodes]
+        scopes = [_name_device(source, call, device) for source, call, _ in of_gpus]
+        edits = tuple(edit for scope in scopes for edit in scope.edits)
+        moved = [node for _, _, nodes in of_gpus for node in nodes]
         pins = evidence.pins(moved, device)
-        at = f"{to_one[0][0].name}:{to_one[0][1].lineno}"
-        one = OneGpu(edits=edits, at=at, pins=pins, device=device, scopes=len(to_one))
+        one = OneGpu(edits=edits, at=scopes[0].at, pins=pins, device=device, scopes=len(scopes))
         yield one
         yield from _with_variables(evidence, one, moved, device)
 
@@ -50,7 +45,7 @@ def find_new_scopes(evidence: Evidence) -> Iterator[Change]:
     """Find the statements without a device scope that take longest, and the other devices that they could get."""
     for source, statement, nodes in find_statements(evidence)[:_STATEMENTS]:
         for device in _others(evidence, nodes):
-            change = put_under(evidence, source, statement, nodes, device)
+            change = replace(put_under(source, statement, device), pins=evidence.pins(nodes, device))
             yield change
             yield from _with_variables(evidence, change, nodes, device)
 
@@ -73,13 +68,10 @@ def find_statements(evidence: Evidence) -> list[tuple[SourceFile, ast.stmt, list
     return sorted(found.values(), key=lambda one: (-evidence.time_of(one[2]), one[0].name, one[1].lineno))
 
 
-def put_under(
-    evidence: Evidence, source: SourceFile, statement: ast.stmt, nodes: Iterable[int], device: str
-) -> NewScope:
+def put_under(source: SourceFile, statement: ast.stmt, device: str) -> NewScope:
     """Return the change that puts a statement under a device."""
     edit = wrap_statement(source, statement, f'with {tensorflow_name(source)}.device("{device}"):')
-    at = f"{source.name}:{statement.lineno}"
-    return NewScope(edits=(edit,), at=at, pins=evidence.pins(nodes, device), device=device)
+    return NewScope(edits=(edit,), at=f"{source.name}:{statement.lineno}", device=device)
 
 
 def find_variable_devices(evidence: Evidence) -> Iterator[Change]:
@@ -113,7 +105,7 @@ def _move_variables(evidence: Evidence, nodes: Iterable[int], device: str) -> It
         if change is not None:
             found.setdefault(change, []).append(node)
     for change, moved in found.items():
-        variables = tuple(dict.fromkeys(name_variable(evidence.variables[node].name) for node in moved))
+        variables = tuple(dict.fromkeys(_strip_number(evidence.variables[node].name) for node in moved))
         yield replace(change, variables=variables, pins={names[node]: device for node in moved})
 
 
@@ -165,20 +157,25 @@ def _move_variable(evidence: Evidence, made_at: str, device: str) -> ScopeDevice
     if source is None:
         return None
     if scopes := source.scopes_around(line):
-        edit = replace_node(source, scopes[-1].args[0], f'"{device}"')
-        told = source.segment(scopes[-1].args[0])
-        return ScopeDevice(edits=(edit,), at=f"{source.name}:{scopes[-1].lineno}", before=told, after=device)
+        return _name_device(source, scopes[-1], device)
     statement = source.statement_at(line)
     if statement is None or not tensorflow_name(source):
         return None
-    wrapped = wrap_statement(source, statement, f'with {tensorflow_name(source)}.device("{device}"):')
-    return NewScope(edits=(wrapped,), at=f"{source.name}:{statement.lineno}", device=device)
+    return put_under(source, statement, device)
 
 
-def name_variable(handle: str) -> str:
+def _name_device(source: SourceFile, call: ast.Call, device: str) -> ScopeDevice:
+    """Return the change that lets a `tf.device` name another device."""
+    edit = replace_node(source, call.args[0], f'"{device}"')
+    return ScopeDevice(
+        edits=(edit,), at=f"{source.name}:{call.lineno}", before=source.segment(call.args[0]), after=device
+    )
+
+
+def _strip_number(handle: str) -> str:
     """Return a variable's name without the number that TensorFlow's handle has.
 
-    >>> name_variable("dense/kernel/3"), name_variable("w")
+    >>> _strip_number("dense/kernel/3"), _strip_number("w")
     ('dense/kernel', 'w')
     """
     name, _, number = handle.rpartition("/")

@@ -10,10 +10,9 @@ from math import inf
 
 from simplace.optimize import Output, PlacementProblem, search_placements
 from simplace.suggestions.changes import Change, ColocatedGradients, LinesOverGpus, join_changes
-from simplace.suggestions.edits import wrap_statement
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_calls, pin_gradients
-from simplace.suggestions.scope_changes import find_statements, tensorflow_name
+from simplace.suggestions.scope_changes import find_statements, put_under
 from simplace.suggestions.source_file import SourceFile
 
 Estimate = Callable[[Mapping[str, str]], int | None]  # of the nanoseconds of a step with pins
@@ -123,11 +122,9 @@ class _Search:
     def _change(self, chosen: tuple[int, ...]) -> Change:
         gpus = self.evidence.gpus
         moved = [(unit, gpus[gpu]) for unit, gpu in zip(self.units, chosen, strict=True) if gpu]
-        edits = tuple(
-            wrap_statement(unit.source, unit.statement, f'with {tensorflow_name(unit.source)}.device("{gpu}"):')
-            for unit, gpu in moved
-        )
-        devices = tuple((f"{unit.source.name}:{unit.statement.lineno}", gpu) for unit, gpu in moved)
+        scopes = [put_under(unit.source, unit.statement, gpu) for unit, gpu in moved]
+        edits = tuple(edit for scope in scopes for edit in scope.edits)
+        devices = tuple((scope.at, scope.device) for scope in scopes)
         split = LinesOverGpus(edits=edits, at=devices[0][0], pins=self._pins(chosen), devices=devices)
         return split if self.gradients is None else join_changes(split, self.gradients[0])
 

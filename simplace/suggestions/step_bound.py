@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from simplace.analysis.lower_bound import order_nodes
 from simplace.analysis.schedule import Schedule
 from simplace.costs.cost_model import KernelCost
-from simplace.costs.estimate import EstimatedGraph, estimate_costs
+from simplace.costs.estimate import estimate_costs
 from simplace.errors import SimplaceError
-from simplace.executor.step_options import StepOptions
-from simplace.graph.algorithm import order_by_inputs
 from simplace.partition.graph_partition import partition_graph
-from simplace.pipeline import place_program
 from simplace.result import Placed
-from simplace.suggestions.estimated_step import read_pin_device
+from simplace.suggestions.estimated_step import place_pinned
 from simplace.suggestions.evidence import write_device
 
 
-def find_bound(placed: Placed, schedule: Schedule, options: StepOptions) -> int:
+def find_bound(placed: Placed, schedule: Schedule) -> int:
     """Return nanoseconds that a step takes at least wherever its ops are placed, with the best kernel for each.
 
     It is the largest of three: the longest chain of ops without any copy, all work on threads shared by the cores, and
     all work of ops that are quickest on a GPU shared by all devices. Ops that did not run count for nothing.
     """
-    costs = _list_costs(placed, schedule, options)
+    costs = _list_costs(placed, schedule)
     threads = max(1, schedule.threads.cores)
     quickest = [min((_quickest(cost, threads) for cost in each), default=0.0) for each in costs]
     host = sum(min((cost.host_s for cost in each), default=0.0) for each in costs) / threads
@@ -33,7 +30,7 @@ def find_bound(placed: Placed, schedule: Schedule, options: StepOptions) -> int:
     return round(1e9 * max(_longest_chain(schedule, quickest), host, shared))
 
 
-def _list_costs(placed: Placed, schedule: Schedule, options: StepOptions) -> list[list[KernelCost]]:
+def _list_costs(placed: Placed, schedule: Schedule) -> list[list[KernelCost]]:
     """List, for each op of the partitioned graph that ran, what it costs where it is, on the CPU and on a GPU."""
     graph = schedule.estimated.graph
     ran = {span.node for span in schedule.trace.spans if span.kind != "dead"}
@@ -51,14 +48,12 @@ def _cost_everywhere(placed: Placed, schedule: Schedule, device: str) -> dict[st
     """Return what each op costs, by name, with all ops on one device as far as they can be; {} where none can."""
     old = placed.placement
     names = [old.graph.names[node] for node in old.decisions]
-    program = replace(old.program, pins=tuple(read_pin_device(name, device) for name in names))
     try:
-        placement = place_program(program, old.devices, old.groups.support.table, soft_placement=True)
+        placement = place_pinned(old, dict.fromkeys(names, device), soft_placement=True)
         graph = partition_graph(placement.runnable())
     except SimplaceError:
         return {}
-    model = schedule.estimated.model
-    estimated: EstimatedGraph = estimate_costs(graph, model)
+    estimated = estimate_costs(graph, schedule.estimated.model, batch=schedule.execution.options.batch)
     return {node.name: cost for node, cost in zip(graph.nodes, estimated.kernels, strict=True) if node.role == "op"}
 
 
@@ -71,17 +66,11 @@ def _longest_chain(schedule: Schedule, seconds: Sequence[float]) -> float:
     graph = schedule.estimated.graph
     if schedule.flow.frames:
         return 0.0
-    waiting = [len(into) for into in graph.ins]
-    receivers = dict(graph.receiver)
-    for receive in receivers.values():
-        waiting[receive] += 1
-
-    def successors(node: int) -> list[int]:
-        return [edge.dst for edge in graph.outs[node]] + ([receivers[node]] if node in receivers else [])
-
     ends = [0.0] * len(graph)
-    senders = {receive: send for send, receive in receivers.items()}
-    for node in order_by_inputs(waiting, successors):
+    senders = {receive: send for send, receive in graph.receiver.items()}
+    for node in order_nodes(schedule.estimated):
+        if node >= len(graph):  # the end of a collective, whose members are nodes
+            continue
         before = [ends[edge.src] for edge in graph.ins[node]]
         if node in senders:
             before.append(ends[senders[node]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simplace.suggestions.changes import Change, Several
+from simplace.suggestions.changes import Change
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import Suggestions
@@ -37,7 +37,7 @@ def report_suggestions(found: Suggestions) -> dict[str, Any]:
 
 def _report_trial(trial: Trial) -> dict[str, Any]:
     return {
-        "changes": [_report_change(part) for part in _parts(trial.change)],
+        "changes": [_report_change(part) for part in trial.change.list_parts()],
         "outcome": trial.outcome,
         "error": trial.error or None,
         "gain": round(trial.gain, 4),
@@ -49,13 +49,9 @@ def _report_trial(trial: Trial) -> dict[str, Any]:
 
 
 def _report_change(change: Change) -> dict[str, Any]:
-    hidden = ("edits", "at", "pins", "parts")
+    hidden = ("edits", "at", "pins")
     facts = {name: getattr(change, name) for name in change.__dataclass_fields__ if name not in hidden}
     return {"kind": change.kind, "line": change.at, **facts}
-
-
-def _parts(change: Change) -> tuple[Change, ...]:
-    return change.parts if isinstance(change, Several) else (change,)
 
 
 def _report_step(step: Step) -> dict[str, Any]:
@@ -64,9 +60,7 @@ def _report_step(step: Step) -> dict[str, Any]:
 
 def _report_patches(found: Suggestions, trial: Trial) -> list[dict[str, str]]:
     return [
-        {"file": file.name, "patch": write_patch(file, trial.texts[file.name])}
-        for file in found.evidence.files
-        if trial.texts.get(file.name, file.text) != file.text
+        {"file": file.name, "patch": write_patch(file, trial.texts[file.name])} for file in found.changed_files(trial)
     ]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.find_suggestions import LEAST_GAIN, Suggestions
-from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
@@ -28,16 +27,10 @@ def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[
     yield wrap_line(write_step_verdict(found.before.schedule), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
-        yield "\n".join(patch.rstrip("\n") for _, patch in list_patches(found, trial)), True
+        patches = (write_patch(file, trial.texts[file.name]) for file in found.changed_files(trial))
+        yield "\n".join(patch.rstrip("\n") for patch in patches), True
     yield wrap_line(_write_end(found), width), False
     yield wrap_line(_write_bound(found), width), False
-
-
-def list_patches(found: Suggestions, trial: Trial) -> Iterator[tuple[SourceFile, str]]:
-    """List the files that a change is of, each with its patch."""
-    for file in found.evidence.files:
-        if trial.texts.get(file.name, file.text) != file.text:
-            yield file, write_patch(file, trial.texts[file.name])
 
 
 def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:

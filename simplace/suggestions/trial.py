@@ -13,9 +13,9 @@ from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
-from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, Several
+from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch
 from simplace.suggestions.edits import ConflictError, apply_edits
-from simplace.suggestions.estimated_step import Step, count_examples, step_fits
+from simplace.suggestions.estimated_step import Step, count_step_examples, step_fits
 from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
@@ -44,8 +44,7 @@ class Trial:
     @property
     def is_per_example(self) -> bool:
         """Return whether what counts is the time of an example: the step takes in another number of them."""
-        parts = self.change.parts if isinstance(self.change, Several) else (self.change,)
-        return any(isinstance(part, (OtherBatch, OneDeviceStrategy)) for part in parts)
+        return any(isinstance(part, (OtherBatch, OneDeviceStrategy)) for part in self.change.list_parts())
 
     @property
     def gain(self) -> float:
@@ -97,8 +96,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     placed = find_again(evidence.placed, result)
     if placed is None or any(cluster.has_control_flow for cluster in placed.clusters):
         return ended("no such step")
-    known = {failure.rule for failure in foretell_failures(evidence.result)}
-    if new := [failure for failure in foretell_failures(result) if failure.rule not in known]:
+    if new := [failure for failure in foretell_failures(result) if failure.rule not in evidence.failing_rules]:
         return ended("would fail", error=format_failure(new[0]))
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])
@@ -109,7 +107,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     except SimplaceError as error:
         return ended("no such step", error=str(error))
     if isinstance(trial.change, OtherBatch):
-        wanted = count_examples(evidence.placed, evidence.schedule) * trial.change.after // trial.change.before
+        wanted = count_step_examples(evidence.schedule) * trial.change.after // trial.change.before
         if step.examples != wanted:  # there are fewer examples than that
             return ended("no such step")
     return ended("held" if step_fits(result, placed, step.schedule) else "out of memory", step)

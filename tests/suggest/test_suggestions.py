@@ -118,3 +118,46 @@ def test_a_program_that_raises_gets_its_one_line(tmp_path: Path, capsys: pytest.
     assert main(["suggest", str(script), "--devices", "cpu:1,gpu:1"]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == f"simplace: {script}: the program stopped with ValueError: no at {script}:3"
+
+
+@tf
+@forked
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
+def test_scopes_of_gpus_on_a_machine_without_any(devices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(PROGRAMS / "chain_on_two_gpus.py", "model.py")
+    found = simplace.suggest("model.py", devices, seconds=LONG)
+    assert {part.kind for trial in found.tried for part in trial.change.list_parts()} <= {
+        "compiled-by-xla",
+        "scope-device",
+    }
+
+
+ASSERTING = """
+import tensorflow as tf
+
+total = tf.Variable(0.0)
+
+@tf.function
+def step(x):
+    with tf.device("/CPU:0"):
+        y = tf.matmul(x, x)
+    total.assign_add(tf.reduce_sum(y))
+
+for _ in range(3):
+    step(tf.ones([256, 256]))
+assert total.numpy() == 3 * 256.0**3
+"""
+
+
+@tf
+@forked
+def test_a_changed_program_computes_as_many_calls_as_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asserts what several calls add up to, and would fail on fewer."""
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(ASSERTING)
+    found = simplace.suggest("model.py", "cpu:1,gpu:1", seconds=LONG)
+    assert "scope-device" in {trial.change.kind for trial in found.best}
+    assert {trial.outcome for trial in found.tried} == {"held"}
