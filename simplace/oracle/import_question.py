@@ -12,6 +12,7 @@ from pathlib import Path
 
 from simplace.errors import ImportRefusedError
 from simplace.graph.node_def import GraphDef
+from simplace.graph.protos import message_class
 from simplace.kernels.installed import installed_libraries
 
 MOST_NODES = 4000  # with those of functions: up to here an answer comes within half a second
@@ -54,11 +55,28 @@ def ask_import(graph: GraphDef) -> Iterator[ImportQuestion]:
     if not libraries:
         yield NOT_ASKED
         return
-    question = _AskedOfChild(message, libraries)
+    question = _AskedOfChild(_drop_unset_attrs(graph), libraries)
     try:
         yield question
     finally:
         question.close()
+
+
+def _drop_unset_attrs(graph: GraphDef) -> bytes:
+    """Return the message without attributes that have no value: Python gives them their default before it asks C++.
+
+    One without a default is refused before anything is asked. Mirrors `_SetDefaultAttrValues` of importer.py, which
+    leaves alone calls of functions, and what is in functions.
+    """
+    unset = [i for i, node in enumerate(graph.nodes) if None in node.attrs.values() and node.op not in graph.library]
+    if not unset:
+        return graph.serialized
+    message = message_class("GraphDef").FromString(graph.serialized)
+    for i in unset:
+        for name in [name for name, value in graph.nodes[i].attrs.items() if value is None]:
+            del message.node[i].attr[name]
+    kept: bytes = message.SerializeToString()
+    return kept
 
 
 class _AskedOfChild(ImportQuestion):

@@ -53,6 +53,12 @@ def test_the_reason_is_tensorflows() -> None:
 
 
 @pytest.mark.tf
+def test_an_attribute_without_a_value_has_its_default() -> None:
+    unset = 'attr { key: "transpose_a" value {} } attr { key: "_mine" value {} }'
+    assert is_imported(graph(constant("a", (2, 2)), node("b", "MatMul", "a", "a", extra=unset)))
+
+
+@pytest.mark.tf
 def test_a_constant_that_takes_gigabytes_is_given_up(monkeypatch) -> None:
     """TensorFlow computes constants that shapes depend on: the sum of half a billion elements here."""
     monkeypatch.setattr(import_question, "_PATIENCE", 3)
