@@ -64,12 +64,17 @@ def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
 
 
 def count_examples(memory: BatchMemory) -> int:
-    """Count the examples of a step: one batch, or one for each element that is taken and each device it is given on."""
+    """Count the examples of a step: one batch, or one for each element that is taken and each device it is given on.
+
+    On a branch that is not taken, none is.
+    """
     nodes, outputs = memory.schedule.estimated.graph.nodes, memory.schedule.estimated.outputs
+    ran = {span.node for span in memory.schedule.trace.spans if span.kind != "dead"}
     given = [
         node
         for i, node in enumerate(nodes)
         if node.op in GIVEN and any(tensor.shape[:1] == (memory.batch,) and tensor.size for tensor in outputs[i])
+        if i in ran or node.op not in ELEMENTS
     ]
     elements = sum(node.op in ELEMENTS for node in given)
     return memory.batch * max(1, elements, len({node.device for node in given}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.analysis.batch_memory import BatchMemory
-from simplace.analysis.device_comparison import compare_devices, scale_batch
+from simplace.analysis.device_comparison import compare_devices, count_examples, find_batch, scale_batch
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.program.program import NodeNotes
 from simplace.views.text.device_comparison_text import describe_comparison
@@ -67,3 +67,20 @@ def test_without_a_batch_nothing_larger_is_tried() -> None:
     assert "other batches were not tried, since nothing that the program is given has a first" in describe_comparison(
         found
     )
+
+
+def test_elements_are_counted_on_the_branch_that_is_taken() -> None:
+    outputs = """attr { key: "output_types" value { list { type: DT_FLOAT } } }
+        attr { key: "output_shapes" value { list { shape { dim { size: 32 } dim { size: 4 } } } } }"""
+    notes = {name: NodeNotes(shapes=((32, 4),)) for name in ("then", "else0", "else1")}
+    placed = place(
+        node("p", "Placeholder", dtype="DT_BOOL", device="/CPU:0"),
+        node("it", "Placeholder", dtype="DT_RESOURCE", device="/CPU:0"),
+        node("s", "Switch", "it", "p", dtype="DT_RESOURCE", device="/CPU:0"),
+        node("then", "IteratorGetNext", "s:1", extra=outputs, device="/CPU:0"),
+        node("else0", "IteratorGetNext", "s", extra=outputs, device="/CPU:0"),
+        node("else1", "IteratorGetNext", "s", extra=outputs, device="/CPU:0"),
+        notes=notes,
+    )
+    taken = {branch: schedule_placement(placed, branches={"p": branch}) for branch in (0, 1)}
+    assert {branch: count_examples(find_batch(one)) for branch, one in taken.items()} == {0: 64, 1: 32}
