@@ -18,6 +18,7 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef
 from simplace.importers.keras_layers import Layer, UnsupportedError, trace_layer, trace_operator
+from simplace.importers.keras_options import OPTIONS
 from simplace.importers.keras_tracing import KerasTrace, Value
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 from simplace.input_file import LARGEST_JSON, open_file, parse_json, read_members
@@ -164,6 +165,7 @@ class _Model:
         if layer["module"] != "keras.layers" or layer.get("inbound_nodes", []) != []:
             raise UnsupportedError(f"the input {_layer_name(layer)!r} is no InputLayer of Keras")
         config = layer["config"]
+        _refuse_options("InputLayer", config)
         if config.get("sparse") or config.get("ragged"):
             raise UnsupportedError(f"the input {_layer_name(layer)!r} is sparse or ragged")
         shape = tuple(config["batch_shape"])
@@ -191,6 +193,8 @@ class _Model:
         return values
 
     def _functional(self, config: Config, inputs: Sequence[Value]) -> list[Value]:
+        if any("name" not in layer for layer in config["layers"]):
+            raise UnsupportedError("a layer of a Functional model has no name")
         made: dict[Reference, Value] = {}
         for reference, value in zip(_read_references(config["input_layers"]), inputs, strict=True):
             made[reference] = value
@@ -222,6 +226,7 @@ class _Model:
             return self._walk(layer, inputs)
         try:
             _refuse_custom(layer)
+            _refuse_options(kind, layer["config"])
             with self._trace.scope(name):
                 return [trace_layer(Layer("/".join([*self._path, name]), kind, layer["config"], self._trace), inputs)]
         except UnsupportedError as error:
@@ -264,6 +269,12 @@ def _refuse_custom(layer: Config) -> None:
         raise UnsupportedError(f"the dtype policy {name!r}")
 
 
+def _refuse_options(kind: str, config: Config) -> None:
+    unknown = sorted(config.keys() - OPTIONS[kind]) if kind in OPTIONS else []
+    if unknown:
+        raise UnsupportedError(f"the option {_shorten_text(unknown[0])!r}")
+
+
 def _refuse_arguments(layer: Config, node: Config) -> None:
     extra = sorted(key for key, value in node["kwargs"].items() if value not in (None, False))
     if extra:
@@ -285,9 +296,11 @@ def _resolve_operand(argument: Any, made: Mapping[Reference, Value]) -> Any:
 
 
 def _find_tensors(arguments: Any) -> list[Reference]:
-    """List the tensors among a call's arguments, in order."""
+    """List the tensors among a call's arguments, in order; raise `UnsupportedError` for an object of another class."""
     if isinstance(arguments, Mapping):
-        if arguments.get("class_name") == "__keras_tensor__":
+        if "class_name" in arguments and "config" in arguments:
+            if arguments["class_name"] != "__keras_tensor__":
+                raise UnsupportedError(f"an argument is a {_shorten_text(str(arguments['class_name']))}, not a tensor")
             dtypes.parse_dtype(arguments["config"]["dtype"])  # which raises an error for none
             name, node, tensor = arguments["config"]["keras_history"]
             return [(str(name), int(node), int(tensor))]

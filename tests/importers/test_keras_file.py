@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -17,11 +19,12 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FunctionDef
 from simplace.importers import keras_file
 from simplace.importers.keras_layers import ACTIVATIONS, LAYERS
+from simplace.importers.keras_options import OPTIONS
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 
 
 def layer(kind: str, name: str, module: str = "keras.layers", **options: Any) -> dict[str, Any]:
-    return {"module": module, "class_name": kind, "config": {"name": name, **options}}
+    return {"module": module, "class_name": kind, "name": name, "config": {"name": name, **options}}
 
 
 def source(shape: tuple[int | None, ...] = (None, 4), dtype: str = "float32") -> dict[str, Any]:
@@ -85,6 +88,7 @@ REFUSED = {
     "layer 'a' (Dense): simplace does not support the activation 'mine'": layer(
         "Dense", "a", units=1, activation="mine"
     ),
+    "layer 'a' (ReLU): simplace does not support the option 'mine'": layer("ReLU", "a", mine=1),
     "layer 'a' (Conv2D): simplace does not support groups=2": layer("Conv2D", "a", groups=2),
     "layer 'a' (ReLU): simplace does not support the dtype policy 'mixed_float16'": layer(
         "ReLU", "a", dtype={"config": {"name": "mixed_float16"}}
@@ -129,6 +133,15 @@ def test_what_keras_would_not_load_is_refused(tmp_path: Path, message: str) -> N
     assert str(caught.value) == f"{path}: {message}; run the model in a script instead: simplace show script.py"
 
 
+def test_an_argument_of_another_class_is_refused(tmp_path: Path) -> None:
+    node = {"args": [{"class_name": "__keras_tensor", "config": {"keras_history": ["image", 0, 0]}}], "kwargs": {}}
+    places = {"input_layers": ["image", 0, 0], "output_layers": ["a", 0, 0]}
+    called = {**layer("ReLU", "a"), "inbound_nodes": [node]}
+    path = saved(tmp_path / "m.keras", source(), called, kind="Functional", **places)
+    with pytest.raises(TargetError, match="an argument is a __keras_tensor, not a tensor; run the model in a script"):
+        keras_file.read_keras_file(path)
+
+
 def test_a_model_without_outputs_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.keras", source(), kind="Functional", input_layers=["image", 0, 0], output_layers=[])
     with pytest.raises(TargetError, match="the model has no outputs"):
@@ -158,6 +171,30 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
 def test_the_tables_are_sorted() -> None:
     assert list(ACTIVATIONS) == sorted(ACTIVATIONS)
     assert list(LAYERS) == sorted(LAYERS)
+    assert list(OPTIONS) == sorted(OPTIONS)
+    assert OPTIONS.keys() == {*LAYERS, "InputLayer"}
+
+
+def options_of(keras: Any, kind: str) -> set[str]:
+    """Read the options of a layer from its class, and from those above it as far as each hands on what it is given."""
+    found: set[str] = set()
+    for made in getattr(keras.layers, kind).__mro__:
+        if "__init__" in vars(made):
+            parameters = inspect.signature(made.__init__).parameters.values()
+            found |= {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+            found |= set(re.findall(r'kwargs\.pop\("(\w+)"', inspect.getsource(made.__init__)))
+            if made is keras.layers.Layer or not any(one.kind is one.VAR_KEYWORD for one in parameters):
+                break
+    return found - {"self"}
+
+
+@pytest.mark.tf
+def test_the_options_of_a_layer_are_those_of_its_signature() -> None:
+    keras = pytest.importorskip("keras")
+    if keras.__version__.split(".")[:2] != ["3", "15"]:
+        pytest.skip("the options of layers are those of Keras 3.15")
+    of_every_layer = options_of(keras, "Layer")
+    assert {kind: options_of(keras, kind) | of_every_layer for kind in OPTIONS} == OPTIONS
 
 
 IMAGE = (8, 8, 3)
