@@ -46,7 +46,7 @@ def find_sent(placement: Placement, sent: Communication, types: Iterable[DataTyp
 
 def _find_far(prices: CopyPrices, sent: Communication) -> Iterator[Finding]:
     """Yield what is far from where it belongs."""
-    if sent.collectives:
+    if any(one.kind == "all-gather" for one in sent.collectives):
         from simplace.explain.sparse_findings import sparse_gathers
 
         yield from sparse_gathers(prices, sent.collectives)

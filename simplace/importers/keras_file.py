@@ -7,7 +7,6 @@ and nothing in the file is executed; the weights are not read.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,25 +16,29 @@ from simplace.errors import MalformedError, TargetError, UnreadableError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import GraphDef
+from simplace.importers.keras_config import (
+    OPERATORS_MODULE,
+    Config,
+    Reference,
+    check_model,
+    is_input,
+    is_model,
+    layer_name,
+    list_tensors,
+    refuse_arguments,
+    refuse_custom,
+    refuse_options,
+    shorten_text,
+)
 from simplace.importers.keras_layers import Layer, UnsupportedError, trace_layer, trace_operator
-from simplace.importers.keras_options import OPTIONS
 from simplace.importers.keras_tracing import KerasTrace, Value
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 from simplace.input_file import LARGEST_JSON, open_file, parse_json, read_members
 from simplace.kernels.table_file import version_key
 from simplace.program.program import Program
 
-_MODELS = frozenset({"Sequential", "Functional", "Model"})
-_MODEL_MODULES = (
-    "keras",
-    "keras.models",
-    *(f"keras.src.models.{name}" for name in ("functional", "model", "sequential")),
-)
-_OPERATORS = "keras.src.ops.numpy"
 _HELP = "run the model in a script instead: simplace show script.py"
 _CONFIG = "config.json"
-Config = Mapping[str, Any]
-Reference = tuple[str, int, int]  # the name of a layer, which of its calls, which of the call's outputs
 
 
 def read_keras_file(path: str | Path, tensorflow: str | None = None) -> list[Program]:
@@ -47,14 +50,14 @@ def read_keras_file(path: str | Path, tensorflow: str | None = None) -> list[Pro
     config = _read_config(path)
     trace = KerasTrace(version_key(tensorflow or ""))
     try:
-        model = _check_config(config)
+        model = check_model(config)
         outputs = _Model(trace).run(model)
         name = _model_name(model)
     except UnsupportedError as error:
         raise TargetError(f"{path}: {error}; {_HELP}") from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
         raise TargetError(
-            f"{path}: config.json does not describe a model as Keras 3 does ({_shorten_text(repr(error))}); {_HELP}"
+            f"{path}: config.json does not describe a model as Keras 3 does ({shorten_text(repr(error))}); {_HELP}"
         ) from error
     function = trace.function(f"__inference_{name}", outputs)
     devices = tuple(
@@ -78,25 +81,6 @@ def _read_config(path: str | Path) -> Any:
         raise TargetError(f"{path}: config.json is not valid JSON: {error}") from error
     except UnreadableError as error:
         raise TargetError(f"{path}: config.json cannot be read: {error}") from error
-
-
-def _check_config(config: Any) -> Config:
-    """Return the configuration of a model; raise `UnsupportedError` for that of something else."""
-    kind = config.get("class_name") if isinstance(config, Mapping) else type(config).__name__
-    if isinstance(config, Mapping) and kind in _MODELS and "layers" in config["config"]:
-        _check_module(config)
-        return config
-    raise UnsupportedError(f"the model is a {_shorten_text(str(kind))}, not a Sequential or Functional model")
-
-
-def _check_module(model: Config) -> None:
-    """Raise `UnsupportedError` for a model whose class is not Keras's own, which Keras looks for in its module."""
-    if model["module"] not in _MODEL_MODULES:
-        raise UnsupportedError(f"the model's class is in {_shorten_text(str(model['module']))!r}, not in Keras")
-
-
-def _shorten_text(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else text[:most] + "..."
 
 
 def _advise_on_format(path: str | Path) -> str:
@@ -129,14 +113,14 @@ def _in_order(calls: Sequence[_Call], made: Mapping[Reference, Value]) -> Iterat
     while ready:
         for i in ready:
             yield calls[i]
-        done = [takers.pop((_layer_name(calls[i].layer), calls[i].number), ()) for i in ready]
+        done = [takers.pop((layer_name(calls[i].layer), calls[i].number), ()) for i in ready]
         following = sorted({i for each in done for i in each})
         for i in following:
             missing[i] = {reference for reference in missing[i] if reference not in made}
         ready = [i for i in following if not missing[i]]
     if any(missing):
         stuck = next(i for i, references in enumerate(missing) if references)
-        raise UnsupportedError(f"the inputs of layer {_layer_name(calls[stuck].layer)!r} are not connected")
+        raise UnsupportedError(f"the inputs of layer {layer_name(calls[stuck].layer)!r} are not connected")
 
 
 class _Model:
@@ -152,7 +136,7 @@ class _Model:
         return self._walk(model, inputs)
 
     def _arguments(self, model: Config) -> list[Value]:
-        layers = {_layer_name(layer): layer for layer in model["config"]["layers"]}
+        layers = {layer_name(layer): layer for layer in model["config"]["layers"]}
         if model["class_name"] == "Sequential":
             wanted = [next(iter(layers))]
         else:
@@ -160,24 +144,18 @@ class _Model:
         return [self._argument(layers[name]) for name in wanted]
 
     def _argument(self, layer: Config) -> Value:
-        if layer["class_name"] != "InputLayer":
+        if not is_input(layer):
             raise UnsupportedError("the model has no InputLayer, so its input shape is unknown")
-        if layer["module"] != "keras.layers" or layer.get("inbound_nodes", []) != []:
-            raise UnsupportedError(f"the input {_layer_name(layer)!r} is no InputLayer of Keras")
         config = layer["config"]
-        _refuse_options("InputLayer", config)
         if config.get("sparse") or config.get("ragged"):
-            raise UnsupportedError(f"the input {_layer_name(layer)!r} is sparse or ragged")
+            raise UnsupportedError(f"the input {layer_name(layer)!r} is sparse or ragged")
         shape = tuple(config["batch_shape"])
         if not shape or shape[0] is not None:
-            raise UnsupportedError(f"the input {_layer_name(layer)!r} has a fixed batch size")
-        return self._trace.input(_layer_name(layer), dtypes.parse_dtype(config["dtype"]), shape)
+            raise UnsupportedError(f"the input {layer_name(layer)!r} has a fixed batch size")
+        return self._trace.input(layer_name(layer), dtypes.parse_dtype(config["dtype"]), shape)
 
     def _walk(self, model: Config, inputs: Sequence[Value]) -> list[Value]:
         name = _model_name(model)
-        names = Counter(map(_layer_name, model["config"]["layers"]))
-        if max(names.values(), default=0) > 1:
-            raise UnsupportedError(f"two layers have the name {names.most_common(1)[0][0]!r}")
         self._path.append(name)
         with self._trace.scope(name):
             walk = self._sequential if model["class_name"] == "Sequential" else self._functional
@@ -188,20 +166,18 @@ class _Model:
     def _sequential(self, config: Config, inputs: Sequence[Value]) -> list[Value]:
         values = list(inputs)
         for layer in config["layers"]:
-            if layer["class_name"] != "InputLayer":
+            if not is_input(layer):
                 values = self._call(layer, values)
         return values
 
     def _functional(self, config: Config, inputs: Sequence[Value]) -> list[Value]:
-        if any("name" not in layer for layer in config["layers"]):
-            raise UnsupportedError("a layer of a Functional model has no name")
         made: dict[Reference, Value] = {}
         for reference, value in zip(_read_references(config["input_layers"]), inputs, strict=True):
             made[reference] = value
         waiting = [
-            _Call(layer, i, node, _find_tensors(node["args"]))
+            _Call(layer, i, node, list_tensors(node["args"]))
             for layer in config["layers"]
-            if layer["class_name"] != "InputLayer"
+            if not is_input(layer)
             for i, node in enumerate(layer["inbound_nodes"])
         ]
         for ready in _in_order(waiting, made):
@@ -212,21 +188,20 @@ class _Model:
         return outputs
 
     def _outputs(self, call: _Call, made: Mapping[Reference, Value]) -> dict[Reference, Value]:
-        _refuse_arguments(call.layer, call.node)
-        if call.layer.get("module") == _OPERATORS:
+        refuse_arguments(call.layer, call.node)
+        if call.layer.get("module") == OPERATORS_MODULE:
             outputs = [self._operate(call.layer, [_resolve_operand(one, made) for one in call.node["args"]])]
         else:
             outputs = self._call(call.layer, [made[reference] for reference in call.inputs])
-        return {(_layer_name(call.layer), call.number, k): value for k, value in enumerate(outputs)}
+        return {(layer_name(call.layer), call.number, k): value for k, value in enumerate(outputs)}
 
     def _call(self, layer: Config, inputs: Sequence[Value]) -> list[Value]:
-        kind, name = str(layer["class_name"]), _layer_name(layer)
-        if kind in _MODELS and "layers" in layer["config"]:
-            _check_module(layer)
+        kind, name = str(layer["class_name"]), layer_name(layer)
+        if is_model(layer):
             return self._walk(layer, inputs)
         try:
-            _refuse_custom(layer)
-            _refuse_options(kind, layer["config"])
+            refuse_custom(layer)
+            refuse_options(kind, layer["config"])
             with self._trace.scope(name):
                 return [trace_layer(Layer("/".join([*self._path, name]), kind, layer["config"], self._trace), inputs)]
         except UnsupportedError as error:
@@ -236,51 +211,14 @@ class _Model:
         try:
             return trace_operator(self._trace, str(layer["class_name"]), operands)
         except UnsupportedError as error:
-            raise UnsupportedError(f"operator {_layer_name(layer)!r}: simplace does not support {error}") from error
+            raise UnsupportedError(f"operator {layer_name(layer)!r}: simplace does not support {error}") from error
 
 
 def _model_name(model: Config) -> str:
     """Return the name of a model, which only a Sequential one need not have."""
-    own = model["config"]
-    return _check_name(own.get("name", "sequential") if model["class_name"] == "Sequential" else own["name"])
-
-
-def _layer_name(layer: Config) -> str:
-    own = layer["config"].get("name")
-    for name in (layer.get("name") or own, own or "?"):  # Keras reads the second one
-        _check_name(name)
-    return str(layer.get("name") or own)
-
-
-def _check_name(name: Any) -> str:
-    """Return the name of a layer or a model; raise `UnsupportedError` for what Keras takes for none."""
-    if not isinstance(name, str) or "/" in name:
-        raise UnsupportedError(f"{_shorten_text(str(name))!r} is no name of a layer or a model")
-    return name
-
-
-def _refuse_custom(layer: Config) -> None:
-    module = str(layer.get("module"))
-    if module != "keras.layers":
-        raise UnsupportedError(f"a class of {module}")
-    policy = layer["config"].get("dtype", "float32")
-    name = policy["config"].get("name", "?") if isinstance(policy, Mapping) else policy
-    if name != "float32":
-        raise UnsupportedError(f"the dtype policy {name!r}")
-
-
-def _refuse_options(kind: str, config: Config) -> None:
-    unknown = sorted(config.keys() - OPTIONS[kind]) if kind in OPTIONS else []
-    if unknown:
-        raise UnsupportedError(f"the option {_shorten_text(unknown[0])!r}")
-
-
-def _refuse_arguments(layer: Config, node: Config) -> None:
-    extra = sorted(key for key, value in node["kwargs"].items() if value not in (None, False))
-    if extra:
-        raise UnsupportedError(
-            f"layer {_layer_name(layer)!r} is called with the argument {extra[0]}, which is not supported"
-        )
+    return str(
+        model["config"].get("name") or "sequential" if model["class_name"] == "Sequential" else model["config"]["name"]
+    )
 
 
 def _read_references(entries: Any) -> list[Reference]:
@@ -291,20 +229,5 @@ def _read_references(entries: Any) -> list[Reference]:
 
 
 def _resolve_operand(argument: Any, made: Mapping[Reference, Value]) -> Any:
-    tensors = _find_tensors(argument)
+    tensors = list_tensors(argument)
     return made[tensors[0]] if len(tensors) == 1 else argument
-
-
-def _find_tensors(arguments: Any) -> list[Reference]:
-    """List the tensors among a call's arguments, in order; raise `UnsupportedError` for an object of another class."""
-    if isinstance(arguments, Mapping):
-        if "class_name" in arguments and "config" in arguments:
-            if arguments["class_name"] != "__keras_tensor__":
-                raise UnsupportedError(f"an argument is a {_shorten_text(str(arguments['class_name']))}, not a tensor")
-            dtypes.parse_dtype(arguments["config"]["dtype"])  # which raises an error for none
-            name, node, tensor = arguments["config"]["keras_history"]
-            return [(str(name), int(node), int(tensor))]
-        return [one for value in arguments.values() for one in _find_tensors(value)]
-    if isinstance(arguments, (list, tuple)):
-        return [one for value in arguments for one in _find_tensors(value)]
-    return []

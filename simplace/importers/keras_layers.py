@@ -589,6 +589,8 @@ def _make_merge_tracer(op: str, name: str = "") -> Callable[[Layer, Sequence[Val
 
 
 def _broadcast_shapes(a: Dims, b: Dims) -> Dims:
+    if any(None not in (x, y) and 1 not in (x, y) and x != y for x, y in zip(a, b, strict=True)):
+        raise UnsupportedError(f"inputs of the shapes {list(a)} and {list(b)}")
     return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))
 
 

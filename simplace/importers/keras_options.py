@@ -1,4 +1,4 @@
-"""The options that Keras takes for each layer that is supported; it refuses to load one with another.
+"""The options that Keras takes for each layer that is supported, and its types; it refuses to load others.
 
 Read from the signatures of Keras 3.15, in a test that compares both.
 """
@@ -68,3 +68,5 @@ _OF_LAYER = {
     "ZeroPadding2D": "data_format padding",
 }
 OPTIONS: Mapping[str, frozenset[str]] = {kind: _OF_EVERY_LAYER | set(own.split()) for kind, own in _OF_LAYER.items()}
+_FLOATS = "bfloat16 float16 float32 float64 float8_e4m3fn float8_e5m2 complex64 complex128"
+DTYPES = frozenset(f"bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 {_FLOATS}".split())

@@ -27,17 +27,16 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from simplace.errors import MalformedError, TargetError, UnreadableError, join_choices
-from simplace.graph import dtypes, graph_def, protos
+from simplace.graph import graph_def, protos
 from simplace.graph.dtypes import DataType
 from simplace.graph.message_count import check_count, check_text
 from simplace.graph.node_def import ArgDef, GraphDef
-from simplace.importers.device_spec import find_device_fault
+from simplace.importers.saved_objects import find_object_fault
 from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes, read_text
 from simplace.program.program import Program
 
 DEFAULT_DEVICE = ""
 HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
-_KNOWN_TYPES = frozenset(map(int, DataType)) - {DataType.DT_INVALID}
 _HOST_ONLY = frozenset({DataType.DT_INT32, DataType.DT_STRING})
 _DEVICE = re.compile(r"(?:^|/device:|/)(CPU|GPU)(?::(\d+))?$", re.IGNORECASE)
 _LONGEST_PATH = 10_000
@@ -57,7 +56,9 @@ def read_saved_model(directory: str | Path, tags: Collection[str] | None = None)
         name = Path(directory).resolve().name
         return [Program(name, "graph", graph, soft_placement=False)]  # a session's own default
     objects = meta.object_graph_def
-    _refuse_objects(objects, graph, directory)
+    fault = find_object_fault(objects, graph, meta.graph_def.library)
+    if fault:
+        raise TargetError(f"{directory}: {fault}")
     try:
         functions = dict(_find_signatures(objects)) or dict(_find_functions(objects))
     except IndexError:
@@ -121,30 +122,6 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
     there = " | ".join(sorted(",".join(sorted(meta.meta_info_def.tags)) or "(none)" for meta in model.meta_graphs))
     asked = "" if tags is None else f", none with the tags {','.join(sorted(tags)) or '(none)'}"
     raise TargetError(f"{directory} has {count} MetaGraph(s){asked}; choose the tags of one of them: {there}")
-
-
-def _refuse_objects(objects: Any, graph: GraphDef, directory: str | Path) -> None:
-    """Raise `TargetError` for functions and variables that TensorFlow would not load, called or not."""
-    for name in sorted(objects.concrete_functions):
-        if name not in graph.library:
-            raise TargetError(f"{directory}: the function {name} is missing; save the model again")
-        if any(not 0 <= bound < len(objects.nodes) for bound in objects.concrete_functions[name].bound_inputs):
-            raise TargetError(f"{directory}: {name} captures an object that does not exist; save it again")
-    for node in objects.nodes:
-        if node.WhichOneof("kind") == "variable" and dtypes.base_type(node.variable.dtype) not in _KNOWN_TYPES:
-            raise TargetError(f"{directory}: a variable has the unknown type {node.variable.dtype}; save it again")
-    requested = {node.device for function in graph.library.values() for node in function.nodes}
-    fault = graph.library_fault or next(filter(None, map(find_device_fault, sorted(requested))), "")
-    if fault:
-        raise TargetError(f"{directory}: TensorFlow would not load this SavedModel: {fault}")
-    for function in graph.library.values():
-        known = {node.name for node in function.nodes}
-        waits = [function.control_ret.get(output, "") for output in function.control_outputs]
-        missing = next((node for node in (*waits, *function.control_ret.values()) if node not in known), None)
-        if missing is not None:
-            raise TargetError(
-                f"{directory}: the function {function.name} waits for {missing!r}, which is not in it; save it again"
-            )
 
 
 def _find_signatures(objects: Any) -> Iterator[tuple[str, str]]:

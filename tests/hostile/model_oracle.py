@@ -31,10 +31,12 @@ _OBJECTS = re.compile(
     r"No encoder for object|extra type constraints|too many values to unpack|cannot unpack non-iterable"
     r"|type '.*' is not supported by this version|must be valid identifiers|Allowlist does not support"
     r"|'FullArgSpec' object has no|not correspond to a valid|list index out of range|^KeyError: ''$"
-    r"|Cannot convert node <|cycle in the deserialization"
+    r"|object is not callable|input_signature must be|Cannot convert node <|cycle in the deserialization"
 )
 _LIMITS = re.compile(
     r"run the model in a script instead|in it of more than|at most [0-9,]+ are read|would not load the function"
+    r"|: the function .* waits for '"
+    r"|nested more than"
 )
 
 

@@ -24,7 +24,8 @@ from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 
 
 def layer(kind: str, name: str, module: str = "keras.layers", **options: Any) -> dict[str, Any]:
-    return {"module": module, "class_name": kind, "name": name, "config": {"name": name, **options}}
+    config = {"name": name, **options}
+    return {"module": module, "class_name": kind, "name": name, "config": config, "inbound_nodes": []}
 
 
 def source(shape: tuple[int | None, ...] = (None, 4), dtype: str = "float32") -> dict[str, Any]:
@@ -139,6 +140,41 @@ def test_an_argument_of_another_class_is_refused(tmp_path: Path) -> None:
     called = {**layer("ReLU", "a"), "inbound_nodes": [node]}
     path = saved(tmp_path / "m.keras", source(), called, kind="Functional", **places)
     with pytest.raises(TargetError, match="an argument is a __keras_tensor, not a tensor; run the model in a script"):
+        keras_file.read_keras_file(path)
+
+
+TENSOR = {"class_name": "__keras_tensor__"}
+OF_IMAGE = {"shape": [None, 4], "dtype": "float32", "keras_history": ["image", 0, 0]}
+UNCONNECTED = {
+    "it is not said what layer 'image' is called with": ({}, {"inbound_nodes": None}),
+    "a layer of a Functional model has no name": ({}, {"name": 0}),
+    "layer 'a' is called with '__keras_tensor__', not a tensor": ({**TENSOR, "confg": OF_IMAGE}, {}),
+    "'floAt32' is no dtype of Keras": ({**TENSOR, "config": {**OF_IMAGE, "dtype": "floAt32"}}, {}),
+    "an argument has no shape": ({**TENSOR, "config": {**OF_IMAGE, "shape": 4}}, {}),
+    "the inputs of layer 'a' are not connected": (
+        {**TENSOR, "config": {**OF_IMAGE, "keras_history": ["other", 0, 0]}}, {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", UNCONNECTED)
+def test_what_a_functional_model_does_not_say_is_refused(tmp_path: Path, message: str) -> None:
+    argument, changed = UNCONNECTED[message]
+    first = {key: value for key, value in {**source(), **changed}.items() if value is not None}
+    called = {**layer("ReLU", "a"), "inbound_nodes": [{"args": [argument], "kwargs": {}}]}
+    places = {"input_layers": ["image", 0, 0], "output_layers": ["a", 0, 0]}
+    path = saved(tmp_path / "m.keras", first, called, kind="Functional", **places)
+    with pytest.raises(TargetError, match=re.escape(message)):
+        keras_file.read_keras_file(path)
+
+
+def test_shapes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    other = {**source((None, 3)), "name": "other", "config": {**source((None, 3))["config"], "name": "other"}}
+    args = [[{**TENSOR, "config": {**OF_IMAGE, "keras_history": [name, 0, 0]}} for name in ("image", "other")]]
+    called = {**layer("Add", "a"), "inbound_nodes": [{"args": args, "kwargs": {}}]}
+    places = {"input_layers": [["image", 0, 0], ["other", 0, 0]], "output_layers": ["a", 0, 0]}
+    path = saved(tmp_path / "m.keras", source(), other, called, kind="Functional", **places)
+    with pytest.raises(TargetError, match=re.escape("inputs of the shapes [None, 4] and [None, 3]")):
         keras_file.read_keras_file(path)
 
 

@@ -118,8 +118,23 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "spec: 'x:0'."),
         ("nodes { variable { dtype: DT_FLOAT", "nodes { variable { dtype: 99",
          "a variable has the unknown type 99; save it again"),
+        ("nodes { variable { dtype: DT_FLOAT", "nodes { variable { dtype: DT_FLOAT aggregation: -1",
+         "TensorFlow would not load this SavedModel: Invalid variable aggregation mode: -1"),
+        ("nodes { variable {", "nodes { } nodes { variable {",
+         "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
+        ("nodes { variable {", "nodes { dependencies { node_id: 2147483647 } variable {",
+         "an object depends on one that does not exist; save it again"),
+        ("library {", 'library { function { signature { name: "h" } node_def { name: "n" op: "k" } } '
+         'function { signature { name: "k" } node_def { name: "n" op: "h" } }',
+         "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
+         "not there"),
+        ("library {", 'library { function { signature { name: "h" } node_def { name: "n" op: "PartitionedCall" '
+         'attr { key: "f" value { func { name: "gone" } } } } }',
+         "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
+         "not there"),
     ],
-    ids=["function", "capture", "control output", "device", "type"],
+    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "dependency", "cycle",
+         "missing"],
 )  # fmt: skip
 def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in SIGNATURE

@@ -1,0 +1,103 @@
+"""Find what TensorFlow would not load of a SavedModel's functions and objects, called or not.
+
+Mirrors what tensorflow/python/saved_model/load.py and function_deserialization.py refuse, as far as simplace reads it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from simplace.graph import dtypes
+from simplace.graph.dtypes import DataType
+from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
+from simplace.graph.op_kinds import PARTITIONED_CALLS
+from simplace.importers.device_spec import find_device_fault
+
+_KNOWN_TYPES = frozenset(map(int, DataType)) - {DataType.DT_INVALID}
+_REFUSED = "TensorFlow would not load this SavedModel: "
+_AGAIN = "save it again"
+_GRADIENT_TYPE = "_gradient_op_type"
+
+
+def find_object_fault(objects: Any, graph: GraphDef, functions: Any) -> str:
+    """Return what is wrong, "" for nothing; `functions` is the message of the graph's library."""
+    return next(_list_faults(objects, graph, functions), "")
+
+
+def _list_faults(objects: Any, graph: GraphDef, functions: Any) -> Iterator[str]:
+    there = range(len(objects.nodes))
+    for name in sorted(objects.concrete_functions):
+        if name not in graph.library:
+            yield f"the function {name} is missing; save the model again"
+        if any(bound not in there for bound in objects.concrete_functions[name].bound_inputs):
+            yield f"{name} captures an object that does not exist; {_AGAIN}"
+    for node in objects.nodes:
+        yield from _list_object_faults(node, there)
+    requested = {node.device for function in graph.library.values() for node in function.nodes}
+    fault = graph.library_fault or next(filter(None, map(find_device_fault, sorted(requested))), "")
+    if fault:
+        yield _REFUSED + fault
+    for function in graph.library.values():
+        yield from _list_missing_nodes(function)
+    if not _can_be_ordered(graph.library, functions):
+        yield f"{_REFUSED}There is a cyclic dependency between functions, or one that is not there"
+
+
+def _list_object_faults(node: Any, there: range) -> Iterator[str]:
+    kind = node.WhichOneof("kind")
+    if kind is None and not node.registered_name:
+        yield f"{_REFUSED}an object is of no type that it knows"
+    if any(reference.node_id not in there for reference in node.dependencies):
+        yield f"an object depends on one that does not exist; {_AGAIN}"
+    if kind == "variable":
+        variable = node.variable
+        if dtypes.base_type(variable.dtype) not in _KNOWN_TYPES:
+            yield f"a variable has the unknown type {variable.dtype}; {_AGAIN}"
+        for option in ("aggregation", "synchronization"):
+            number = getattr(variable, option)
+            if number not in variable.DESCRIPTOR.fields_by_name[option].enum_type.values_by_number:
+                yield f"{_REFUSED}Invalid variable {option} mode: {number}"
+
+
+def _list_missing_nodes(function: FunctionDef) -> Iterator[str]:
+    known = {node.name for node in function.nodes}
+    waits = [function.control_ret.get(output, "") for output in function.control_outputs]
+    for node in (*waits, *function.control_ret.values()):
+        if node not in known:
+            yield f"the function {function.name} waits for {node!r}, which is not in it; {_AGAIN}"
+
+
+def _can_be_ordered(library: Mapping[str, FunctionDef], functions: Any) -> bool:
+    """Return whether each function can come after those that it calls (`_sort_function_defs`)."""
+    gradients = {one.registered_op_type.encode(): one.gradient_func for one in functions.registered_gradients}
+    called = {name: set(_list_called(function, library, gradients)) for name, function in library.items()}
+    times = Counter(function.signature.name for function in functions.function)
+    if any(count > 1 and called[name] for name, count in times.items()):
+        return False  # it would come once
+    if any(not each <= library.keys() for each in called.values()):
+        return False
+    try:
+        TopologicalSorter(called).prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def _list_called(
+    function: FunctionDef, library: Mapping[str, FunctionDef], gradients: Mapping[bytes, str]
+) -> Iterator[str]:
+    for node in function.nodes:
+        gradient = None
+        if gradients and node.op not in PARTITIONED_CALLS:
+            gradient = gradients.get(node.attrs.get(_GRADIENT_TYPE, b""))
+        if node.op in library:
+            yield node.op
+        elif gradient is not None:
+            yield gradient
+        else:
+            for value in node.attrs.values():
+                every = value if isinstance(value, tuple) else (value,)
+                yield from (one.name for one in every if isinstance(one, FuncRef))
