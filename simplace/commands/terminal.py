@@ -15,9 +15,11 @@ _ASIDE = r"(?m)^note:"
 
 def find_width(stream: TextIO) -> int | None:
     """Return the columns of the terminal that `stream` is; None for a file or a pipe."""
-    import shutil
+    if not stream.isatty():
+        return None
+    from shutil import get_terminal_size
 
-    return shutil.get_terminal_size().columns if stream.isatty() else None
+    return get_terminal_size().columns
 
 
 def wrap_lines(text: str, width: int) -> str:

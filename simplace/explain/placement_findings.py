@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from simplace.explain import findings
-from simplace.explain.failures import find_failures
-from simplace.explain.finding import Finding
+from simplace.explain.copy_tensor import find_uncopied_variants
+from simplace.explain.finding import Failure, Finding
 from simplace.graph.dtypes import DataType
 from simplace.partition.copies import Communication
+from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
+from simplace.placement.xla_compiler import find_clusters
 
 if TYPE_CHECKING:
     from simplace.explain.finding_costs import CopyPrices
@@ -23,11 +25,22 @@ def find_in_placement(placement: Placement, sent: Communication) -> list[Finding
     """Return the findings of one placement, ranked; `sent` is what a step sends."""
     is_main = placement.program.caller is None
     return rank_findings([
-        *find_failures(placement),
+        *_find_failures(placement),
         *findings.ungranted_requests(placement),
         *find_sent(placement, sent),
         *(findings.idle_gpus([placement], placement.devices) if is_main else ()),
     ])  # fmt: skip
+
+
+def _find_failures(placement: Placement) -> list[Failure]:
+    """Return what fails; most placements have nothing that could."""
+    if not any(
+        True for find in (find_clusters, find_uncopied_variants, find_incomplete_groups) for _ in find(placement)
+    ):
+        return []
+    from simplace.explain.failures import find_failures
+
+    return find_failures(placement)
 
 
 def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +64,12 @@ def _not_there(path: Path) -> str:
 
 def _suggest_file(path: Path) -> str:
     """Name the most similar file beside one that is not there."""
+    from difflib import get_close_matches
+
     beside = os.listdir(path.parent) if os.access(path.parent, os.R_OK) and path.parent.is_dir() else []
     known = [name for name in beside if Path(name).suffix in (".py", ".keras", *GRAPH_SUFFIXES)]
     close = [name for name in known if Path(name).stem == path.name]
-    close = close or difflib.get_close_matches(path.name, known, n=3, cutoff=0.8)
+    close = close or get_close_matches(path.name, known, n=3, cutoff=0.8)
     if close:
         return f"did you mean {join_alternatives([str(path.parent / name) for name in sorted(close)])}?"
     return "give a script, a SavedModel directory or a graph file"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simplace.explain.failures import format_failure
 from simplace.explain.placement_findings import find_in_placement
 from simplace.placement.placement import Placement
 from simplace.program.program_labels import drop_number
@@ -60,6 +59,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 
 def _list_failures_of_run(result: Result, width: int | None) -> str:
     from simplace.doctor.failures import list_failures_of_run
+    from simplace.explain.failures import format_failure
 
     lines = [format_failure(failure) for failure in list_failures_of_run(result)]
     return list_findings(lines, width, "simplace doctor has them all") if lines else ""
@@ -164,6 +164,7 @@ def failure_lines(result: Result, width: int | None = None) -> str:
     """Return a line for each failure that is foretold, "" where there is none."""
     from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.doctor.failures import foretell_failures
+    from simplace.explain.failures import format_failure
 
     found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     return "\n".join(wrap_line(f"fails when run: {format_failure(one)}", width) for one in found)
