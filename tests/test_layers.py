@@ -1,6 +1,7 @@
 """The architecture, measured: imports only go down, TensorFlow is imported in named places."""
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ LAYERS = (
     ("stages", "importers oracle lowering placement partition costs executor"),
     ("questions", "pipeline explain compare analysis result changes checks doctor measure optimize"),
     ("outputs", "views exports report suggestions"),
-    ("doors", "targets api testing __init__ commands cli __main__"),
+    ("doors", "targets api viewers testing __init__ commands cli __main__"),
 )
 ORDER = [name for _, row in LAYERS for name in row.split()]
 TENSORFLOW = ("simplace/oracle/child/", "simplace/oracle/live/", "simplace/measure/child/")
@@ -96,6 +97,13 @@ def test_one_name_stands_for_one_idea():
 
 def test_every_package_has_its_place_in_a_layer():
     assert sorted(ORDER) == sorted({layer(module) for module in imports_of_simplace()})
+
+
+def test_the_map_shows_the_same_layers():
+    page = (ROOT / "docs" / "why.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| (\w+) \| ((?:`\w+` ?)+) \|", page, re.MULTILINE)
+    shown = [(row, re.findall(r"\w+", packages)) for row, packages in found]
+    assert shown == [(row, [name for name in names.split() if not name.startswith("_")]) for row, names in LAYERS]
 
 
 def test_imports_only_go_down():

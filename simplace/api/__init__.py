@@ -98,7 +98,12 @@ def check(target: str, settings: Settings) -> Placements:
 
 def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
     """Place a program that was read from somewhere else; `unchecked` is why TensorFlow is not asked."""
-    return targets.place_programs(program.name, [program], settings, Placements, unchecked)
+    return place_programs(program.name, [program], settings, unchecked)
+
+
+def place_programs(target: str, programs: Sequence[Program], settings: Settings, unchecked: str) -> Placements:
+    """Do the same for programs that come from one place, `target`."""
+    return targets.place_programs(target, programs, settings, Placements, unchecked)
 
 
 def schedule(placement: Placement, options: StepOptions) -> Simulated:

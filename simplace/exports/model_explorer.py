@@ -13,6 +13,7 @@ from typing import Any
 
 from simplace.explain import reasons as why
 from simplace.explain.sentences import state_reason
+from simplace.exports.viewer_scopes import find_scopes
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape
 from simplace.partition.shapes import TensorSizes
@@ -63,7 +64,7 @@ def _graph_ids(programs: Sequence[Placed]) -> list[str]:
 
 def _describe_graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -> dict[str, Any]:
     placement = placed.placement
-    sizes = TensorSizes(placement.placed)
+    sizes, scopes = TensorSizes(placement.placed), find_scopes(placement.graph)
     facts = {
         "devices": str(placement.devices),
         "soft placement": "on" if placement.soft_placement else "off",
@@ -71,15 +72,17 @@ def _describe_graph(graph_id: str, placed: Placed, colours: Mapping[str, str]) -
     }
     return {
         "id": graph_id,
-        "nodes": [_describe_node(placement, i, sizes, colours) for i in placement.graph.op_ids],
+        "nodes": [_describe_node(placement, i, scopes[i], sizes, colours) for i in placement.graph.op_ids],
         "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}},
         "tasksData": {"edgeOverlaysDataListLeftPane": [_describe_overlay(placed)]},
     }
 
 
-def _describe_node(placement: Placement, i: int, sizes: TensorSizes, colours: Mapping[str, str]) -> dict[str, Any]:
+def _describe_node(
+    placement: Placement, i: int, scope: str, sizes: TensorSizes, colours: Mapping[str, str]
+) -> dict[str, Any]:
     graph, device = placement.graph, placement.device(i)
-    scope, _, label = graph.names[i].rpartition("/")
+    label = graph.names[i].rpartition("/")[2]
     edges = [
         {
             "sourceNodeId": graph.names[graph.edge_src[e]],

@@ -72,7 +72,8 @@ def _list_missing_nodes(function: FunctionDef) -> Iterator[str]:
 
 def _can_be_ordered(library: Mapping[str, FunctionDef], functions: Any) -> bool:
     """Return whether each function can come after those that it calls (`_sort_function_defs`)."""
-    gradients = {one.registered_op_type.encode(): one.gradient_func for one in functions.registered_gradients}
+    registered = (one for one in functions.registered_gradients if one.registered_op_type)
+    gradients = {one.registered_op_type.encode(): one.gradient_func for one in registered}
     called = {name: set(_list_called(function, library, gradients)) for name, function in library.items()}
     times = Counter(function.signature.name for function in functions.function)
     if any(count > 1 and called[name] for name, count in times.items()):

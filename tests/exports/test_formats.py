@@ -19,10 +19,12 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
 from simplace.errors import DrawingError, SimplaceError
 from simplace.exports.formats import FORMATS, Export, choose_format, write_format
+from simplace.exports.viewer_scopes import find_scopes
 from simplace.graph import graph_def
 from simplace.graph.graph import Graph
 from simplace.result import Placed, Result
 from simplace.views.figures.device_colours import device_colours
+from tests.exports import readers
 from tests.exports.hostile import NAMES
 from tests.worlds import CPU, GPU0, GPU1, constant, node, place
 
@@ -129,6 +131,37 @@ def test_model_explorer_s_graph():
     assert edges == {("a", "dense/mm", "CPU:0 to GPU:1"), ("dense/mm", "dense/sum", "GPU:1 to GPU:0")}
 
 
+def test_arguments_variables_and_results_have_scopes_of_their_own_in_viewers():
+    """A resource is a variable; a scope of the program's own name is not joined."""
+    index = 'attr { key: "index" value { i: 0 } }'
+    made = place(
+        node("x", "_Arg", extra=index),
+        node("w", "_Arg", dtype="DT_RESOURCE", extra=index),
+        node("results/mm", "MatMul", "x", "x"),
+        node(
+            "y", "_Retval", "results/mm", extra=f'{index} attr {{ key: "_class" value {{ list {{ s: "loc:@x" }} }} }}'
+        ),
+    )
+    assert find_scopes(made.graph) == ["", "", "arguments", "variables", "results", "results_1"]
+    (graph,) = json.loads(data("model-explorer", made))["graphs"]
+    shown = {each["id"]: (each["namespace"], each["label"].split()[0]) for each in graph["nodes"]}
+    assert shown == {
+        "x": ("arguments", "x"), "w": ("variables", "w"), "results/mm": ("results", "mm"), "y": ("results_1", "y"),
+    }  # fmt: skip
+    (read,) = [
+        graph_def.parse_graph_def(event.graph_def)
+        for event in readers.read("x.tfevents", data("tensorboard", made))
+        if event.graph_def
+    ]
+    assert {each.name: each.inputs for each in read.nodes} == {
+        "arguments/x": (), "variables/w": (), "results/mm": ("arguments/x", "arguments/x"),
+        "results_1/y": ("results/mm",),
+    }  # fmt: skip
+    assert {each.name: each.attrs["_class"] for each in read.nodes if "_class" in each.attrs} == {
+        "results_1/y": (b"loc:@arguments/x",),
+    }  # fmt: skip
+
+
 def test_model_explorer_s_node_data_is_text():
     (one,) = json.loads(data("model-explorer-data")).values()
     assert {name: each["value"] for name, each in one["results"].items()} == {
@@ -166,7 +199,7 @@ def test_the_step_times_are_those_of_the_schedule():
 
     placement = place(*WORLD)
     simulated = schedule_placement(placement)
-    stats = RunMetadata.FromString(_run_metadata(placement, simulated)).step_stats.dev_stats
+    stats = RunMetadata.FromString(_run_metadata(placement, simulated, placement.graph.names)).step_stats.dev_stats
     timed = {(each.device, one.node_name) for each in stats for one in each.node_stats}
     assert timed <= {(device, name) for name, device in DEVICES.items()}
     assert {name for _, name in timed} >= {"dense/mm", "dense/sum"}

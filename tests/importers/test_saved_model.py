@@ -76,6 +76,11 @@ def test_a_signature_knows_where_its_inputs_live(tmp_path: Path, as_text: bool) 
     }
 
 
+def test_a_gradient_that_is_registered_for_no_op_is_passed_over(tmp_path: Path) -> None:
+    text = SIGNATURE.replace("library {", 'library { registered_gradients { gradient_func: "gone" }', 1)
+    assert len(saved_model.read_saved_model(model(tmp_path, text))) == 1
+
+
 def test_without_signatures_every_function_is_a_program(tmp_path: Path) -> None:
     text = SIGNATURE.replace("bare_concrete_function", "function").replace('argument_keywords: "x"', "")
     text = text.replace("concrete_function_name", "concrete_functions").replace("serving_default", "call")
