@@ -87,8 +87,8 @@ def test_the_figure_of_a_rule_shows_its_program(program, run, tmp_path, kept):
     printed = run(f"simplace show {program.relative_to(ROOT)} --devices cpu:1,gpu:2 -o {name}")
     assert "\nagrees with TensorFlow" in printed
     kept(ROOT / "docs" / "figures" / name, (tmp_path / name).read_bytes().decode())
-    page = (ROOT / "docs" / "how-tensorflow-decides.md").read_text(encoding="utf-8")
-    assert f"```python\n{program.read_text(encoding='utf-8')}```" in page
+    page = (ROOT / "docs" / "rules" / "reason" / f"{program.stem}.md").read_text(encoding="utf-8")
+    assert f"](../../figures/{name})" in page
 
 
 def test_every_figure_is_drawn_by_a_command_on_a_page():
