@@ -22,10 +22,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--rule", metavar="RULE", nargs="?", const="", help="instead of a TARGET and a NODE: print what "
                         "a finding or a reason means, such as late-log-flag, and what to do; without RULE, list "
                         "all")  # fmt: skip
-    parser.set_defaults(command=lambda options: _run_explain(options) if options.rule is None else _print_rule(options))
+    parser.set_defaults(
+        command=lambda options: _explain_node(options) if options.rule is None else _print_rule(options)
+    )
 
 
-def _run_explain(options: argparse.Namespace) -> int:
+def _explain_node(options: argparse.Namespace) -> int:
     from simplace.api import place
 
     if options.target is None or options.node is None:

@@ -62,6 +62,6 @@ def cite_page(text: str, finding: Finding) -> str:
     """Return the text of a finding with the page to see.
 
     >>> cite_page("GPU:1 waits", type("Late", (Finding,), {"rule": "gpu-waits"})("", "", ()))
-    'GPU:1 waits (see doctor/gpu-waits)'
+    'GPU:1 waits, see doctor/gpu-waits'
     """
-    return f"{text} (see {name_page(finding.rule)})"
+    return f"{text.removesuffix('.')}, see {name_page(finding.rule)}"

@@ -44,8 +44,8 @@ def write_index(pages: Sequence[RulePage]) -> str:
     """Return the page that lists all rules."""
     parts = [
         "# What findings and reasons mean",
-        "Each rule has a page: what it means, the file of TensorFlow that it comes from, a small program that shows it, "
-        "and what\nto do. `simplace explain --rule RULE` prints the same in the terminal.",
+        "Each rule has a page: what it means, the file of TensorFlow that it comes from, a small program that shows "
+        "it, and what\nto do. `simplace explain --rule RULE` prints the same in the terminal.",
     ]
     told = {"Errors": "error", "Warnings": "warning", "Notes": "note"}
     for heading, level in told.items():

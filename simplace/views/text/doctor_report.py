@@ -20,7 +20,7 @@ def doctor_report(findings: Sequence[Finding], head: str, width: int | None = No
     ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
     told = [visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)]
     if ordered:
-        told.append(f"what it means: simplace explain --rule {name_page(ordered[0].rule)} prints the page to see")
+        told.append(wrap_line(f"what it means: simplace explain --rule {name_page(ordered[0].rule)}", width))
     return "\n\n".join(told)
 
 
