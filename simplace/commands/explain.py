@@ -19,9 +19,8 @@ def add(commands: Any) -> None:
     words.add_target(parser, optional=True)
     parser.add_argument("node", metavar="NODE", nargs="?", help="a node's name, or the end of it where that is unique")
     parser.add_argument("--program", metavar="NAME", help="look in this program only")
-    parser.add_argument("--rule", metavar="RULE", nargs="?", const="", help="instead of a TARGET and a NODE: print what "
-                        "a finding or a reason means, such as late-log-flag, and what to do; without RULE, list "
-                        "all")  # fmt: skip
+    what = "instead: print what a finding or a reason means (late-log-flag), and what to do; without RULE, list all"
+    parser.add_argument("--rule", metavar="RULE", nargs="?", const="", help=what)
     parser.set_defaults(
         command=lambda options: _explain_node(options) if options.rule is None else _print_rule(options)
     )
