@@ -106,8 +106,7 @@ def test_a_cut_stands_for_lines_left_out():
     assert not matches("a\n[...]\nd", "a\nb\ne")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+def test_links_of_the_readme_lead_somewhere():
+    prose = re.sub(r"^```.*?^```", "", PAGES[0].read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+        assert (ROOT / target).exists(), target
