@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.mixed_graph import mixed_graph
+from benchmarks.report_peers import print_peers
 from simplace.devices.device_set import local_devices
 from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
@@ -32,7 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="nodes of each graph")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="how often each page is opened")
+    what = (
+        "instead: open one graph in simplace's page, Model Explorer, TensorBoard and Netron; screenshots go to FOLDER"
+    )
+    parser.add_argument("--peers", metavar="FOLDER", type=Path, help=what)
     options = parser.parse_args(arguments)
+    if options.peers:
+        print_peers(options.peers.resolve())
+        return
     rows = [_row(size, options.repeats) for size in options.sizes]
     print(to_text(Table(_COLUMNS, tuple(rows))))
 

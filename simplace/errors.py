@@ -53,6 +53,10 @@ class NodeNotFoundError(SimplaceError):
     """Report a node name that no placed graph has."""
 
 
+class UnknownRuleError(SimplaceError):
+    """Report a name that no finding and no reason has."""
+
+
 class RequirementError(SimplaceError):
     """Report a requirement on a placement that does not parse."""
 

@@ -47,3 +47,21 @@ class Failure(Finding):
 
     level: ClassVar[Level] = "error"
     error: str = field(compare=False)
+
+
+def name_page(rule: str, family: str = "doctor") -> str:
+    """Return the name of a rule's page, as messages print it and `simplace explain --rule` takes it.
+
+    >>> name_page("late-log-flag")
+    'doctor/late-log-flag'
+    """
+    return f"{family}/{rule}"
+
+
+def cite_page(text: str, finding: Finding) -> str:
+    """Return the text of a finding with the page to see.
+
+    >>> cite_page("GPU:1 waits", type("Late", (Finding,), {"rule": "gpu-waits"})("", "", ()))
+    'GPU:1 waits, see doctor/gpu-waits'
+    """
+    return f"{text.removesuffix('.')}, see {name_page(finding.rule)}"

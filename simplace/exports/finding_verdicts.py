@@ -13,7 +13,7 @@ from simplace.explain.finding import Finding
 def describe_rule(kind: type[Finding]) -> ProblemKind:
     """Return the rule of a kind of finding."""
     return ProblemKind(
-        kind.rule, TITLES[kind], f"See docs/doctor.md, {kind.rule}: what TensorFlow does and what to write."
+        kind.rule, TITLES[kind], f"simplace explain --rule {kind.rule}: what TensorFlow does and what to write."
     )
 
 

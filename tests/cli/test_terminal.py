@@ -134,7 +134,7 @@ def test_idle_gpus_share_a_line(long_names, terminal, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert (
         "  ! GPU:2, GPU:3, GPU:4, GPU:5, GPU:6 and GPU:7 are idle: no op requests them,\n"
-        "    and TensorFlow does not distribute ops by itself\n"
+        "    and TensorFlow does not distribute ops by itself, see doctor/idle-gpu\n"
     ) in (out := terminal("show", long_names, "--devices", "cpu:1,gpu:8", "--soft"))
     assert "GPU:2 to GPU:7    0           0 B  -\n" in out
 

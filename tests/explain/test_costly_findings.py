@@ -161,5 +161,5 @@ def test_the_dearest_comes_first_and_what_is_harmless_shares_a_line() -> None:
     assert [one.rule for one in every] == ["gradients-elsewhere", "no-such-device", "host-memory"]
     assert every[0].cost.seconds > 0
     assert every[-1].cost == StepCost()
-    assert lines(placement)[-1] == f"harmless: {format_finding(every[-1])}"
+    assert lines(placement)[-1] == f"harmless: {format_finding(every[-1])}, see doctor/host-memory"
     assert rank_findings(reversed(every)) == every

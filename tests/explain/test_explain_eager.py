@@ -65,12 +65,12 @@ model.py:6  CPU:0   AsString ×300         300 copies, 29.3 KiB
 
 findings
   ! MatMul (model.py:4) runs 300 times on GPU:0, and its input 0 comes from CPU:0: 300 copies, 30,000 bytes in
-    all
+    all, see doctor/eager-copies
   ! AsString (model.py:6) runs 300 times on CPU:0, and its input 0 comes from GPU:0: 300 copies, 30,000 bytes
-    in all
+    in all, see doctor/eager-copies
   ! AsString (model.py:6): The scope around it requests /device:GPU:1, but AsString has no kernel there for
-    its data types; soft placement chose CPU:0 instead.
-  ! GPU:1 is idle: no op requests it, and TensorFlow does not distribute ops by itself"""
+    its data types; soft placement chose CPU:0 instead, see doctor/no-kernel
+  ! GPU:1 is idle: no op requests it, and TensorFlow does not distribute ops by itself, see doctor/idle-gpu"""
 
 
 def told(name, *ops):

@@ -19,12 +19,16 @@ def test_findings_come_with_what_why_and_instead():
         "once.\n"
         "  do: Make it the first line after `import tensorflow as tf`; tf.config.list_physical_devices may come before "
         "it.\n"
+        "  see: doctor/late-log-flag\n"
         "\n"
         "note: idle-gpu\n"
         "  GPU:1 is idle: no op asks for it.\n"
         "  why: TensorFlow places ops that ask for no device on the first GPU; it does not spread work over GPUs by "
         "itself.\n"
-        "  do: Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU."
+        "  do: Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.\n"
+        "  see: doctor/idle-gpu\n"
+        "\n"
+        "what it means: simplace explain --rule doctor/late-log-flag"
     )
 
 
@@ -39,6 +43,6 @@ def test_it_fits_the_terminal():
 def test_names_cannot_steer_the_terminal():
     for name in (*NAMES, "\x1b[31mred"):
         text = doctor_report([NoSuchDevice("a.py:1", name, (name,), "/GPU:7", "GPU:0", "", "", "GPU:0")], "x")
-        assert len(text.splitlines()) == 6
+        assert len(text.splitlines()) == 9
         assert "\x01" not in text
         assert "\x1b" not in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.doctor.advice import advise_on_finding
-from simplace.explain.finding import Finding
+from simplace.explain.finding import Finding, name_page
 from simplace.views.text.finding_list import describe_cost
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
@@ -18,13 +18,16 @@ def doctor_report(findings: Sequence[Finding], head: str, width: int | None = No
     """Return the findings, at most `width` cells wide."""
     count = format_count(len(findings), "finding") if findings else "nothing found"
     ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
-    return "\n\n".join([visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)])
+    told = [visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)]
+    if ordered:
+        told.append(wrap_line(f"what it means: simplace explain --rule {name_page(ordered[0].rule)}", width))
+    return "\n\n".join(told)
 
 
 def _write_finding(finding: Finding, width: int | None) -> str:
     said = advise_on_finding(finding)
     parts = [("", said.what), ("costs: ", describe_cost(finding.cost)), ("error: ", said.error), ("why: ", said.why),
-             ("do: ", said.instead)]  # fmt: skip
+             ("do: ", said.instead), ("see: ", name_page(finding.rule))]  # fmt: skip
     at = f" at {finding.source}" if finding.source else ""
     program = f" in {finding.program}" if finding.program else ""
     lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]

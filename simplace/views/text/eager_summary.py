@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
+from simplace.explain.finding import cite_page
 from simplace.explain.findings import IdleGpu
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.views.text import eager_tables
@@ -25,7 +26,8 @@ def write_eager_summary(
     parts = [write_eager_title(eager), *devices, to_text(lines, width)]
     found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
     if found:
-        parts.append(list_findings([line_of_eager(one) for one in found], width, "simplace doctor lists them all"))
+        lines_of_findings = [cite_page(line_of_eager(one), one) for one in found]
+        parts.append(list_findings(lines_of_findings, width, "simplace doctor lists them all"))
     return "\n\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simplace.explain.finding import Finding, StepCost
+from simplace.explain.finding import Finding, StepCost, cite_page
 from simplace.explain.finding_lines import format_finding, state_idle
 from simplace.explain.findings import IdleGpu
 from simplace.explain.placement_findings import is_folded
@@ -12,15 +12,18 @@ from simplace.views.text.quantities import format_bytes, format_count, format_du
 
 
 def describe_findings(findings: Sequence[Finding]) -> list[str]:
-    """Return findings as lines of text, in order; the GPUs that nothing requests share one, harmless ones the last."""
+    """Return findings as lines of text with their pages, in order.
+
+    The GPUs that nothing requests share a line, and what is harmless the last one.
+    """
     idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
-    folded = [format_finding(one) for one in findings if is_folded(one)]
+    folded = [cite_page(format_finding(one), one) for one in findings if is_folded(one)]
     lines = []
     for one in findings:
         if idle and one is idle[0]:
-            lines.append(state_idle([each.device for each in idle]))
+            lines.append(cite_page(state_idle([each.device for each in idle]), one))
         elif not is_folded(one) and one not in idle:
-            lines.append(describe_finding(one))
+            lines.append(cite_page(describe_finding(one), one))
     return [*lines, *([f"harmless: {'; '.join(folded)}"] if folded else [])]
 
 

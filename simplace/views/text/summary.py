@@ -60,8 +60,9 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
 def _list_failures_of_run(result: Result, width: int | None) -> str:
     from simplace.doctor.failures import list_failures_of_run
     from simplace.explain.failures import format_failure
+    from simplace.explain.finding import cite_page
 
-    lines = [format_failure(failure) for failure in list_failures_of_run(result)]
+    lines = [cite_page(format_failure(failure), failure) for failure in list_failures_of_run(result)]
     return list_findings(lines, width, "simplace doctor has them all") if lines else ""
 
 
@@ -165,9 +166,10 @@ def failure_lines(result: Result, width: int | None = None) -> str:
     from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.doctor.failures import foretell_failures
     from simplace.explain.failures import format_failure
+    from simplace.explain.finding import cite_page
 
     found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
-    return "\n".join(wrap_line(f"fails when run: {format_failure(one)}", width) for one in found)
+    return "\n".join(wrap_line(cite_page(f"fails when run: {format_failure(one)}", one), width) for one in found)
 
 
 def copies_line(result: Result) -> str:

@@ -1,0 +1,6 @@
+"""The placement log is asked for after the first variable."""
+
+import tensorflow as tf
+
+weight = tf.Variable([1.0, 2.0])
+tf.debugging.set_log_device_placement(True)
