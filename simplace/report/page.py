@@ -29,8 +29,9 @@ from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "tree.js", "layout.js", "colours.js", "marks.js", "graph.js",
-    "details.js", "search.js", "copies.js", "schedule.js", "main.js",
+    "vendor/dagre.min.js", "text.js", "program.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
+    "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
+    "schedule.js", "address.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
@@ -65,7 +66,8 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         verdict=_name_verdict(result),
         verdict_line=markup.escape_text(summary.agreement_line(result), 160),
         programs=_write_menu(result),
-        summaries=_write_summaries(result, devices),
+        answers=markup.write_answers(result, [data["schedule"].get("verdict", "") for data in programs]),
+        summaries=_write_summaries(result, devices, programs),
         eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
@@ -131,12 +133,12 @@ def _write_menu(result: Result) -> str:
     )
 
 
-def _write_summaries(result: Result, devices: list[Device]) -> str:
+def _write_summaries(result: Result, devices: list[Device], programs: list[dict[str, Any]]) -> str:
     signs = device_signs(devices)
     return "".join(
         f"<section class='summary' data-program='{i}'><h2>{markup.escape_text(placed.title, _NAME)}</h2>"
-        f"{markup.program_summary(placed, signs)}</section>"
-        for i, placed in enumerate(result.programs)
+        f"{markup.program_summary(placed, signs, data['findings'])}</section>"
+        for i, (placed, data) in enumerate(zip(result.programs, programs, strict=True))
     )
 
 

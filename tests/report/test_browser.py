@@ -273,7 +273,7 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
     ]
     rows = [row.text.replace("\n", " ") for row in page.all("#panel-copies tbody tr")]
     assert len(rows) == 6
-    assert rows[0] == "C0 → G0 batch:0 float32 [8,8] 256 B start tower/dense_0/MatMul tower/dense_1/MatMul"
+    assert rows[0] == "C0 → G0 batch:0 float32 [8,8] 256 B start tower/dense_0/MatMul tower/dense_1/MatMul follow"
     page.find("#panel-copies tbody a.link").click()
     assert page.find("#details h2").text == "batch"
 

@@ -17,19 +17,57 @@ class Details {
     const group = program.group(node);
     const ends = (list, end) => [...list].map((edge) => [edges[end][edge], program.isControl(edge) ? "control" : ""]);
     this.panel.replaceChildren(
-      make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×"),
+      this.#closing(),
       make("h2", {}, make("bdi", {}, visible(program.name(node)))),
       this.#facts(node),
       make("h3", {}, "Why it is on this device"),
       make("ol", { id: "reasons" }, ...program.explanation(node).map((parts) => make("li", {}, ...this.spelled(parts)))),
+      ...this.#cluster(node),
       ...this.#list("Colocation group", group.map((other) => [other, ""]), "Not colocated with any other op."),
       ...this.#list("Inputs", ends(program.inputs(node), "src"), "None."),
       ...this.#list("Outputs", ends(program.outputs(node), "dst"), "None."),
       ...this.#copies("Copied from it", out, (copy) => copies.consumers[copy]),
       ...this.#copies("Copied to it", into, (copy) => [copies.producer[copy]]),
     );
+    this.#open();
+  }
+
+  /** List copies that share an edge, the largest first. */
+  showCopies(program, numbers, title) {
+    this.program = program;
+    const { copies } = program.raw;
+    const order = [...numbers].sort((a, b) => copies.size[b] - copies.size[a] || a - b);
+    this.panel.replaceChildren(this.#closing(), make("h2", {}, title), ...this.#copies("Copies", order, (copy) => [copies.producer[copy], ...copies.consumers[copy]]));
+    this.#open();
+  }
+
+  #closing() {
+    return make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×");
+  }
+
+  #open() {
     this.panel.hidden = false;
     this.panel.scrollTop = 0;
+  }
+
+  /** List the ops that XLA compiles together with a call. */
+  #cluster(node) {
+    const { clusters } = this.program.raw;
+    const number = clusters.node.indexOf(node);
+    if (number < 0) return [];
+    const ops = [...clusters.ops[number].keys()];
+    const text = (column) => (i) => visible(this.program.text(clusters[column][number][i]));
+    const lacking = ops.filter((i) => !clusters.isSupported[number][i]);
+    return [
+      make("h3", {}, "Compiled by XLA ", make("span", { class: "count" }, plural(ops.length, "op"))),
+      make("p", {}, `The ops of ${visible(this.program.text(clusters.function[number]))} are compiled together into one program on this device.`),
+      lacking.length ? make("p", { class: "note" }, `XLA has no kernel for ${lacking.map(text("ops")).join(", ")}: TensorFlow refuses the call.`) : "",
+      new SortedTable([
+        { title: "op", key: text("ops"), cell: text("ops") },
+        { title: "compiled together with", key: text("names"), cell: (i) => make("span", { title: `${text("names")(i)}: compiled together with ${plural(ops.length - 1, "other")}` }, make("bdi", {}, elide(text("names")(i), 60))) },
+        { title: "line", key: text("at"), cell: text("at") },
+      ], ops).element,
+    ];
   }
 
   close() {

@@ -2,16 +2,17 @@
 // Where boxes and edges go: each open scope is laid out by itself, and edges between scopes run between their boxes.
 
 const LEAF_HEIGHT = 40;
-const SCOPE_HEIGHT = 54;
+const SCOPE_HEIGHT = 50;
 const HEADER = 26; // of an open scope
-const PADDING = 14;
+const PADDING = 12;
 const GAP = 18;
 const TAG = 30; // the letters at a node's left
-const WIDEST = 210;
+const WIDEST = 200;
 const MOST_PORTS = 12; // edges out of an open scope that are drawn inside it; more would be a knot
 
 class Layout {
-  constructor(program, tree, { showControl, subline }) {
+  constructor(program, tree, { showControl, subline, aspect = 1.5 }) {
+    this.aspect = aspect; // of the screen: width by height
     this.program = program;
     this.tree = tree;
     this.showControl = showControl;
@@ -33,13 +34,23 @@ class Layout {
 
   #inside(item, open) {
     const boxes = this.tree.parts[item].map((part) => this.#box(part, open));
-    const edges = this.#edges(item);
-    const ports = item === 0 ? [] : this.#ports(item);
+    const all = this.#edges(item);
+    if (item === 0 && this.tree.hasPlaces) return this.#places(boxes, all);
+    const hides = new Set(boxes.filter((box) => this.tree.isScope(box.item)).map((box) => box.item));
+    const edges = withoutImplied(all, (edge) => !edge.copies.size && (hides.has(edge.from) || hides.has(edge.to)));
+    const ports = item === 0 || this.tree.isPlace(item) ? [] : this.#ports(item);
     const joined = new Set([...edges, ...ports].flatMap((edge) => [edge.from, edge.to]));
     const { width, height } = arrange(boxes.filter((box) => joined.has(box.item)), edges, ports);
     const alone = boxes.filter((box) => !joined.has(box.item));
     const size = inRows(alone, width, height);
-    return { boxes, edges, ports, ...size, ...led(ports, size.height) };
+    return { boxes, edges, ports, bars: [], hidden: all.length - edges.length, ...size, ...led(ports, size.height) };
+  }
+
+  /** Lay out devices: an overview. */
+  #places(boxes, edges) {
+    const bars = collectiveBars(this.program, this.tree);
+    const size = arrangePlaces(boxes, edges, bars, this.aspect);
+    return { boxes, edges, ports: [], bars, hidden: 0, ...size };
   }
 
   #box(item, open) {
@@ -51,8 +62,8 @@ class Layout {
     }
     const small = this.subline(item);
     const isScope = this.tree.isScope(item);
-    const wanted = Math.max(textWidth(label), textWidth(small, 11)) + (isScope ? 24 : TAG + 16);
-    const width = Math.min(Math.max(wanted, isScope ? 120 : 90), WIDEST);
+    const wanted = Math.max(textWidth(label) + (isScope ? 22 : 0), textWidth(small)) + TAG + 16;
+    const width = Math.min(Math.max(wanted, isScope ? 140 : 90), WIDEST);
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
 
@@ -131,14 +142,14 @@ function arrange(boxes, edges, ports) {
   if (!boxes.length) return { width: 0, height: 0 };
   const graph = new dagre.graphlib.Graph();
   const ranker = edges.length + ports.length > 80 ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 30, edgesep: 8, ranker });
+  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 24, edgesep: 8, ranker });
   for (const box of boxes) graph.setNode(String(box.item), { width: box.width, height: box.height });
   for (const end of ["in", "out"]) {
     if (ports.some((edge) => edge.from === end || edge.to === end)) graph.setNode(end, { width: 1, height: 1 });
   }
   for (const edge of [...edges, ...ports]) {
     const label = edgeLabel(edge);
-    const room = label && !ports.includes(edge) ? { width: textWidth(label, 11) + 6, height: 14, labelpos: "c" } : {};
+    const room = label && !ports.includes(edge) ? { width: textWidth(label, 12, 600) + 8, height: 16, labelpos: "c" } : {};
     graph.setEdge(String(edge.from), String(edge.to), { ...room });
   }
   dagre.layout(graph);
@@ -192,9 +203,11 @@ function led(ports, height) {
   return { in: into[0]?.points[0].x, out: out[0]?.points.at(-1).x };
 }
 
-/** Put boxes without edges in rows below the rest. */
+/** Put boxes without edges beside the rest where that is slim, else in rows below it. */
 function inRows(boxes, width, height) {
   if (!boxes.length) return { width, height };
+  const tall = boxes.reduce((sum, box) => sum + box.height + GAP, -GAP);
+  if (height > width && tall <= height) return inColumn(boxes, width + (width ? GAP : 0), height);
   const area = boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0);
   const limit = Math.max(width, Math.sqrt(area * 1.8));
   let [x, y, row] = [0, height ? height + GAP : 0, 0];
@@ -208,6 +221,15 @@ function inRows(boxes, width, height) {
     widest = Math.max(widest, x - GAP);
   }
   return { width: widest, height: y + row };
+}
+
+function inColumn(boxes, left, height) {
+  let y = 0;
+  for (const box of boxes) {
+    Object.assign(box, { x: left, y });
+    y += box.height + GAP;
+  }
+  return { width: left + Math.max(...boxes.map((box) => box.width)), height };
 }
 
 /** Spell what an edge copies between devices, "" for an edge that stays on one. */

@@ -40,7 +40,7 @@ class Marks {
 
 /** Draw a count on the upper right corner of a box, above its name. */
 function pill(item, text, box) {
-  const width = textWidth(text, 11) + 12;
+  const width = textWidth(text, 12, 600) + 12;
   return draw("g", { class: "pill", "data-for": item, transform: `translate(${box.x + box.width - width + 8},${box.y - PILL + 3})` },
     draw("rect", { width, height: PILL, rx: PILL / 2 }),
     draw("text", { x: width / 2, y: PILL / 2 + 4 }, text));

@@ -16,6 +16,7 @@ class Program {
     [this.outStart, this.outEdges] = byEnd(src, this.count);
     [this.inStart, this.inEdges] = byEnd(dst, this.count);
     this.copyOfEdge = this.#copiesOfEdges();
+    this.hasParts = raw.overview.part.some((part) => part >= 0);
   }
 
   text(number) { return this.raw.texts[number]; }
@@ -30,6 +31,20 @@ class Program {
   inputs(node) { return this.inEdges.subarray(this.inStart[node], this.inStart[node + 1]); }
   outputs(node) { return this.outEdges.subarray(this.outStart[node], this.outStart[node + 1]); }
   isControl(edge) { return this.raw.edges.slot[edge] === CONTROL; }
+
+  /** Return the node of a name, -1 where there is none. */
+  find(name) {
+    const end = name.lastIndexOf("/") + 1;
+    const [scope, leaf] = [name.slice(0, end), name.slice(end)].map((text) => this.raw.texts.indexOf(text));
+    return this.raw.nodes.leaf.findIndex((each, node) => each === leaf && this.raw.nodes.scope[node] === scope);
+  }
+
+  /** Return how many ops XLA compiles together in the place of a node, 0 where it does not. */
+  compiled(node) {
+    const { clusters } = this.raw;
+    this.compiledOf ??= new Map(clusters.node.map((each, i) => [each, clusters.ops[i].length]));
+    return this.compiledOf.get(node) ?? 0;
+  }
 
   /** Say whether an edge leaves its device. */
   crosses(edge) {

@@ -13,6 +13,9 @@ class ScheduleView {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.canvas?.isConnected && this.#paint());
   }
 
+  /** Paint the chart anew in the colours of the page. */
+  repaint() { if (this.canvas?.isConnected) this.#paint(); }
+
   show(program) {
     this.program = program;
     this.canvas = null;

@@ -6,7 +6,10 @@ const PAGE_OF_LIST = 10;
 const NOTHING = "no match";
 
 class Search {
-  /** Search from an input into a list; `steps` holds the buttons to the match before and after, and the place. */
+  /**
+   * Search from an input into a list. `steps` holds the buttons to the match before and after, and to the end, and the
+   * place. What is followed, such as the nodes of a finding, is stepped through as matches are.
+   */
   constructor(input, list, steps, { onPick, onFound, onSay }) {
     Object.assign(this, { input, list, steps, onPick, onFound, onSay, all: [], found: [], at: -1 });
     input.addEventListener("input", () => this.#look());
@@ -14,7 +17,8 @@ class Search {
     input.addEventListener("focus", () => this.#shown(Boolean(this.input.value.trim())));
     input.addEventListener("blur", () => this.#hide());
     list.addEventListener("mousedown", (event) => this.#pressed(event));
-    const [before, after] = steps.querySelectorAll("button");
+    const [before, after, stop] = steps.querySelectorAll("button");
+    stop.addEventListener("click", () => this.stop());
     for (const [button, by] of [[before, -1], [after, 1]]) {
       button.addEventListener("click", () => { this.step(by); button.focus(); }); // to be pressed again
     }
@@ -25,6 +29,34 @@ class Search {
     this.texts = null;
     this.#find();
     this.#hide();
+  }
+
+  /** Mark nodes in place of a search, and go to the first of them. */
+  follow(nodes, title) {
+    this.mark(nodes, title);
+    this.step(1);
+  }
+
+  /** Mark nodes in place of a search. */
+  mark(nodes, title) {
+    this.input.value = "";
+    this.followed = title;
+    this.#take([...new Set(nodes)]);
+    this.#hide();
+  }
+
+  /** End a search, or what is followed. */
+  stop() {
+    this.input.value = "";
+    this.#look();
+    this.#hide();
+  }
+
+  /** Search for words as if they were typed. */
+  seek(words) {
+    if (this.input.value === words && !this.followed) return;
+    this.input.value = words;
+    this.#find();
   }
 
   /** Go to the match before (-1) or after (1) the last one shown, round and round. */
@@ -56,17 +88,29 @@ class Search {
   #text(node) {
     const { program } = this;
     const device = program.deviceSign(program.device(node)).label;
-    return `${program.name(node)} ${program.op(node)} ${device} ${program.column("at", node)}`.toLowerCase();
+    return `${program.name(node)} ${program.op(node)} ${device} ${program.column("at", node)}${this.#compiled(node)}`.toLowerCase();
+  }
+
+  /** Spell the ops that XLA compiles in the place of a node, each kind once. */
+  #compiled(node) {
+    if (!this.program.compiled(node)) return "";
+    const { clusters } = this.program.raw;
+    return ` xla ${[...new Set(clusters.ops[clusters.node.indexOf(node)])].map((op) => this.program.text(op)).join(" ")}`;
   }
 
   #look() {
     this.#find();
     this.#shown(Boolean(this.input.value.trim()));
-    this.onSay(this.all.length ? plural(this.all.length, "node") : NOTHING);
+    this.onSay(this.all.length ? plural(this.all.length, "node") : this.input.value.trim() ? NOTHING : "No search.");
   }
 
   #find() {
-    this.all = this.matches(this.input.value);
+    this.followed = "";
+    this.#take(this.matches(this.input.value));
+  }
+
+  #take(nodes) {
+    this.all = nodes;
     this.found = [];
     this.at = this.all.length ? 0 : -1;
     this.shownAt = -1;
@@ -94,13 +138,15 @@ class Search {
   #count() {
     this.steps.hidden = !this.all.length;
     const of = this.all.length.toLocaleString("en");
-    this.steps.querySelector("span").textContent = this.shownAt < 0 ? plural(this.all.length, "match") : `${(this.shownAt + 1).toLocaleString("en")} of ${of}`;
+    const noun = this.followed ? "node" : "match";
+    const place = this.shownAt < 0 ? plural(this.all.length, noun) : `${(this.shownAt + 1).toLocaleString("en")} of ${of}`;
+    this.steps.querySelector("span").textContent = this.followed ? `${elide(visible(this.followed), 60)}: ${place}` : place;
   }
 
   #visit(place) {
     this.shownAt = place;
     this.#count();
-    this.onPick(this.all[place], `match ${this.steps.querySelector("span").textContent}: `);
+    this.onPick(this.all[place], `${this.followed ? "" : "match "}${this.steps.querySelector("span").textContent}: `);
   }
 
   #shown(isShown) {

@@ -78,15 +78,23 @@ const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
 
 /** Measure a text in pixels. */
-function textWidth(text, size = 12) {
-  const key = `${size} ${text}`;
+function textWidth(text, size = 12, weight = 400) {
+  const key = `${size} ${weight} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {
-    ruler.font = `${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
+    ruler.font = `${weight} ${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
     width = ruler.measureText(text).width;
     widths.set(key, width);
   }
   return width;
+}
+
+/** Cut the end of a text off until it fits a width in pixels. */
+function fitStart(text, width) {
+  if (textWidth(text) <= width) return text;
+  let shown = text.slice(0, 80);
+  while (shown && textWidth(`${shown}…`) > width) shown = shown.slice(0, -1);
+  return `${shown}…`;
 }
 
 /** Shorten a text until it fits a width in pixels. */
