@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplace.explain import reasons as why
+from simplace.explain.conflict import find_conflict
 from simplace.explain.copy_causes import group_copy_causes
 from simplace.explain.placement_findings import find_in_placement
 from simplace.graph import dtypes
@@ -42,6 +43,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
         "overview": overview_data(placed, numbers, texts),
         "clusters": _list_clusters(placed, texts),
         "findings": _list_findings(placed),
+        "refusal": _describe_refusal(placed.placement),
         "sent": list_traffic(placed.traffic),
         "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
         **sentences.columns(),
@@ -166,3 +168,18 @@ def _list_findings(placed: Placed) -> list[dict[str, Any]]:
         {"title": one.title, "words": describe_finding(one), "nodes": [ids[name] - FIRST for name in one.nodes]}
         for one in find_in_placement(placed.placement, placed.communication)
     ]
+
+
+def _describe_refusal(placement: Placement) -> dict[str, Any] | None:
+    """Return the nodes over which a graph is refused, and the colocation edges between them: both ends and why."""
+    refusal = placement.refusal
+    if refusal is None:
+        return None
+    found = find_conflict(placement)
+    path = found.path if found is not None else ()
+    ends = [constraint.node for constraint in found.constraints] if found is not None else []
+    nodes = {refusal.node, *refusal.ends, *ends, *(node for edge in path for node in (edge.first, edge.second))}
+    return {
+        "nodes": sorted(node - FIRST for node in nodes if FIRST <= node < len(placement.graph)),
+        "path": [[edge.first - FIRST, edge.second - FIRST, edge.kind.value] for edge in path],
+    }

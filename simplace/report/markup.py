@@ -93,7 +93,8 @@ def program_summary(placed: Placed, signs: Sequence[Sign], found: Sequence[Mappi
     if placed.clusters:
         parts.append(write_table(tables.cluster_table(placed)))
     parts.insert(0, _write_refusal(placed.placement))
-    parts.append(_write_findings(found))
+    if found or placed.placement.refusal is None:
+        parts.append(_write_findings(found))
     return "".join(parts)
 
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from simplace.analysis.path_groups import group_by_layer, locate_layers
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
@@ -31,7 +32,7 @@ _STYLES = ("page.css",)
 _SCRIPTS = (
     "vendor/dagre.min.js", "text.js", "program.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
     "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
-    "schedule.js", "address.js", "main.js",
+    "schedule.js", "address.js", "print.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
@@ -90,15 +91,27 @@ def _simulate_schedule(placed: Placed, simulation: StepOptions | None) -> dict[s
 
 
 def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
-    threads = simulated.threads
+    threads, busy = simulated.threads, verdict.device_time_table(simulated)
     return {
         "headline": schedule_tables.write_headline(simulated),
         "verdict": verdict.write_verdict(simulated),
         "sent": describe_traffic(simulated.estimated.graph.traffic),
         "settings": f"inter-op {threads.inter_op_size}, intra-op {threads.intra_op_size}, "
         f"{format_count(threads.cores, 'core')}",
+        "busy": {"heads": [column.title for column in busy.columns], "rows": busy.rows},
+        "layers": _list_layers(simulated),
         "notes": [*schedule_tables.list_warnings(simulated), *schedule_tables.list_assumptions(simulated)],
     }
+
+
+def _list_layers(simulated: Schedule) -> list[dict[str, Any]]:
+    """Return the layers of the critical path, the longest first, each with its time and where the path has it (ns)."""
+    ends = locate_layers(simulated)
+    return [
+        {"name": one.name, "time": one.time, "from": ends[one.name][0], "to": ends[one.name][1]}
+        for one in group_by_layer(simulated)
+        if one.name in ends
+    ]
 
 
 def _list_devices(result: Result) -> list[Device]:

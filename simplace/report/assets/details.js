@@ -60,11 +60,11 @@ class Details {
     const lacking = ops.filter((i) => !clusters.isSupported[number][i]);
     return [
       make("h3", {}, "Compiled by XLA ", make("span", { class: "count" }, plural(ops.length, "op"))),
-      make("p", {}, `The ops of ${visible(this.program.text(clusters.function[number]))} are compiled together into one program on this device.`),
+      make("p", {}, `${visible(this.program.text(clusters.function[number]))} is compiled by XLA into one kernel: each of its ops together with ${plural(ops.length - 1, "other")}.`),
       lacking.length ? make("p", { class: "note" }, `XLA has no kernel for ${lacking.map(text("ops")).join(", ")}: TensorFlow refuses the call.`) : "",
       new SortedTable([
         { title: "op", key: text("ops"), cell: text("ops") },
-        { title: "compiled together with", key: text("names"), cell: (i) => make("span", { title: `${text("names")(i)}: compiled together with ${plural(ops.length - 1, "other")}` }, make("bdi", {}, elide(text("names")(i), 60))) },
+        { title: "name", key: text("names"), cell: (i) => make("bdi", { title: text("names")(i) }, elide(text("names")(i), 60)) },
         { title: "line", key: text("at"), cell: text("at") },
       ], ops).element,
     ];

@@ -71,15 +71,23 @@ class GraphView {
 
   /** Choose the scopes to open: the parts of a step stay closed, a graph without them opens as far as it can be read. */
   #firstOpened() {
+    if (this.program.refused.size) return this.#aroundConflict();
     const tried = FIRST_BOXES.map((boxes) => this.tree.firstOpened(boxes));
     const found = this.tree.hasPlaces && this.program.hasParts ? undefined : tried.find((open) => this.#fits(open));
     return found ?? (this.tree.hasPlaces ? this.tree.openedPlaces((open) => this.#fits(open)) : tried.at(-1));
+  }
+
+  /** Open what hides the nodes over which a graph is refused. */
+  #aroundConflict() {
+    const shown = [...this.program.refused].slice(0, FIRST_BOXES[0]);
+    return new Set(shown.flatMap((node) => this.tree.above(this.tree.itemOf[node])));
   }
 
   /** Say whether all of the graph can be read at once with those scopes open. */
   #fits(open) {
     const { width, height } = this.svg.getBoundingClientRect();
     this.layout.known.clear();
+    if (!width) return true; // it is behind another tab
     const size = this.layout.inside(0, open);
     return size.width * READABLE + 2 * BORDER < width && size.height * READABLE + 2 * BORDER < height;
   }
@@ -202,7 +210,7 @@ class GraphView {
     this.elements = new Map();
     this.visibleItems = [];
     this.near = this.selected < 0 ? new Set() : this.#neighbours();
-    const drawn = [...this.#inside(root, 0, 0), ...this.#nearEdges()];
+    const drawn = [...this.#inside(root, 0, 0), ...this.#conflictEdges(), ...this.#nearEdges()];
     this.viewport.replaceChildren(...drawn);
     if (this.marks.nodes.length) this.#markBoxes();
     if (!this.elements.has(this.focused)) this.focused = this.visibleItems[0] ?? -1;
@@ -236,9 +244,10 @@ class GraphView {
     const sign = this.colouring.node(node);
     const device = this.program.deviceSign(this.program.device(node));
     const corner = device.isHost === false ? 9 : 1;
-    const state = `${node === this.selected ? " selected" : ""}${this.near.has(node) ? " beside" : ""}`;
+    const isRefused = this.program.refused.has(node);
+    const state = `${node === this.selected ? " selected" : ""}${this.near.has(node) ? " beside" : ""}${isRefused ? " refused" : ""}`;
     const more = sign === device ? "" : `, ${sign.label}`;
-    const label = `${visible(this.program.name(node))}, ${box.small}, on ${device.label}${more}`;
+    const label = `${visible(this.program.name(node))}, ${box.small}, ${device === NO_DEVICE ? "not placed" : `on ${device.label}`}${more}${isRefused ? ", part of the conflict" : ""}`;
     return draw("g", { ...this.#item(box, label), class: `box ${sign.style}${state}`, transform: `translate(${x},${y})` },
       draw("rect", { class: "body", width: box.width, height: box.height, rx: corner }),
       draw("rect", { class: "tag", x: 4, y: 4, width: TAG - 6, height: box.height - 8, rx: Math.min(corner, 5) }),
@@ -288,15 +297,16 @@ class GraphView {
 
   #subline(item) {
     const time = this.colouring.mode === "cost" ? ` · ${duration(this.colouring.time(this.tree, item))}` : "";
-    if (!this.tree.isScope(item)) return this.program.op(this.tree.leaf[item]) + this.#compiled(this.tree.leaf[item]) + time;
+    if (!this.tree.isScope(item)) return this.#describeNode(this.tree.leaf[item]) + time;
     if (this.tree.isPlace(item) && this.tree.detail[item]) return this.tree.detail[item] + time;
     const what = this.tree.detail[item] || (this.tree.isRun[item] ? this.#listOps(item) : "");
     return `${plural(this.tree.size(item), "node")}${what && ` · ${what}`}${time}`;
   }
 
-  #compiled(node) {
+  #describeNode(node) {
     const count = this.program.compiled(node);
-    return count ? ` · XLA: ${plural(count, "op")}` : "";
+    const asked = this.program.refused.has(node) ? this.program.column("requested", node) : "";
+    return `${count ? `XLA: ${plural(count, "op")} · ` : ""}${this.program.op(node)}${asked && ` · asks for ${asked}`}`;
   }
 
   /** Spell the two most frequent ops of an item. */
@@ -348,6 +358,19 @@ class GraphView {
     return new Set([...before, ...after]);
   }
 
+  /** Draw the colocation edges between the constraints that cannot hold together, each with what it is. */
+  #conflictEdges() {
+    return (this.program.raw.refusal?.path ?? []).flatMap(([one, other, kind]) => {
+      const [from, to] = [one, other].map((node) => this.places.get(this.#shownFor(node)));
+      if (!from || !to || from === to) return [];
+      const [right, end] = [from, to].map((place) => place.x + place.width);
+      const [top, bottom] = [from, to].map((place) => place.y + place.height / 2);
+      const x = Math.max(right, end) + 50;
+      const label = draw("text", { class: "conflict-label", x: x - 4, y: (top + bottom) / 2 + 4 }, kind);
+      return [draw("path", { class: "edge conflict", d: `M${right},${top} C${x},${top} ${x},${bottom} ${end},${bottom}` }), label];
+    });
+  }
+
   /** Draw the edges of the selected node, each to the box that shows its other end. */
   #nearEdges() {
     const here = this.selected < 0 ? undefined : this.places.get(this.tree.itemOf[this.selected]);
@@ -373,6 +396,7 @@ class GraphView {
   }
 
   #move() {
+    if (this.svg.hasAttribute("viewBox")) return; // it is being printed
     const { x, y, scale } = this.at;
     this.viewport.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${scale.toFixed(4)})`);
     this.minimap.move(this);

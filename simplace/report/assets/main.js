@@ -51,6 +51,7 @@ const hands = new Hands(graph, { onStep: (by) => search.step(by) });
 const search = new Search(byId("search"), byId("found"), byId("steps"), { onPick: go, onFound: (nodes) => { graph.mark(nodes); address.keep(false); }, onSay: say });
 const copies = new Copies(byId("panel-copies"), details, { onFollow: follow });
 const schedule = new ScheduleView(byId("panel-schedule"), details, { onGo: go });
+const printing = new Printing(byId("printed"), { graph, details, showOverview });
 const address = new Address({ read: readShown, show: showFields });
 
 function programAt(number) {
@@ -80,6 +81,23 @@ function showGraph() {
   const colouring = new Colouring(page, state.program, byId("colouring").value);
   showLegend(colouring, tree);
   graph.show(state.program, tree, colouring, byId("control").checked);
+}
+
+/** Show the overview for a while; return what shows again what was shown. */
+function showOverview() {
+  const before = { grouping: byId("grouping").value, open: [...graph.open], root: graph.root, selected: graph.selected, at: graph.at };
+  address.isShowing = true;
+  graph.selected = -1;
+  choose("grouping", FIRST.group);
+  showGraph();
+  return () => {
+    choose("grouping", before.grouping);
+    showGraph();
+    graph.selected = before.selected;
+    graph.restore(before.open, before.root);
+    graph.moveBy(before.at.x - graph.at.x, before.at.y - graph.at.y);
+    address.isShowing = false;
+  };
 }
 
 function showLegend(colouring, tree) {

@@ -16,6 +16,7 @@ class Program {
     [this.outStart, this.outEdges] = byEnd(src, this.count);
     [this.inStart, this.inEdges] = byEnd(dst, this.count);
     this.copyOfEdge = this.#copiesOfEdges();
+    this.refused = new Set(raw.refusal?.nodes); // the nodes over which the graph is refused
     this.hasParts = raw.overview.part.some((part) => part >= 0);
   }
 

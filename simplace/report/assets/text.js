@@ -20,6 +20,7 @@ function elide(text, limit) {
   return `${text.slice(0, kept - tail)}…${text.slice(text.length - tail)}`;
 }
 
+/** Count things; "other" is for the rest of some. */
 function plural(count, noun) {
   if (count === 1) return `1 ${noun}`;
   const ending = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : /(x|ch)$/.test(noun) ? `${noun}es` : `${noun}s`;
