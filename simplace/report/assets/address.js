@@ -7,6 +7,7 @@ class Address {
     this.read = read;
     this.show = show;
     this.isShowing = false;
+    this.written = "";
     addEventListener("popstate", () => this.restore());
     addEventListener("hashchange", () => this.restore());
   }

@@ -5,6 +5,7 @@ const CROWDED = 16; // parts of an item: where it has more, some are put togethe
 const FAN_OUT = 60; // parts that an item shows at most
 const KIND_OF_MANY = 4; // siblings of one kind that still stand alone in a crowd
 const RUNS = 12; // that what is left is cut into at most
+const OPENED = 6; // scopes, one in the other, that are opened because they make a knot
 const SHORTEST = 4; // siblings of a run, on the average
 
 /** Put siblings together until they are few: those of a kind that read, or feed, no sibling; then runs of the rest. */
@@ -26,7 +27,7 @@ function bounded(program, list) {
 /** Put what a scope holds in its place where the scope depends on itself by way of its siblings. */
 function withoutKnots(program, list) {
   let whole = list;
-  for (let depth = 0; depth < DEEPEST; depth += 1) {
+  for (let depth = 0; depth < OPENED; depth += 1) {
     const knotted = findKnotted(edgesAmong(program, whole));
     const isOpened = (entry, i) => knotted[i] && entry.group && !entry.isPlace;
     if (!whole.some(isOpened)) break;
@@ -79,8 +80,11 @@ function edgesAmong(program, list) {
 
 function nodesOf(entry) {
   if (entry.node !== undefined) return [entry.node];
-  if (entry.list) return entry.list.flatMap(nodesOf);
   const found = [];
+  if (entry.list) {
+    for (const one of entry.list) for (const node of nodesOf(one)) found.push(node);
+    return found;
+  }
   const waiting = [entry.group];
   while (waiting.length) {
     const group = waiting.pop();

@@ -54,7 +54,7 @@ class GraphView {
 
   setControl(shown) {
     this.layout.showControl = shown;
-    this.layout.known.clear();
+    this.layout.clear();
     this.render();
   }
 
@@ -80,7 +80,7 @@ class GraphView {
   /** Open what hides the nodes over which a graph is refused. */
   #aroundConflict() {
     const shown = [...this.program.refused].slice(0, FIRST_BOXES[0]);
-    return new Set(shown.flatMap((node) => this.tree.above(this.tree.itemOf[node])));
+    return new Set(shown.flatMap((node) => this.tree.above(this.tree.leafOf(node))));
   }
 
   /** Say whether all of the graph can be read at once with those scopes open. */
@@ -121,7 +121,7 @@ class GraphView {
     } else this.#fitTo(after);
     this.elements.get(item).focus({ preventScroll: true });
     const label = visible(this.tree.label[item]);
-    this.onSay(isOpen ? `${label} closed.` : `${label} open: ${plural(this.tree.parts[item].length, "box")}.`);
+    this.onSay(isOpen ? `${label} closed.` : `${label} open: ${plural(this.tree.partsOf(item).length, "box")}.`);
     this.onChange();
   }
 
@@ -135,7 +135,7 @@ class GraphView {
     this.render();
     this.fit();
     this.focus();
-    this.onSay(item ? `Inside ${visible(this.tree.label[item])}: ${plural(this.tree.parts[item].length, "box")}.` : "All of the graph.");
+    this.onSay(item ? `Inside ${visible(this.tree.label[item])}: ${plural(this.tree.partsOf(item).length, "box")}.` : "All of the graph.");
     this.onChange();
   }
 
@@ -149,7 +149,7 @@ class GraphView {
 
   /** Open all that hides a node, select it and bring it to the middle. */
   reveal(node) {
-    const item = this.tree.itemOf[node];
+    const item = this.tree.leafOf(node);
     const above = this.tree.above(item);
     if (this.root && !above.includes(this.root)) this.root = 0;
     for (const at of above) {
@@ -373,8 +373,9 @@ class GraphView {
 
   /** Draw the edges of the selected node, each to the box that shows its other end. */
   #nearEdges() {
-    const here = this.selected < 0 ? undefined : this.places.get(this.tree.itemOf[this.selected]);
-    if (!here) return [];
+    const own = this.selected < 0 ? -1 : this.tree.itemOf[this.selected];
+    const here = this.places.get(own);
+    if (!here || this.tree.isScope(own)) return [];
     const { program } = this;
     const ends = [
       ...[...program.inputs(this.selected)].map((edge) => [program.raw.edges.src[edge], true]),

@@ -18,7 +18,13 @@ class Layout {
     this.showControl = showControl;
     this.subline = subline; // the small text of a box
     this.known = new Map();
-    this.homes = this.#homes();
+    this.edgesOf = new Map(); // what an item's parts send each other, and what enters and leaves
+  }
+
+  /** Forget every place, and every edge: what is drawn has changed. */
+  clear() {
+    this.known.clear();
+    this.edgesOf.clear();
   }
 
   /** Forget what changes when an item is opened or closed. */
@@ -33,12 +39,12 @@ class Layout {
   }
 
   #inside(item, open) {
-    const boxes = this.tree.parts[item].map((part) => this.#box(part, open));
-    const all = this.#edges(item);
+    const boxes = this.tree.partsOf(item).map((part) => this.#box(part, open));
+    const { all, outer } = this.#edgesAt(item);
     if (item === 0 && this.tree.hasPlaces) return this.#places(boxes, all);
     const hides = new Set(boxes.filter((box) => this.tree.isScope(box.item)).map((box) => box.item));
     const edges = withoutImplied(all, (edge) => !edge.copies.size && (hides.has(edge.from) || hides.has(edge.to)));
-    const ports = item === 0 || this.tree.isPlace(item) ? [] : this.#ports(item);
+    const ports = item === 0 || this.tree.isPlace(item) ? [] : outer;
     const joined = new Set([...edges, ...ports].flatMap((edge) => [edge.from, edge.to]));
     const { width, height } = arrange(boxes.filter((box) => joined.has(box.item)), edges, ports);
     const alone = boxes.filter((box) => !joined.has(box.item));
@@ -67,42 +73,40 @@ class Layout {
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
 
-  #edges(item) {
-    const [starts, edges] = this.homes;
-    const found = new Map();
-    for (let i = starts[item]; i < starts[item + 1]; i += 1) {
-      const edge = edges[i];
-      if (this.#isHidden(edge)) continue;
-      const from = this.tree.partHolding(item, this.#end(edge, "src"));
-      const to = this.tree.partHolding(item, this.#end(edge, "dst"));
-      if (from !== to) this.#count(found, from, to, edge);
-    }
-    return [...found.values()];
+  #edgesAt(item) {
+    if (!this.edgesOf.has(item)) this.edgesOf.set(item, this.#sumUp(item));
+    return this.edgesOf.get(item);
   }
 
-  /** Sum up the edges between the parts of an open item and the rest of the graph. */
-  #ports(item) {
+  /** Sum up the edges between the parts of an item, and those between them and the rest of the graph. */
+  #sumUp(item) {
     const { tree, program } = this;
-    const found = new Map();
+    const { src, dst } = program.raw.edges;
+    const [inner, outer] = [new Map(), new Map()];
+    const isInside = (other) => tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item];
     for (const node of tree.nodes(item)) {
-      for (const [edges, isOut] of [[program.outputs(node), true], [program.inputs(node), false]]) {
-        for (const edge of edges) {
-          const other = this.#end(edge, isOut ? "dst" : "src");
-          if (this.#isHidden(edge) || (tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item])) continue;
-          const part = tree.partHolding(item, tree.itemOf[node]);
-          this.#count(found, isOut ? part : "in", isOut ? "out" : part, edge);
-        }
+      const part = tree.partHolding(item, tree.itemOf[node]);
+      for (const edge of program.outputs(node)) {
+        if (this.#isHidden(edge)) continue;
+        const other = tree.itemOf[dst[edge]];
+        if (!isInside(other)) { this.#count(outer, part, "out", edge); continue; }
+        const to = tree.partHolding(item, other);
+        if (part !== to) this.#count(inner, part, to, edge);
+      }
+      for (const edge of program.inputs(node)) {
+        if (!this.#isHidden(edge) && !isInside(tree.itemOf[src[edge]])) this.#count(outer, "in", part, edge);
       }
     }
-    const all = [...found.values()];
-    return ["in", "out"].flatMap((end) => {
-      const these = all.filter((edge) => edge.from === end || edge.to === end);
+    const crossing = [...outer.values()];
+    const few = ["in", "out"].flatMap((end) => {
+      const these = crossing.filter((edge) => edge.from === end || edge.to === end);
       return these.length <= MOST_PORTS ? these : [];
     });
+    return { all: [...inner.values()].sort((one, other) => one.from - other.from || one.to - other.to), outer: few };
   }
 
   #count(found, from, to, number) {
-    const key = `${from} ${to}`;
+    const key = (from === "in" ? 0 : from) * 67108864 + (to === "out" ? 0 : to);
     let edge = found.get(key);
     if (!edge) {
       edge = { from, to, count: 0, control: 0, copies: new Set(), size: 0, points: [] };
@@ -118,23 +122,6 @@ class Layout {
   }
 
   #isHidden(edge) { return !this.showControl && this.program.isControl(edge); }
-  #end(edge, end) { return this.tree.itemOf[this.program.raw.edges[end][edge]]; }
-
-  /** Sort all edges by the innermost item that holds both their ends. */
-  #homes() {
-    const { parent, depth } = this.tree;
-    const homes = new Int32Array(this.program.edgeCount);
-    for (let edge = 0; edge < homes.length; edge += 1) {
-      let one = parent[this.#end(edge, "src")];
-      let other = parent[this.#end(edge, "dst")];
-      while (one !== other) {
-        if (depth[one] >= depth[other]) one = parent[one];
-        else other = parent[other];
-      }
-      homes[edge] = one;
-    }
-    return byEnd(homes, parent.length);
-  }
 }
 
 /** Give boxes their places in layers and edges their points; return the size of it all. */

@@ -116,7 +116,6 @@ function drawTrail() {
   const message = root ? "" : tree.hasPlaces ? state.program.raw.overview.message : "";
   const hidden = graph.shown.hidden ? ` ${plural(graph.shown.hidden, "line")} that longer paths imply ${graph.shown.hidden === 1 ? "is" : "are"} not drawn.` : "";
   byId("trail").replaceChildren(...(root ? steps.flatMap((each, i) => (i ? [" › ", each] : [each])) : [make("b", {}, visible(message))]), hidden && make("span", { class: "faint" }, hidden));
-  byId("trail").hidden = !root && !message && !hidden;
 }
 
 /** Fill the copies and the schedule when they are first looked at. */

@@ -12,6 +12,7 @@ class Marks {
   count(tree, nodes) {
     this.tree = tree;
     this.nodes = nodes;
+    this.version = tree.version;
     const isMatch = new Uint8Array(tree.order.length);
     for (const node of nodes) isMatch[node] = 1;
     this.before = new Int32Array(tree.order.length + 1);
@@ -19,7 +20,10 @@ class Marks {
   }
 
   /** Return how many matches an item holds. */
-  in(item) { return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0; }
+  in(item) {
+    if (this.version !== this.tree.version) this.count(this.tree, this.nodes);
+    return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0;
+  }
 
   /** Mark the drawn boxes, or take their marks off; return the counts to draw above all lines. */
   on(elements, places) {

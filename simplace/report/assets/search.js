@@ -3,6 +3,7 @@
 
 const RESULTS = 50; // that the list shows at a time; walking past the last shows more
 const PAGE_OF_LIST = 10;
+const NODES = 2 ** 24; // that a program has fewer of
 const NOTHING = "no match";
 
 class Search {
@@ -71,31 +72,39 @@ class Search {
   matches(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length || !this.program) return [];
-    this.texts ??= Array.from({ length: this.program.count }, (_, node) => this.#text(node));
-    const last = words.at(-1);
-    const found = [];
-    for (let node = 0; node < this.texts.length; node += 1) {
-      if (words.every((word) => this.texts[node].includes(word))) found.push(node);
-    }
-    const rank = (node) => {
-      const leaf = this.program.leafName(node).toLowerCase();
-      return (leaf === last ? 0 : leaf.startsWith(last) ? 1 : leaf.includes(last) ? 2 : 3) * 1e6 + Math.min(this.program.name(node).length, 1e5);
-    };
-    const ranks = new Map(found.map((node) => [node, rank(node)]));
-    return found.sort((one, other) => ranks.get(one) - ranks.get(other) || one - other);
-  }
-
-  #text(node) {
     const { program } = this;
-    const device = program.deviceSign(program.device(node)).label;
-    return `${program.name(node)} ${program.op(node)} ${device} ${program.column("at", node)}${this.#compiled(node)}`.toLowerCase();
+    this.texts ??= program.raw.texts.map((text) => text.toLowerCase());
+    const tests = words.map((word) => this.#test(word));
+    const found = [];
+    for (let node = 0; node < program.count; node += 1) {
+      if (tests.every((test) => test(node))) found.push(node);
+    }
+    return this.#ranked(found, words.at(-1));
   }
 
-  /** Spell the ops that XLA compiles in the place of a node, each kind once. */
-  #compiled(node) {
-    if (!this.program.compiled(node)) return "";
-    const { clusters } = this.program.raw;
-    return ` xla ${[...new Set(clusters.ops[clusters.node.indexOf(node)])].map((op) => this.program.text(op)).join(" ")}`;
+  /** Return what tells whether a node holds a word: each text is looked at once, however many nodes have it. */
+  #test(word) {
+    const { program, texts } = this;
+    const { scope, leaf, op, at, device } = program.raw.nodes;
+    const holds = Uint8Array.from(texts, (text) => (text.includes(word) ? 1 : 0));
+    const isDevice = program.page.devices.map((sign) => sign.label.toLowerCase().includes(word));
+    const { clusters } = program.raw;
+    const compiled = new Set(clusters.node.filter((_, i) => word === "xla" || clusters.ops[i].some((number) => holds[number])));
+    const isAcross = word.includes("/"); // it may begin in a scope and end in a node's own name
+    return (node) => holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]
+      || (compiled.size > 0 && compiled.has(node)) || (isAcross && (texts[scope[node]] + texts[leaf[node]]).includes(word));
+  }
+
+  /** Sort nodes: own names that are, begin with, contain the last word first; then short names; then by number. */
+  #ranked(found, last) {
+    const { scope, leaf } = this.program.raw.nodes;
+    const { texts } = this;
+    const keys = Float64Array.from(found, (node) => {
+      const own = texts[leaf[node]];
+      const kind = own === last ? 0 : own.startsWith(last) ? 1 : own.includes(last) ? 2 : 3;
+      return (kind * 1e6 + Math.min(texts[scope[node]].length + own.length, 1e5)) * NODES + node;
+    }).sort();
+    return Array.from(keys, (key) => key % NODES);
   }
 
   #look() {

@@ -19,11 +19,11 @@ class Tree {
     this.isRun = [false]; // of siblings that follow each other
     this.leaf = [-1]; // the node of an item, -1 for a scope
     this.first = [0]; // an item holds the nodes order[first] up to, not including, order[last]
-    this.last = [0];
-    this.order = new Int32Array(program.count);
-    this.itemOf = new Int32Array(program.count);
-    this.placed = 0;
-    this.#fill(0, entries(grouped(program, PATHS[by])));
+    this.last = [program.count];
+    this.entries = [{ group: grouped(program, PATHS[by]) }]; // what the parts of an item are made of once they are asked for
+    this.order = Int32Array.from({ length: program.count }, (_, node) => node);
+    this.itemOf = new Int32Array(program.count); // the innermost item that is made so far
+    this.version = 0; // counts the changes of the order
   }
 
   size(item) { return this.last[item] - this.first[item]; }
@@ -47,7 +47,7 @@ class Tree {
 
   /** Return the item at an address, -1 where there is none. */
   at(address) {
-    return address.split(".").reduce((item, place) => (item < 0 ? -1 : this.parts[item][Number(place)] ?? -1), 0);
+    return address.split(".").reduce((item, place) => (item < 0 ? -1 : this.partsOf(item)[Number(place)] ?? -1), 0);
   }
 
   /** Return whether an item is a device of the overview. */
@@ -55,7 +55,7 @@ class Tree {
 
   /** List the devices to open at first: as many as leave all of them readable, which `fits` decides. */
   openedPlaces(fits) {
-    const places = this.parts[0].filter((item) => this.isScope(item)).sort((one, other) => this.size(other) - this.size(one));
+    const places = this.partsOf(0).filter((item) => this.isScope(item)).sort((one, other) => this.size(other) - this.size(one));
     for (let count = places.length; count > 1; count -= 1) {
       const open = new Set(places.slice(0, count));
       if (fits(open)) return open;
@@ -72,49 +72,61 @@ class Tree {
   /** Choose the scopes to open at first: the largest, as long as at most `budget` boxes show. */
   firstOpened(budget) {
     const open = new Set();
-    let boxes = this.parts[0].length;
+    let boxes = this.partsOf(0).length;
     const mayOpen = (item) => this.isScope(item) && (boxes < FEW || !this.isCollection[item]);
-    const waiting = this.parts[0].filter(mayOpen);
+    const waiting = this.partsOf(0).filter(mayOpen);
     while (waiting.length) {
       waiting.sort((one, other) => this.size(other) - this.size(one) || one - other);
       const item = waiting.shift();
-      const more = this.parts[item].length - 1;
+      const more = this.partsOf(item).length - 1;
       if (boxes + more > budget) continue;
       boxes += more;
       open.add(item);
-      waiting.push(...this.parts[item].filter(mayOpen));
+      waiting.push(...this.partsOf(item).filter(mayOpen));
     }
     return open;
   }
 
-  #fill(parent, list) {
-    this.first[parent] = this.placed;
-    const whole = this.hasPlaces ? withoutKnots(this.program, list) : list;
-    for (const entry of bounded(this.program, whole)) this.parts[parent].push(this.#add(parent, entry));
-    this.last[parent] = this.placed;
+  /** List the parts of an item; they are made when they are first asked for. */
+  partsOf(item) {
+    const entry = this.entries[item];
+    if (!entry) return this.parts[item];
+    this.entries[item] = null;
+    this.version += 1;
+    const list = entry.list ?? entries(entry.group);
+    const whole = this.hasPlaces && !list.some((part) => part.isPlace) ? withoutKnots(this.program, list) : list;
+    let at = this.first[item];
+    for (const part of bounded(this.program, whole)) at = this.#add(item, part, at);
+    return this.parts[item];
   }
 
-  #add(parent, entry) {
+  /** Return the item of a node alone; the items around it are made. */
+  leafOf(node) {
+    while (this.isScope(this.itemOf[node])) this.partsOf(this.itemOf[node]);
+    return this.itemOf[node];
+  }
+
+  #add(parent, entry, first) {
     const item = this.parent.length;
     this.parent.push(parent);
+    this.parts[parent].push(item);
     this.depth.push(this.depth[parent] + 1);
     this.label.push(entry.label);
-    this.parts.push([]);
     this.detail.push(entry.detail ?? "");
+    this.parts.push([]);
     this.isCollection.push(Boolean(entry.list));
     this.isRun.push(Boolean(entry.isRun));
     this.leaf.push(entry.node ?? -1);
-    this.first.push(this.placed);
-    this.last.push(this.placed);
-    if (entry.node === undefined) {
-      this.#fill(item, entry.list ?? entries(entry.group));
-      return item;
+    this.entries.push(entry.node === undefined ? entry : null);
+    let at = first;
+    for (const node of nodesOf(entry)) {
+      this.order[at] = node;
+      this.itemOf[node] = item;
+      at += 1;
     }
-    this.order[this.placed] = entry.node;
-    this.itemOf[entry.node] = item;
-    this.placed += 1;
-    this.last[item] = this.placed;
-    return item;
+    this.first.push(first);
+    this.last.push(at);
+    return at;
   }
 }
 
@@ -128,11 +140,12 @@ function scopes(program, node, skipped = "") {
 // What decides the path of a node: a key for nodes that share it, and its steps.
 const PATHS = {
   overview: (program, node) => {
-    const { place, part } = program.raw.overview;
-    return [`${place[node]} ${part[node]} ${program.raw.nodes.device[node]} ${program.raw.nodes.scope[node]}`, () => overviewSteps(program, node)];
+    const { place, part, parts } = program.raw.overview;
+    const { device, scope } = program.raw.nodes; // of alike places, the device matters, too
+    return [((place[node] + 1) * (parts.length + 1) + part[node] + 1) * 4096 * 4194304 + (device[node] + 1) * 4194304 + scope[node], () => overviewSteps(program, node)];
   },
   layer: (program, node) => [
-    `${program.raw.overview.layer[node]} ${program.raw.nodes.scope[node]}`,
+    program.raw.overview.layer[node] * 4194304 + program.raw.nodes.scope[node],
     () => [program.text(program.raw.overview.layer[node]), ...scopes(program, node)],
   ],
   scope: (program, node) => [program.raw.nodes.scope[node], () => scopes(program, node)],
