@@ -68,14 +68,15 @@ def write_badge(sign: Sign) -> str:
 
 
 def write_answers(result: Result, verdicts: Sequence[str]) -> str:
-    """Return a line a program that says first what matters most: that it is refused, or why its devices are not busier."""
+    """Return a line a program with what matters most: that it is refused, or why its devices are not busier."""
     lines = []
     for i, (placed, verdict) in enumerate(zip(result.programs, verdicts, strict=True)):
         refusal = placed.placement.refusal
         if refusal is not None:
             said = f"<p class='refused'>✗ TensorFlow refuses this graph ({escape_text(refusal.code)}).</p>"
         elif verdict:
-            said = f"<p><b>{escape_text(verdict)}</b> <a class='link' href='#view=schedule' data-tab='schedule'>schedule</a></p>"
+            link = "<a class='link' href='#view=schedule' data-tab='schedule'>schedule</a>"
+            said = f"<p><b>{escape_text(verdict)}</b> {link}</p>"
         else:
             continue
         lines.append(f"<div class='answers' data-program='{i}'>{said}</div>")

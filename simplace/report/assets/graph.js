@@ -72,9 +72,14 @@ class GraphView {
   /** Choose the scopes to open: the parts of a step stay closed, a graph without them opens as far as it can be read. */
   #firstOpened() {
     if (this.program.refused.size) return this.#aroundConflict();
-    const tried = FIRST_BOXES.map((boxes) => this.tree.firstOpened(boxes));
-    const found = this.tree.hasPlaces && this.program.hasParts ? undefined : tried.find((open) => this.#fits(open));
-    return found ?? (this.tree.hasPlaces ? this.tree.openedPlaces((open) => this.#fits(open)) : tried.at(-1));
+    const { tree } = this;
+    if (tree.hasPlaces && this.program.hasParts) return tree.openedPlaces((open) => this.#fits(open));
+    let open = null;
+    for (const boxes of FIRST_BOXES) {
+      open = tree.firstOpened(boxes);
+      if (this.#fits(open)) return open;
+    }
+    return tree.hasPlaces ? tree.openedPlaces((places) => this.#fits(places)) : open;
   }
 
   /** Open what hides the nodes over which a graph is refused. */
