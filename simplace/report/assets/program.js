@@ -76,8 +76,9 @@ class Program {
   /** List the copies of what a node makes, and of what it uses. */
   copiesOf(node) {
     const { producer, consumers } = this.raw.copies;
-    const all = [...producer.keys()];
-    return { out: all.filter((i) => producer[i] === node), into: all.filter((i) => consumers[i].includes(node)) };
+    this.copiesFrom ??= gather(producer);
+    this.copiesTo ??= gather(consumers.flat(), consumers.flatMap((nodes, i) => nodes.map(() => i)));
+    return { out: this.copiesFrom.get(node) ?? [], into: this.copiesTo.get(node) ?? [] };
   }
 
   #mention(form, node) {
@@ -117,8 +118,13 @@ function byEnd(ends, count) {
   return [starts, edges];
 }
 
-function gather(column) {
+/** List, for each value of a column, its places in the column, or what `numbers` has at those places. */
+function gather(column, numbers = null) {
   const found = new Map();
-  column.forEach((value, i) => (found.has(value) ? found.get(value).push(i) : found.set(value, [i])));
+  column.forEach((value, i) => {
+    const number = numbers ? numbers[i] : i;
+    if (found.has(value)) found.get(value).push(number);
+    else found.set(value, [number]);
+  });
   return found;
 }

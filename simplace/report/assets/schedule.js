@@ -161,8 +161,9 @@ class ScheduleView {
       const end = span.start + span.duration;
       if (end < this.view.from || span.start > this.view.to) continue;
       const [left, right] = [this.#x(span.start, width), this.#x(end, width)];
-      if (right < (drawnTo.get(span.lane) ?? -1) + 0.5 && !span.critical) continue;
-      drawnTo.set(span.lane, right);
+      const row = 2 * span.lane + Number(span.critical); // what is critical is not hidden by what is not
+      if (right < (drawnTo.get(row) ?? -1) + 0.5) continue;
+      drawnTo.set(row, right);
       this.#bar(pen, span, left, Math.max(right - left, 0.7));
     }
     pen.restore();

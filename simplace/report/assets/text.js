@@ -77,13 +77,15 @@ function badge(sign, isNamed = false) {
 
 const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
+let family;
 
 /** Measure a text in pixels. */
 function textWidth(text, size = 12, weight = 400) {
   const key = `${size} ${weight} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {
-    ruler.font = `${weight} ${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
+    family ??= getComputedStyle(document.documentElement).fontFamily; // once: it makes the browser compute styles
+    ruler.font = `${weight} ${size}px ${family}`;
     width = ruler.measureText(text).width;
     widths.set(key, width);
   }
@@ -94,7 +96,9 @@ function textWidth(text, size = 12, weight = 400) {
 function fitStart(text, width) {
   if (textWidth(text) <= width) return text;
   let shown = text.slice(0, 80);
-  while (shown && textWidth(`${shown}…`) > width) shown = shown.slice(0, -1);
+  for (let wide = textWidth(`${shown}…`); shown && wide > width; wide = textWidth(`${shown}…`)) {
+    shown = shown.slice(0, Math.min(shown.length - 1, Math.floor((shown.length * width) / wide)));
+  }
   return `${shown}…`;
 }
 
