@@ -22,7 +22,9 @@ from simplace.progress import Stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
 from simplace.report.graph_data import graph_data
+from simplace.report.packed_sentences import FIRST
 from simplace.report.schedule_data import schedule_data
+from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
 from simplace.views.text.quantities import format_count
@@ -127,8 +129,17 @@ def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
         "programs": [placed.title for placed in result.programs],
+        "sources": collect_excerpts(_list_lines(result)),
         "rules": {rule: asdict(sign) for rule, sign in rule_signs().items()},
     }
+
+
+def _list_lines(result: Result) -> set[str]:
+    """Return the lines of the user, "file:line", that nodes name."""
+    notes = (
+        placed.placement.notes(node) for placed in result.programs for node in range(FIRST, len(placed.placement.graph))
+    )
+    return {line for note in notes for line in (note.at, note.device_at) if line}
 
 
 def _name_verdict(result: Result) -> str:

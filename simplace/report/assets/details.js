@@ -93,8 +93,8 @@ class Details {
       ["Because", rule ? [badge(rule, true), " ", rule.label] : []],
       ["Op", [program.op(node)]],
       ["Requested", [program.column("requested", node) || "no device"]],
-      ["Line", [program.column("at", node)]],
-      ["Device line", [program.column("deviceAt", node)]],
+      ["Line", [program.column("at", node), this.#excerpt(program.column("at", node))]],
+      ["Device line", [program.column("deviceAt", node), this.#excerpt(program.column("deviceAt", node))]],
       ["Kernels", [program.column("kernels", node) || "none here"]],
       ["Output types", [program.column("outputs", node)]],
       ["In function", [program.column("function", node)]],
@@ -104,6 +104,20 @@ class Details {
       make("dt", {}, term),
       make("dd", {}, ...value.map((part) => (typeof part === "string" ? visible(part) : part))),
     ]));
+  }
+
+  /** Show a line of the user's program with the lines around it. */
+  #excerpt(place) {
+    const end = place.lastIndexOf(":");
+    const [file, line] = [place.slice(0, end), Number(place.slice(end + 1))];
+    const { sources } = this.program.page;
+    const lines = Object.hasOwn(sources, file) ? sources[file] : {};
+    const shown = [line - 1, line, line + 1].filter((number) => number in lines);
+    if (!(line in lines)) return "";
+    return make("pre", { class: "excerpt" }, ...shown.flatMap((number) => {
+      const text = `${number} ${lines[number].replace(HIDDEN, UNSHOWABLE)}`;
+      return [number === line ? make("b", {}, text) : text, number === shown.at(-1) ? "" : "\n"];
+    }));
   }
 
   #list(title, nodes, none) {

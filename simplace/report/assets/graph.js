@@ -274,7 +274,7 @@ class GraphView {
     if (box.inner) {
       const detail = this.tree.detail[box.item];
       const title = fit(box.label, box.width - 54);
-      const after = 12 + textWidth(`− ${title}`) + 14;
+      const after = 12 + textWidth(`− ${title}`, 12, this.tree.isPlace(box.item) ? 600 : 400) + 14;
       return draw("g", attributes,
         draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
         draw("text", { class: this.tree.isPlace(box.item) ? "place" : "", x: 12, y: 18 }, `− ${title}`),

@@ -223,5 +223,5 @@ function inColumn(boxes, left, height) {
 function edgeLabel(edge) {
   if (!edge.copies.size) return "";
   const size = edge.size ? bytes(edge.size) : "";
-  return edge.copies.size > 1 ? `${edge.copies.size} copies${size && `, ${size}`}` : size || "1 copy";
+  return edge.copies.size > 1 ? `${plural(edge.copies.size, "copy")}${size && `, ${size}`}` : size || "1 copy";
 }

@@ -163,13 +163,13 @@ const PATHS = {
   ],
 };
 
-const NOWHERE = { key: "-1", label: "not placed", detail: "", isKept: true };
+const NOWHERE = { key: "-1", rank: Number.MAX_VALUE, label: "not placed", detail: "", isKept: true };
 
 /** List the steps to a node by device, part of the step, device where several are alike, and name scope. */
 function overviewSteps(program, node) {
   const { places, parts, place, part } = program.raw.overview;
   const where = places[place[node]];
-  const steps = [where ? { key: `place ${place[node]}`, ...where, isKept: true } : NOWHERE];
+  const steps = [where ? { key: `place ${place[node]}`, rank: place[node], ...where, isKept: true } : NOWHERE];
   if (part[node] >= 0) steps.push({ key: `part ${part[node]}`, ...parts[part[node]], isKept: true });
   else if (parts.length && program.hasParts) steps.push({ key: "rest", label: "ops without tensors", detail: "", isKept: true });
   if (where?.devices.length > 1) steps.push(program.deviceSign(program.device(node)).label);
@@ -208,10 +208,11 @@ function entries(group) {
       inner = only;
     }
     const alone = inner.nodes.length === 1 && !inner.parts.size ? inner.nodes[0] : null;
-    if (!alone || step.devices) found.push({ label, detail: step.detail, group: inner, isPlace: Boolean(step.isKept), first: inner.first, kind: stem(label) });
+    if (!alone || step.devices) found.push({ label, detail: step.detail, group: inner, isPlace: Boolean(step.isKept), rank: step.rank, first: inner.first, kind: stem(label) });
     else found.push(step.isKept ? alone : { ...alone, label: `${label}/${alone.label}` });
   }
-  return found.sort((one, other) => one.first - other.first);
+  const rank = (entry) => entry.rank ?? Number.MAX_VALUE; // of devices: their order
+  return found.sort((one, other) => rank(one) - rank(other) || one.first - other.first);
 }
 
 /** Return the one scope that a group holds, null where it holds anything else. */
