@@ -114,8 +114,9 @@ class Details {
     const lines = Object.hasOwn(sources, file) ? sources[file] : {};
     const shown = [line - 1, line, line + 1].filter((number) => number in lines);
     if (!(line in lines)) return "";
+    const indent = Math.min(...shown.filter((number) => lines[number].trim()).map((number) => lines[number].search(/\S/)));
     return make("pre", { class: "excerpt" }, ...shown.flatMap((number) => {
-      const text = `${number} ${lines[number].replace(HIDDEN, UNSHOWABLE)}`;
+      const text = `${number} ${lines[number].slice(Number.isFinite(indent) ? indent : 0).replace(HIDDEN, UNSHOWABLE)}`;
       return [number === line ? make("b", {}, text) : text, number === shown.at(-1) ? "" : "\n"];
     }));
   }
