@@ -14,6 +14,7 @@ from simplace.placement.placement import Placement
 from simplace.result import Result
 from simplace.views.text import verdict
 from tests.lowering.worlds import call_program, function
+from tests.partition import collective_worlds as collectives
 from tests.report import worlds
 from tests.report.conftest import Opened
 from tests.views import graphs
@@ -80,6 +81,21 @@ def test_a_line_of_copies_is_clicked_and_followed(opened: Open) -> None:
     entries = [entry.text for entry in page.all("#details li")]
     assert entries[0] == "C0 → G0 float32 [8,8], 256 B: batch start tower/dense_0/MatMul tower/dense_1/MatMul"
     assert len(entries) == 2
+
+
+def test_collectives_are_one_bar_across_that_is_clicked_and_followed(opened: Open) -> None:
+    members = [collectives.member(f"a{i}", f"x{i}", i, "key") for i in (0, 1)]
+    world = place(*collectives.SHARED, collectives.scalar("key", 7), *collectives.INPUTS, *members)
+    page = opened(worlds.result(world))
+    assert [bar.text for bar in page.all("#graph .volume")] == ["all-reduce ×1, 48 B per GPU"]
+    assert page.value("graph.shown.bars[0].arms.length") == 2
+    page.find("#graph .volume").click()
+    assert page.value(MARKED) == ["a0", "a1"]
+    assert page.find("#steps").text.endswith("all-reduce: 2 nodes")
+    page.find("#tab-copies").click()
+    page.find("#panel-copies tbody tr .follow").click()
+    assert page.value(MARKED) == ["a0", "a1"]
+    assert page.find("#details h2").text == "a0"
 
 
 def test_a_row_of_copies_is_followed_into_the_graph(opened: Open) -> None:
