@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -210,3 +211,38 @@ def test_an_address_that_names_what_is_not_there_still_opens(opened: Open) -> No
     page.run("address.restore()")
     assert page.value("byId('live').textContent") == "The address names a node that is not in this program: absent"
     assert page.value("[state.view, graph.root, state.number]") == ["graph", 0, 0]
+
+
+# Boxes in two rows of three, of sizes that differ, and a line from each to each other one.
+ALL_TO_ALL = """
+  const boxes = [...Array(6).keys()].map((i) => (
+    { item: i + 1, width: 150 + 40 * (i % 3), height: 60 + 50 * (i % 2), x: 0, y: 0 }));
+  const edges = boxes.flatMap((from) => boxes.filter((to) => to !== from).map((to) => (
+    { from: from.item, to: to.item, count: 1, control: 0, copies: new Set([1, 2]), size: 4096, points: [] })));
+  arrangePlaces(boxes, edges, [], arguments[0]);
+  return [boxes, edges.map(({ points }) => points)];"""
+
+
+@pytest.mark.parametrize("aspect", [0.5, 1.5, 6])
+def test_no_line_between_devices_crosses_a_device_or_lies_on_another(opened: Open, aspect: float) -> None:
+    page = opened(worlds.towers())
+    boxes, lines = page.run(ALL_TO_ALL, aspect)
+    pieces = [[(a["x"], a["y"], b["x"], b["y"]) for a, b in pairwise(line)] for line in lines]
+    inside = [
+        (piece, box["item"])
+        for line in pieces
+        for piece in line
+        for box in boxes
+        if box["x"] < max(piece[0], piece[2]) - 1 and min(piece[0], piece[2]) + 1 < box["x"] + box["width"]
+        and box["y"] < max(piece[1], piece[3]) - 1 and min(piece[1], piece[3]) + 1 < box["y"] + box["height"]
+    ]  # fmt: skip
+    assert inside == []
+    upright = [(x, *sorted((y, ty)), i) for i, line in enumerate(pieces) for x, y, tx, ty in line if x == tx]
+    level = [(y, *sorted((x, tx)), i) for i, line in enumerate(pieces) for x, y, tx, ty in line if y == ty and x != tx]
+    for segments in (upright, level):
+        assert [
+            (one, other)
+            for one, other in combinations(segments, 2)
+            if one[3] != other[3] and abs(one[0] - other[0]) < 1
+            and min(one[2], other[2]) - max(one[1], other[1]) > 1
+        ] == []  # fmt: skip

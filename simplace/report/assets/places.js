@@ -3,6 +3,7 @@
 
 const LANE_HEIGHT = 26; // between two lines that run beside each other, with room for their labels
 const LEAST_ALLEY = 70; // between two devices
+const APART = 5; // pixels between lines that run down
 const BAR_HEIGHT = 40; // of a collective
 
 /**
@@ -31,6 +32,7 @@ class Rows {
     this.at = new Map(this.rows.flatMap((row, r) => row.map((box, c) => [box.item, { box, r, c }])));
     this.lanes = this.rows.map(() => 0); // lines in the band above each row
     this.docks = new Map();
+    this.taken = []; // where lines run down, of all rows
     this.margin = 0; // lines at the left of all rows
     this.alleys = new Map(); // edges between neighbours in a row
     this.arms = bars.flatMap((bar) => bar.places.map((item) => ({ from: item, to: bar.item, arm: bar, points: [] })));
@@ -109,7 +111,7 @@ class Rows {
 
   #drawBands({ edge, from, to, lanes, docks, margin }) {
     const [start, end] = [this.#dockAt(from, docks[0]), this.#dockAt(to, docks[1])];
-    if (edge.arm) end.x = start.x;
+    if (edge.arm || (lanes.length === 1 && Math.abs(start.x - end.x) < 2 * APART)) end.x = start.x;
     const levels = lanes.map(([band, lane]) => this.tops[band] - 8 - lane * LANE_HEIGHT);
     const bends = levels.length === 1
       ? [{ x: start.x, y: levels[0] }, { x: end.x, y: levels[0] }]
@@ -121,8 +123,20 @@ class Rows {
   }
 
   #dockAt({ box }, { key, number, side }) {
-    const share = number / (this.docks.get(key) + 1);
-    return { x: box.x + box.width * share, y: side === "top" ? box.y : box.y + box.height };
+    const count = this.docks.get(key);
+    // Lines that enter at the top stand between those that leave boxes of the same width above at the bottom.
+    const share = count === 1 ? 0.5 : (number - (side === "top" ? 0.3 : 0.7)) / count;
+    return { x: this.#free(box, box.x + box.width * share), y: side === "top" ? box.y : box.y + box.height };
+  }
+
+  /** Return the place nearest to the right of `x` where no other line runs down. */
+  #free(box, x) {
+    let at = x;
+    for (let tries = 0; tries < box.width / APART && this.taken.some((other) => Math.abs(other - at) < APART); tries += 1) {
+      at = at + APART < box.x + box.width - APART ? at + APART : box.x + APART;
+    }
+    this.taken.push(at);
+    return at;
   }
 }
 
