@@ -61,6 +61,18 @@ def group_by_layer(schedule: Schedule) -> tuple[PathShare, ...]:
     return _group(schedule, lambda span: layers.name(span.node))
 
 
+def locate_layers(schedule: Schedule) -> dict[str, tuple[int, int]]:
+    """Return from when to when, in nanoseconds, the critical path has spans of each layer, by the name of the layer."""
+    layers = _Layers(schedule)
+    found: dict[str, tuple[int, int]] = {}
+    for number in schedule.critical_path:
+        span = schedule.trace.spans[number]
+        name = layers.name(span.node)
+        start, end = found.get(name, (span.start, span.end))
+        found[name] = min(start, span.start), max(end, span.end)
+    return found
+
+
 def rank_copy_causes(schedule: Schedule) -> tuple[CauseTime, ...]:
     """Return the decisions that cause copies between devices: most time on the path first, then as they are grouped."""
     graph = schedule.estimated.graph

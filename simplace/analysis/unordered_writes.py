@@ -44,9 +44,10 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
                 writers.setdefault(variable, []).append(node)
     several = [(variable, nodes[:_LOOKED_AT]) for variable, nodes in sorted(writers.items()) if len(nodes) > 1]
     found = []
+    order = _order_nodes(placed) if several else []
     for at in range(0, len(several), _AT_ONCE):
         some = several[at : at + _AT_ONCE]
-        after, bit = _find_reached(placed, [node for _, nodes in some for node in nodes])
+        after, bit = _find_reached(placed, order, [node for _, nodes in some for node in nodes])
         found += [
             UnorderedWrites(variable, a, b)
             for variable, nodes in some
@@ -62,12 +63,13 @@ def _find_variable(placed: PlacedGraph, node: int) -> int:
     return next((at for at in placed.graph.walk_first_inputs(node) if ops[at] not in _HANDS_ON), -1)
 
 
-def _find_reached(placed: PlacedGraph, nodes: list[int]) -> tuple[list[int], dict[int, int]]:
-    """Return the bit of each of `nodes`, and for each node of the graph the bits of those that it reaches."""
+def _find_reached(placed: PlacedGraph, order: list[int], nodes: list[int]) -> tuple[list[int], dict[int, int]]:
+    """Return the bit of each of `nodes`, and for each node of the graph, which `order` sorts, the bits of those that it
+    reaches."""
     graph = placed.graph
     bit = {node: 1 << i for i, node in enumerate(nodes)}
     after = [bit.get(node, 0) for node in range(len(graph))]
-    for node in reversed(_order_nodes(placed)):
+    for node in reversed(order):
         if not is_next_iteration(graph.ops[node]):
             for edge in graph.out_edges[node]:
                 after[node] |= after[graph.edge_dst[edge]]

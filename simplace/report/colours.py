@@ -14,6 +14,8 @@ from viz.palette import blend, look
 _COSTS = (0.06, 0.2, 0.38, 0.6, 0.85)  # shares of a hue, from low to high cost
 _COST_HUE = "#d55e00"
 _HUES, _GREYS = 8, 4  # of the palette
+_STRONG = 0.5  # of a hue: the colours of reasons beyond the palette's
+_SAY_ANOTHER_THING = frozenset({"OK", "NO"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +43,19 @@ def device_signs(devices: Sequence[Device]) -> list[Sign]:
 
 
 def rule_signs() -> dict[str, Sign]:
-    """Return each reason's label, its letters and its class.
+    """Return each reason's label, its letters, which no other has, and its class.
 
     >>> rule_signs()["soft_fallback"]
     Sign(label='soft fallback', letters='SF', style='rule-5')
     """
-    signs = {}
+    signs: dict[str, Sign] = {}
     for i, reason in enumerate(ALL_REASONS):
-        words = reason.rule.split("_")
-        letters = "".join(word[0] for word in words) if len(words) > 1 else words[0][:2]
-        signs[reason.rule] = Sign(" ".join(words), letters.upper(), f"rule-{i}")
+        words = reason.rule.upper().split("_")
+        taken = {sign.letters for sign in signs.values()} | _SAY_ANOTHER_THING
+        first = "".join(word[0] for word in words) if len(words) > 1 else words[0][:2]
+        others = (words[0][0] + letter for letter in "".join(words)[1:])
+        letters = next(two for two in (first, *others) if two not in taken)
+        signs[reason.rule] = Sign(" ".join(words).lower(), letters, f"rule-{i}")
     return signs
 
 
@@ -62,14 +67,14 @@ def write_style_sheet(devices: Sequence[Device]) -> str:
         rules.append(_write_rule(f"device-{i}", device.type, seen[device.type]))
         seen[device.type] += 1
     for i in range(len(ALL_REASONS)):
-        kind, index = ("GPU", i) if i < _HUES else ("CPU", (i - _HUES) % _GREYS)
-        rules.append(_write_rule(f"rule-{i}", kind, index))
+        kind, index = ("CPU", i - _HUES) if _HUES <= i < _HUES + _GREYS else ("GPU", i % (_HUES + _GREYS))
+        rules.append(_write_rule(f"rule-{i}", kind, index, is_strong=i >= _HUES + _GREYS))
     for i, share in enumerate(_COSTS):
         night = f"color-mix(in srgb,{_COST_HUE} {share:.0%},#14171c)"
         rules.append(f".cost-{i}{{--fill:{blend(_COST_HUE, share)};--line:#8c3d00;--night:{night}}}")
     return "\n".join(rules)
 
 
-def _write_rule(style: str, kind: str, index: int) -> str:
+def _write_rule(style: str, kind: str, index: int, is_strong: bool = False) -> str:
     found = look(Group(style, style, kind=kind, index=index))
-    return f".{style}{{--fill:{found.fill};--line:{found.line}}}"
+    return f".{style}{{--fill:{blend(found.line, _STRONG) if is_strong else found.fill};--line:{found.line}}}"

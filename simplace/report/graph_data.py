@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplace.explain import reasons as why
+from simplace.explain.conflict import find_conflict
 from simplace.explain.copy_causes import group_copy_causes
+from simplace.explain.placement_findings import find_in_placement
 from simplace.graph import dtypes
 from simplace.partition.shapes import TensorSizes
 from simplace.placement.placement import Placement
 from simplace.report.interning import Interner
+from simplace.report.overview_data import overview_data
 from simplace.report.packed_sentences import FIRST, PackedSentences
 from simplace.result import Placed
 from simplace.views.text import quantities
+from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.traffic_phrases import list_traffic
 
 UNKNOWN = -1  # stands for an unknown size, for no device, for no group
@@ -36,6 +40,10 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
         "copies": _list_copies(placed, numbers, texts),
         "causes": _list_causes(placed, sentences, texts),
         "collectives": _list_collectives(placed, numbers, texts),
+        "overview": overview_data(placed, numbers, texts),
+        "clusters": _list_clusters(placed, texts),
+        "findings": _list_findings(placed),
+        "refusal": _describe_refusal(placed.placement),
         "sent": list_traffic(placed.traffic),
         "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
         **sentences.columns(),
@@ -137,4 +145,41 @@ def _list_causes(placed: Placed, sentences: PackedSentences, texts: Interner[str
         "at": [texts(cause.source) for cause in found],
         "size": [cause.size for cause in found],
         "copies": [list(cause.copies) for cause in found],
+    }
+
+
+def _list_clusters(placed: Placed, texts: Interner[str]) -> dict[str, Any]:
+    """Return columns of the calls that XLA compiles whole, each with its ops and the user's lines of them."""
+    found = placed.clusters
+    return {
+        "node": [one.node - FIRST for one in found],
+        "function": [texts(one.function) for one in found],
+        "names": [[texts(op.name) for op in one.ops] for one in found],
+        "ops": [[texts(op.op) for op in one.ops] for one in found],
+        "at": [[texts(op.at) for op in one.ops] for one in found],
+        "isSupported": [[int(op.is_supported) for op in one.ops] for one in found],
+    }
+
+
+def _list_findings(placed: Placed) -> list[dict[str, Any]]:
+    """Return what is unexpected, most important first: what it is, in a sentence, and all its nodes."""
+    ids = placed.placement.graph.ids
+    return [
+        {"title": one.title, "words": describe_finding(one), "nodes": [ids[name] - FIRST for name in one.nodes]}
+        for one in find_in_placement(placed.placement, placed.communication)
+    ]
+
+
+def _describe_refusal(placement: Placement) -> dict[str, Any] | None:
+    """Return the nodes over which a graph is refused, and the colocation edges between them: both ends and why."""
+    refusal = placement.refusal
+    if refusal is None:
+        return None
+    found = find_conflict(placement)
+    path = found.path if found is not None else ()
+    ends = [constraint.node for constraint in found.constraints] if found is not None else []
+    nodes = {refusal.node, *refusal.ends, *ends, *(node for edge in path for node in (edge.first, edge.second))}
+    return {
+        "nodes": sorted(node - FIRST for node in nodes if FIRST <= node < len(placement.graph)),
+        "path": [[edge.first - FIRST, edge.second - FIRST, edge.kind.value] for edge in path],
     }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
-from simplace.explain.finding import Finding
-from simplace.explain.placement_findings import find_in_placement
 from simplace.explain.sentence import Sentence
 from simplace.explain.sentences import state_conflict
 from simplace.placement.placement import Placement
@@ -16,7 +15,6 @@ from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed, Result
 from simplace.views.text import eager_tables, summary, tables
 from simplace.views.text.eager_summary import write_eager_title
-from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.traffic_phrases import describe_traffic
 from viz import Table
 from viz.names import elide, visible
@@ -69,17 +67,35 @@ def write_badge(sign: Sign) -> str:
     return f'<span class="badge {sign.style}" aria-hidden="true">{escape_text(sign.letters)}</span> '
 
 
-def program_summary(placed: Placed, signs: Sequence[Sign]) -> str:
-    """Return the summary of one program: devices, what TensorFlow refuses, findings."""
-    placement = placed.placement
+def write_answers(result: Result, verdicts: Sequence[str]) -> str:
+    """Return a line a program with what matters most: that it is refused, or why its devices are not busier."""
+    lines = []
+    for i, (placed, verdict) in enumerate(zip(result.programs, verdicts, strict=True)):
+        refusal = placed.placement.refusal
+        if refusal is not None:
+            said = f"<p class='refused'>✗ TensorFlow refuses this graph ({escape_text(refusal.code)}).</p>"
+        elif verdict:
+            link = "<a class='link' href='#view=schedule' data-tab='schedule'>schedule</a>"
+            said = f"<p><b>{escape_text(verdict)}</b> {link}</p>"
+        else:
+            continue
+        lines.append(f"<div class='answers' data-program='{i}'>{said}</div>")
+    return "".join(lines)
+
+
+def program_summary(placed: Placed, signs: Sequence[Sign], found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the summary of one program: devices, what TensorFlow refuses, findings as `graph_data` lists them."""
     badges = {sign.label: write_badge(sign) for sign in signs}
     parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
     sent = describe_traffic(placed.traffic)
     parts += [f"<p>{escape_text(sent)}</p>"] if sent else []
     if given := summary.describe_given_shapes(placed):
         parts.append(f"<p class='faint'>{escape_text(given)}</p>")
-    parts.append(_write_refusal(placement))
-    parts.append(_write_findings(placed))
+    if placed.clusters:
+        parts.append(write_table(tables.cluster_table(placed)))
+    parts.insert(0, _write_refusal(placed.placement))
+    if found or placed.placement.refusal is None:
+        parts.append(_write_findings(found))
     return "".join(parts)
 
 
@@ -132,20 +148,20 @@ def _write_refusal(placement: Placement) -> str:
     first = refusal.message.split("\nColocation Debug Info")[0].splitlines()
     lines = [*map(escape_text, first[:1]), *map(write_sentence, state_conflict(placement))]
     said = "".join(f"<li>{line}</li>" for line in lines)
-    return f"<h3>Refused</h3><p>TensorFlow does not place this graph ({escape_text(refusal.code)}).</p><ul>{said}</ul>"
+    head = f"<h3>Refused</h3><p>TensorFlow does not place this graph ({escape_text(refusal.code)}).</p>"
+    return f"<div class='refusal'>{head}<ul>{said}</ul></div>"
 
 
-def _write_findings(placed: Placed) -> str:
-    found = find_in_placement(placed.placement, placed.communication)
+def _write_findings(found: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return "<h3>Findings</h3><p class='faint'>None: every request was granted and no device is idle.</p>"
-    lines = "".join(_write_finding(placed.placement, one) for one in found)
+    lines = "".join(_write_finding(i, one) for i, one in enumerate(found))
     return f"<h3>Findings <span class='count'>{len(found)}</span></h3><ul class='findings'>{lines}</ul>"
 
 
-def _write_finding(placement: Placement, one: Finding) -> str:
-    said = escape_text(describe_finding(one))
+def _write_finding(number: int, one: Mapping[str, Any]) -> str:
     show = ""
-    if one.nodes:
-        show = f" {_write_link(placement.graph.ids[one.nodes[0]], 'show in the graph')}"
-    return f"<li><b>{one.title}</b> {said}{show}</li>"
+    if one["nodes"]:
+        which = "its node" if len(one["nodes"]) == 1 else f"its {len(one['nodes']):,} nodes"
+        show = f" <a class='link' href='#finding-{number}' data-finding='{number}'>show {which} in the graph</a>"
+    return f"<li><b>{one['title']}</b> {escape_text(one['words'])}{show}</li>"

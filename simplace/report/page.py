@@ -12,6 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from simplace.analysis.path_groups import group_by_layer, locate_layers
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
@@ -21,7 +22,9 @@ from simplace.progress import Stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
 from simplace.report.graph_data import graph_data
+from simplace.report.packed_sentences import FIRST
 from simplace.report.schedule_data import schedule_data
+from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
 from simplace.views.text.quantities import format_count
@@ -29,8 +32,9 @@ from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "tree.js", "layout.js", "colours.js", "marks.js", "graph.js",
-    "details.js", "search.js", "copies.js", "schedule.js", "main.js",
+    "vendor/dagre.min.js", "text.js", "program.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
+    "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
+    "schedule.js", "address.js", "print.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
@@ -65,7 +69,8 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         verdict=_name_verdict(result),
         verdict_line=markup.escape_text(summary.agreement_line(result), 160),
         programs=_write_menu(result),
-        summaries=_write_summaries(result, devices),
+        answers=markup.write_answers(result, [data["schedule"].get("verdict", "") for data in programs]),
+        summaries=_write_summaries(result, devices, programs),
         eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
@@ -88,15 +93,27 @@ def _simulate_schedule(placed: Placed, simulation: StepOptions | None) -> dict[s
 
 
 def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
-    threads = simulated.threads
+    threads, busy = simulated.threads, verdict.device_time_table(simulated)
     return {
         "headline": schedule_tables.write_headline(simulated),
         "verdict": verdict.write_verdict(simulated),
         "sent": describe_traffic(simulated.estimated.graph.traffic),
         "settings": f"inter-op {threads.inter_op_size}, intra-op {threads.intra_op_size}, "
         f"{format_count(threads.cores, 'core')}",
+        "busy": {"heads": [column.title for column in busy.columns], "rows": busy.rows},
+        "layers": _list_layers(simulated),
         "notes": [*schedule_tables.list_warnings(simulated), *schedule_tables.list_assumptions(simulated)],
     }
+
+
+def _list_layers(simulated: Schedule) -> list[dict[str, Any]]:
+    """Return the layers of the critical path, the longest first, each with its time and where the path has it (ns)."""
+    ends = locate_layers(simulated)
+    return [
+        {"name": one.name, "time": one.time, "from": ends[one.name][0], "to": ends[one.name][1]}
+        for one in group_by_layer(simulated)
+        if one.name in ends
+    ]
 
 
 def _list_devices(result: Result) -> list[Device]:
@@ -112,8 +129,17 @@ def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
         "programs": [placed.title for placed in result.programs],
+        "sources": collect_excerpts(_list_lines(result)),
         "rules": {rule: asdict(sign) for rule, sign in rule_signs().items()},
     }
+
+
+def _list_lines(result: Result) -> set[str]:
+    """Return the lines of the user, "file:line", that nodes name."""
+    notes = (
+        placed.placement.notes(node) for placed in result.programs for node in range(FIRST, len(placed.placement.graph))
+    )
+    return {line for note in notes for line in (note.at, note.device_at) if line}
 
 
 def _name_verdict(result: Result) -> str:
@@ -131,12 +157,12 @@ def _write_menu(result: Result) -> str:
     )
 
 
-def _write_summaries(result: Result, devices: list[Device]) -> str:
+def _write_summaries(result: Result, devices: list[Device], programs: list[dict[str, Any]]) -> str:
     signs = device_signs(devices)
     return "".join(
         f"<section class='summary' data-program='{i}'><h2>{markup.escape_text(placed.title, _NAME)}</h2>"
-        f"{markup.program_summary(placed, signs)}</section>"
-        for i, placed in enumerate(result.programs)
+        f"{markup.program_summary(placed, signs, data['findings'])}</section>"
+        for i, (placed, data) in enumerate(zip(result.programs, programs, strict=True))
     )
 
 

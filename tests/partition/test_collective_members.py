@@ -8,7 +8,8 @@ from simplace.partition.copies import find_communication
 from simplace.partition.traffic import Traffic, Volume
 from simplace.placement.placement import Placement
 from tests.executor.worlds import placed
-from tests.worlds import constant, node, place
+from tests.partition.collective_worlds import INPUTS, SHARED, member, scalar
+from tests.worlds import node, place
 
 
 def shown(placement: Placement) -> list[str]:
@@ -19,22 +20,6 @@ def shown(placement: Placement) -> list[str]:
         + (f", {len(one.copies)} copies" if one.copies else "")
         for one in find_communication(placement.placed).collectives
     ]
-
-
-def scalar(name: str, value: int) -> str:
-    tensor = f"tensor {{ dtype: DT_INT32 tensor_shape {{ }} int_val: {value} }}"
-    return node(name, "Const", dtype="DT_INT32", extra=f'attr {{ key: "value" value {{ {tensor} }} }}')
-
-
-def member(name: str, value: str, gpu: int, key: str, op: str = "CollectiveReduceV2", size: str = "two") -> str:
-    extra = '' if op != "CollectiveReduceV2" else (
-        'attr { key: "merge_op" value { s: "Add" } } attr { key: "final_op" value { s: "Id" } }'
-    )  # fmt: skip
-    return node(name, op, value, size, "group", key, device=f"/GPU:{gpu}", extra=extra)
-
-
-SHARED = [scalar("two", 2), scalar("group", 1)]
-INPUTS = [constant(f"x{i}", (3, 4), device=f"/GPU:{i}") for i in (0, 1)]
 
 
 def test_members_with_one_instance_key_are_one_collective() -> None:

@@ -52,6 +52,13 @@ class Opened:
         """Press keys where the focus is."""
         self.browser.switch_to.active_element.send_keys(*keys)
 
+    def wait_until_ready(self) -> None:
+        """Wait until the page that is being opened has drawn its first screen."""
+        deadline = time.monotonic() + 300
+        while self.value("document.documentElement.dataset.ready") != "yes":
+            assert time.monotonic() < deadline, f"the page did not get ready: {self.complaints()}"
+            time.sleep(0.05)
+
     def complaints(self) -> list[str]:
         """Return what the browser's console holds: errors, broken policies, failed loads."""
         return [entry["message"] for entry in self.browser.get_log("browser")]
@@ -67,10 +74,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]
         file.write_text(write_page(result), encoding="utf-8", newline="\n")
         browser.get_log("browser")
         browser.get(file.as_uri())
-        deadline = time.monotonic() + 300
-        while page_open.value("document.documentElement.dataset.ready") != "yes":
-            assert time.monotonic() < deadline, f"the page did not get ready: {page_open.complaints()}"
-            time.sleep(0.05)
+        page_open.wait_until_ready()
         return page_open
 
     yield open_page

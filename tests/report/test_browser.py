@@ -256,7 +256,7 @@ def test_groups_by_function_and_by_device(opened: Open) -> None:
 def test_colours_have_letters_for_each_reason_and_cost(opened: Open) -> None:
     page = opened(worlds.towers())
     page.run("byId('colouring').value = 'reason'; byId('colouring').dispatchEvent(new Event('change'))")
-    assert [entry.text for entry in page.all("#legend > span")] == ["RE requested 15"]
+    assert [entry.text for entry in page.all("#legend > span")] == ["RQ requested 15"]
     page.run("byId('colouring').value = 'cost'; byId('colouring').dispatchEvent(new Event('change'))")
     assert len(page.all("#legend > span")) == 5
     assert "MatMul · " in page.value("document.querySelector('#graph').textContent")
@@ -267,13 +267,13 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
     page.find("#tab-copies").click()
     causes = [summary.text.replace("\n", " ") for summary in page.all(".cause summary")]
     assert causes == [
-        "512 B RE 2 copies: It asked for /gpu:0 and got GPU:0.",
-        "512 B RE 2 copies: It asked for /gpu:1 and got GPU:1.",
-        "? B RE 2 copies: It asked for /cpu:0 and got CPU:0.",
+        "512 B RQ 2 copies: It asked for /gpu:0 and got GPU:0.",
+        "512 B RQ 2 copies: It asked for /gpu:1 and got GPU:1.",
+        "? B RQ 2 copies: It asked for /cpu:0 and got CPU:0.",
     ]
     rows = [row.text.replace("\n", " ") for row in page.all("#panel-copies tbody tr")]
     assert len(rows) == 6
-    assert rows[0] == "C0 → G0 batch:0 float32 [8,8] 256 B start tower/dense_0/MatMul tower/dense_1/MatMul"
+    assert rows[0] == "C0 → G0 batch:0 float32 [8,8] 256 B start tower/dense_0/MatMul tower/dense_1/MatMul follow"
     page.find("#panel-copies tbody a.link").click()
     assert page.find("#details h2").text == "batch"
 

@@ -42,7 +42,7 @@ class Colouring {
       const sign = this.node(node);
       counts.set(sign, (counts.get(sign) ?? 0) + 1);
     }
-    return [...counts].sort(([, one], [, other]) => other - one);
+    return [...counts].sort(([sign, one], [other, two]) => two - one || sign.label.localeCompare(other.label, "en", { numeric: true }));
   }
 
   #cost(time) {

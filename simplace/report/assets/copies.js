@@ -1,12 +1,10 @@
 "use strict";
 // What a step sends: collectives, and copies ranked by the decision that causes them, and by bytes.
 
-const ROWS = 50;
-
 class Copies {
-  constructor(panel, details) {
-    this.panel = panel;
-    this.details = details;
+  /** Show copies in a panel; `onFollow(nodes, title)` is told which nodes to mark in the graph. */
+  constructor(panel, details, { onFollow }) {
+    Object.assign(this, { panel, details, onFollow });
   }
 
   show(program) {
@@ -33,20 +31,29 @@ class Copies {
   #collectives() {
     const { kind, members, devices, participants, type, size, copies } = this.program.raw.collectives;
     const largest = Math.max(1, ...size);
-    const body = make("tbody");
-    const row = (i) => make("tr", {},
-      make("td", {}, this.program.text(kind[i])),
-      make("td", {}, ...devices[i].flatMap((device) => [badge(this.program.deviceSign(device)), " "]),
-        participants[i] > devices[i].length ? `and ${participants[i] - devices[i].length} elsewhere` : ""),
-      make("td", {}, this.program.text(type[i])),
-      make("td", { class: "right" }, bar100(Math.max(0, size[i]) / largest), bytes(size[i])),
-      make("td", {}, copies[i].length ? `${plural(copies[i].length, "copy")} to and from ` : "",
-        ...this.details.spelled(members[i].slice(0, 3).flatMap((node) => [{ node, text: this.program.name(node) }, " "])),
-        members[i].length > 3 ? `and ${members[i].length - 3} more` : ""));
-    const heads = ["collective", "between", "type", "each", "by"].map((title) => make("th", { scope: "col", class: title === "each" ? "right" : "" }, title));
-    const table = make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
+    const named = (i) => this.program.text(kind[i]);
+    const labels = (i) => devices[i].map((device) => this.program.deviceSign(device).label).join(" ");
     const order = [...kind.keys()].sort((a, b) => size[b] - size[a] || a - b);
-    return make("div", {}, ...this.#growing(order, row, body, table));
+    return new SortedTable([
+      { title: "collective", key: named, cell: named },
+      { title: "between", key: labels, cell: (i) => [...devices[i].flatMap((device) => [badge(this.program.deviceSign(device)), " "]),
+        participants[i] > devices[i].length ? `and ${participants[i] - devices[i].length} elsewhere` : ""] },
+      { title: "type", key: (i) => this.program.text(type[i]), cell: (i) => this.program.text(type[i]) },
+      { title: "each", align: "right", key: (i) => size[i], cell: (i) => [bar100(Math.max(0, size[i]) / largest), bytes(size[i])] },
+      { title: "by", key: (i) => members[i].map((node) => this.program.name(node)).join(" "),
+        cell: (i) => [copies[i].length ? `${plural(copies[i].length, "copy")} to and from ` : "", ...this.#some(members[i]),
+          this.#follow(() => this.onFollow(members[i], `${named(i)} of ${this.program.name(members[i][0])}`))] },
+    ], order).element;
+  }
+
+  /** Link the first nodes of some, and count the others. */
+  #some(nodes) {
+    return [...this.details.spelled(nodes.slice(0, 3).flatMap((node) => [{ node, text: this.program.name(node) }, " "])),
+      nodes.length > 3 ? `and ${nodes.length - 3} more ` : ""];
+  }
+
+  #follow(act) {
+    return make("button", { type: "button", class: "follow", title: "Mark its nodes in the graph and step through them", onclick: act }, "follow");
   }
 
   #causes() {
@@ -79,24 +86,21 @@ class Copies {
   }
 
   #table(copies) {
-    const { raw } = this.program;
-    const largest = Math.max(1, ...copies.slice(0, ROWS).map((copy) => raw.copies.size[copy]));
-    const body = make("tbody");
-    const row = (copy) => {
-      const [from, to] = [raw.copies.source[copy], raw.copies.target[copy]].map((device) => this.program.deviceSign(device));
-      const control = raw.copies.slot[copy] === CONTROL;
-      const consumers = raw.copies.consumers[copy];
-      return make("tr", {},
-        make("td", {}, badge(from), " → ", badge(to)),
-        make("td", {}, ...this.details.spelled([{ node: raw.copies.producer[copy], text: this.program.name(raw.copies.producer[copy]) + (control ? "" : `:${raw.copies.slot[copy]}`) }])),
-        make("td", {}, control ? "control signal" : this.program.text(raw.copies.type[copy])),
-        make("td", { class: "right" }, bar100(Math.max(0, raw.copies.size[copy]) / largest), control ? "0 B" : bytes(raw.copies.size[copy])),
-        make("td", {}, ...this.details.spelled(consumers.slice(0, 3).flatMap((node) => [{ node, text: this.program.name(node) }, " "])),
-          consumers.length > 3 ? `and ${consumers.length - 3} more` : ""));
-    };
-    const heads = ["copy", "tensor", "type", "size", "used by"].map((title) => make("th", { scope: "col", class: title === "size" ? "right" : "" }, title));
-    const table = make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
-    return make("div", {}, ...this.#growing(copies, row, body, table));
+    const { producer, slot, source, target, type, size, consumers } = this.program.raw.copies;
+    const largest = copies.reduce((most, copy) => Math.max(most, size[copy]), 1);
+    const isControl = (copy) => slot[copy] === CONTROL;
+    const tensor = (copy) => this.program.name(producer[copy]) + (isControl(copy) ? "" : `:${slot[copy]}`);
+    const device = (number) => this.program.deviceSign(number);
+    const kind = (copy) => (isControl(copy) ? "control signal" : this.program.text(type[copy]));
+    return new SortedTable([
+      { title: "copy", key: (copy) => `${device(source[copy]).label} → ${device(target[copy]).label}`, cell: (copy) => [badge(device(source[copy])), " → ", badge(device(target[copy]))] },
+      { title: "tensor", key: tensor, cell: (copy) => this.details.spelled([{ node: producer[copy], text: tensor(copy) }]) },
+      { title: "type", key: kind, cell: kind },
+      { title: "size", align: "right", key: (copy) => size[copy], text: (copy) => (isControl(copy) ? 0 : Math.max(size[copy], 0) || bytes(size[copy])),
+        cell: (copy) => [bar100(Math.max(0, size[copy]) / largest), isControl(copy) ? "0 B" : bytes(size[copy])] },
+      { title: "used by", key: (copy) => consumers[copy].map((node) => this.program.name(node)).join(" "),
+        cell: (copy) => [...this.#some(consumers[copy]), this.#follow(() => this.onFollow([producer[copy], ...consumers[copy]], `copy of ${tensor(copy)}`))] },
+    ], copies).element;
   }
 
   /** Fill a container with the first entries; a button adds more. */

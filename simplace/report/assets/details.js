@@ -17,19 +17,57 @@ class Details {
     const group = program.group(node);
     const ends = (list, end) => [...list].map((edge) => [edges[end][edge], program.isControl(edge) ? "control" : ""]);
     this.panel.replaceChildren(
-      make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×"),
+      this.#closing(),
       make("h2", {}, make("bdi", {}, visible(program.name(node)))),
       this.#facts(node),
       make("h3", {}, "Why it is on this device"),
       make("ol", { id: "reasons" }, ...program.explanation(node).map((parts) => make("li", {}, ...this.spelled(parts)))),
+      ...this.#cluster(node),
       ...this.#list("Colocation group", group.map((other) => [other, ""]), "Not colocated with any other op."),
       ...this.#list("Inputs", ends(program.inputs(node), "src"), "None."),
       ...this.#list("Outputs", ends(program.outputs(node), "dst"), "None."),
       ...this.#copies("Copied from it", out, (copy) => copies.consumers[copy]),
       ...this.#copies("Copied to it", into, (copy) => [copies.producer[copy]]),
     );
+    this.#open();
+  }
+
+  /** List copies that share an edge, the largest first. */
+  showCopies(program, numbers, title) {
+    this.program = program;
+    const { copies } = program.raw;
+    const order = [...numbers].sort((a, b) => copies.size[b] - copies.size[a] || a - b);
+    this.panel.replaceChildren(this.#closing(), make("h2", {}, title), ...this.#copies("Copies", order, (copy) => [copies.producer[copy], ...copies.consumers[copy]]));
+    this.#open();
+  }
+
+  #closing() {
+    return make("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.close() }, "×");
+  }
+
+  #open() {
     this.panel.hidden = false;
     this.panel.scrollTop = 0;
+  }
+
+  /** List the ops that XLA compiles together with a call. */
+  #cluster(node) {
+    const { clusters } = this.program.raw;
+    const number = clusters.node.indexOf(node);
+    if (number < 0) return [];
+    const ops = [...clusters.ops[number].keys()];
+    const text = (column) => (i) => visible(this.program.text(clusters[column][number][i]));
+    const lacking = ops.filter((i) => !clusters.isSupported[number][i]);
+    return [
+      make("h3", {}, "Compiled by XLA ", make("span", { class: "count" }, plural(ops.length, "op"))),
+      make("p", {}, `${visible(this.program.text(clusters.function[number]))} is compiled by XLA into one kernel: each of its ops together with ${plural(ops.length - 1, "other")}.`),
+      lacking.length ? make("p", { class: "note" }, `XLA has no kernel for ${lacking.map(text("ops")).join(", ")}: TensorFlow refuses the call.`) : "",
+      new SortedTable([
+        { title: "op", key: text("ops"), cell: text("ops") },
+        { title: "name", key: text("names"), cell: (i) => make("bdi", { title: text("names")(i) }, elide(text("names")(i), 60)) },
+        { title: "line", key: text("at"), cell: text("at") },
+      ], ops).element,
+    ];
   }
 
   close() {
@@ -55,8 +93,8 @@ class Details {
       ["Because", rule ? [badge(rule, true), " ", rule.label] : []],
       ["Op", [program.op(node)]],
       ["Requested", [program.column("requested", node) || "no device"]],
-      ["Line", [program.column("at", node)]],
-      ["Device line", [program.column("deviceAt", node)]],
+      ["Line", [program.column("at", node), this.#excerpt(program.column("at", node))]],
+      ["Device line", [program.column("deviceAt", node), this.#excerpt(program.column("deviceAt", node))]],
       ["Kernels", [program.column("kernels", node) || "none here"]],
       ["Output types", [program.column("outputs", node)]],
       ["In function", [program.column("function", node)]],
@@ -66,6 +104,21 @@ class Details {
       make("dt", {}, term),
       make("dd", {}, ...value.map((part) => (typeof part === "string" ? visible(part) : part))),
     ]));
+  }
+
+  /** Show a line of the user's program with the lines around it. */
+  #excerpt(place) {
+    const end = place.lastIndexOf(":");
+    const [file, line] = [place.slice(0, end), Number(place.slice(end + 1))];
+    const { sources } = this.program.page;
+    const lines = Object.hasOwn(sources, file) ? sources[file] : {};
+    const shown = [line - 1, line, line + 1].filter((number) => number in lines);
+    if (!(line in lines)) return "";
+    const indent = Math.min(...shown.filter((number) => lines[number].trim()).map((number) => lines[number].search(/\S/)));
+    return make("pre", { class: "excerpt" }, ...shown.flatMap((number) => {
+      const text = `${number} ${lines[number].slice(Number.isFinite(indent) ? indent : 0).replace(HIDDEN, UNSHOWABLE)}`;
+      return [number === line ? make("b", {}, text) : text, number === shown.at(-1) ? "" : "\n"];
+    }));
   }
 
   #list(title, nodes, none) {

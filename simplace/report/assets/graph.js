@@ -1,31 +1,37 @@
 "use strict";
-// The graph on the screen: boxes that open and close, pan and zoom, a walk by keyboard.
+// The graph on the screen: boxes that open and close, all of it or the inside of one scope.
 
 const FIRST_BOXES = [45, 28, 14]; // that show before anything is opened: as many as can be read at once
-const ZOOM = 1.25;
-const READABLE = 0.6; // the scale below which texts are no use
+const READABLE = 0.76; // the least scale of Fit: texts of 12 pixels keep nine
 const LARGEST_SCALE = 4;
 const NEIGHBOURS = 200; // edges of the selected node that are drawn
 
 class GraphView {
-  /** Show graphs in an `<svg>`; `onSelect(node)`, `onStep(by)` and `onSay(text)` are told what the user did. */
-  constructor(svg, { onSelect, onStep, onSay }) {
-    Object.assign(this, { svg, onSelect, onStep, onSay });
+  /**
+   * Show graphs in an `<svg>`. What the user does is told: `onSelect(node)`, `onCopies(numbers, title)`,
+   * `onCollective(volume)`, `onSay(text)`, and `onChange()` after any change of what is shown.
+   */
+  constructor(svg, minimap, { onSelect, onCopies, onCollective, onChange, onSay }) {
+    Object.assign(this, { svg, minimap, onSelect, onCopies, onCollective, onChange, onSay });
     this.viewport = draw("g", { id: "viewport" });
-    svg.append(draw("defs", {}, arrow("arrow"), arrow("arrow-copy"), arrow("arrow-near")), this.viewport);
+    svg.append(draw("defs", {}, arrow("arrow"), arrow("arrow-copy"), arrow("arrow-near"), arrow("arrow-conflict")), this.viewport);
     this.at = { x: 0, y: 0, scale: 1 };
+    this.root = 0; // the item whose inside is shown
     this.selected = -1;
     this.focused = -1;
     this.marks = new Marks();
-    this.#listen();
+    new ResizeObserver(([entry]) => this.#resized(entry.contentRect)).observe(svg);
   }
 
   /** Show a program's tree, closed except for the first scopes. */
   show(program, tree, colouring, showControl) {
     Object.assign(this, { program, tree, colouring });
     this.marks.count(tree, this.marks.nodes);
-    this.layout = new Layout(program, tree, { showControl, subline: (item) => this.#subline(item) });
+    const { width, height } = this.svg.getBoundingClientRect();
+    const aspect = width && height ? width / height : 1.5;
+    this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
     this.focused = -1;
+    this.open = null;
     this.reset();
   }
 
@@ -48,48 +54,110 @@ class GraphView {
 
   setControl(shown) {
     this.layout.showControl = shown;
-    this.layout.known.clear();
+    this.layout.clear();
     this.render();
   }
 
-  /** Open as many scopes as leave all of the graph readable at once, the largest first. */
+  /** Show all of the graph, and open as many scopes as leave it readable at once. */
   reset() {
+    this.root = 0;
+    this.open = this.#firstOpened();
+    this.first = [...this.open].join();
+    this.layout.known.clear();
+    this.render();
+    this.fit();
+    this.onChange();
+  }
+
+  /** Choose the scopes to open: the parts of a step stay closed, a graph without them opens as far as it can be read. */
+  #firstOpened() {
+    if (this.program.refused.size) return this.#aroundConflict();
+    const { tree } = this;
+    if (tree.hasPlaces && this.program.hasParts) return tree.openedPlaces((open) => this.#fits(open));
+    let open = null;
+    for (const boxes of FIRST_BOXES) {
+      open = tree.firstOpened(boxes);
+      if (this.#fits(open)) return open;
+    }
+    return tree.hasPlaces ? tree.openedPlaces((places) => this.#fits(places)) : open;
+  }
+
+  /** Open what hides the nodes over which a graph is refused. */
+  #aroundConflict() {
+    const shown = [...this.program.refused].slice(0, FIRST_BOXES[0]);
+    return new Set(shown.flatMap((node) => this.tree.above(this.tree.leafOf(node))));
+  }
+
+  /** Say whether all of the graph can be read at once with those scopes open. */
+  #fits(open) {
     const { width, height } = this.svg.getBoundingClientRect();
     this.layout.known.clear();
-    for (const boxes of FIRST_BOXES) {
-      const open = this.tree.firstOpened(boxes);
-      if (this.open?.size === open.size && this.layout.known.has(0)) continue; // the larger number opened no more
-      this.open = open;
-      this.layout.known.clear();
-      const size = this.layout.inside(0, this.open);
-      if (size.width * READABLE < width && size.height * READABLE < height) break;
-    }
-    this.render();
-    this.fit(READABLE);
+    if (!width) return true; // it is behind another tab
+    const size = this.layout.inside(0, open);
+    return size.width * READABLE + 2 * BORDER < width && size.height * READABLE + 2 * BORDER < height;
   }
 
-  /** Open or close a scope; what the user looks at stays where it is. */
+  /** Say whether the scopes are open that were at first. */
+  get isAsAtFirst() { return !this.root && [...this.open].join() === this.first; }
+
+  /** Open scopes by their numbers, as a link names them, and show the inside of `root`. */
+  restore(open, root) {
+    const isScope = (item) => item > 0 && item < this.tree.parent.length && this.tree.isScope(item);
+    this.open = new Set(open.filter(isScope));
+    this.root = isScope(root) ? root : 0;
+    this.layout.known.clear();
+    this.render();
+    this.fit();
+  }
+
+  /** Open a scope and fit the screen to it, or close it where it is. */
   toggle(item) {
     const before = this.places.get(item);
-    const isOpen = this.open.delete(item);
+    const isOpen = this.open.delete(item); // else it is opened
     if (!isOpen) this.open.add(item);
     this.layout.forget(item);
     this.focused = item;
     this.render();
     const after = this.places.get(item);
-    this.at.x += (before.x - after.x) * this.at.scale;
-    this.at.y += (before.y - after.y) * this.at.scale;
-    this.#move();
+    if (isOpen) {
+      this.at.x += (before.x - after.x) * this.at.scale;
+      this.at.y += (before.y - after.y) * this.at.scale;
+      this.bringIntoView(item);
+    } else this.#fitTo(after);
     this.elements.get(item).focus({ preventScroll: true });
-    this.#bringIntoView(item);
     const label = visible(this.tree.label[item]);
-    this.onSay(isOpen ? `${label} closed.` : `${label} open: ${plural(this.tree.parts[item].length, "box")}.`);
+    this.onSay(isOpen ? `${label} closed.` : `${label} open: ${plural(this.tree.partsOf(item).length, "box")}.`);
+    this.onChange();
+  }
+
+  /** Show the inside of a scope alone. */
+  enter(item) {
+    if (item !== 0 && !this.tree.isScope(item)) return;
+    this.root = item;
+    if (item) this.open.add(item);
+    if (item) this.layout.forget(item);
+    this.focused = -1;
+    this.render();
+    this.fit();
+    this.focus();
+    this.onSay(item ? `Inside ${visible(this.tree.label[item])}: ${plural(this.tree.partsOf(item).length, "box")}.` : "All of the graph.");
+    this.onChange();
+  }
+
+  /** Show what is around the scope that is shown. */
+  leave() {
+    if (!this.root) return;
+    const item = this.root;
+    this.enter(this.tree.parent[item]);
+    if (this.elements.has(item)) { this.elements.get(item).focus({ preventScroll: true }); this.bringIntoView(item); }
   }
 
   /** Open all that hides a node, select it and bring it to the middle. */
   reveal(node) {
-    const item = this.tree.itemOf[node];
-    for (const at of this.tree.above(item)) {
+    const item = this.tree.leafOf(node);
+    const above = this.tree.above(item);
+    if (this.root && !above.includes(this.root)) this.root = 0;
+    for (const at of above) {
       if (!this.open.has(at)) { this.open.add(at); this.layout.forget(at); }
     }
     this.selected = node;
@@ -97,22 +165,28 @@ class GraphView {
     this.render();
     this.at.scale = Math.min(Math.max(this.at.scale, 0.8), 1.5);
     this.#centre(item);
+    this.onChange();
   }
 
   select(node) {
     this.selected = node;
     this.render();
+    this.onChange();
   }
 
   focus() { this.elements.get(this.focused)?.focus({ preventScroll: true }); }
 
-  /** Show all of the graph, but no smaller than `least`: then its top, in the middle. */
-  fit(least = 0) {
+  /** Show all of what is shown, but no smaller than can be read: then its beginning. */
+  fit() { this.#fitTo({ x: 0, y: 0, width: this.size.width, height: this.size.height }); }
+
+  #fitTo(place) {
     const { width, height } = this.svg.getBoundingClientRect();
     if (!width || !height) return;
-    const whole = Math.min((width - 40) / Math.max(1, this.size.width), (height - 40) / Math.max(1, this.size.height), 1.25);
-    const scale = Math.max(whole, least);
-    this.at = { scale, x: (width - this.size.width * scale) / 2, y: Math.max(20, (height - this.size.height * scale) / 2) };
+    const room = 2 * BORDER + 8;
+    const whole = Math.min((width - room) / Math.max(1, place.width), (height - room) / Math.max(1, place.height), 1.25);
+    const scale = Math.max(whole, READABLE);
+    const start = (screen, from, length) => Math.max(BORDER + 4, (screen - length * scale) / 2) - from * scale;
+    this.at = { scale, x: start(width, place.x, place.width), y: start(height, place.y, place.height) };
     this.screen = { width, height };
     this.#move();
   }
@@ -126,27 +200,37 @@ class GraphView {
     this.#move();
   }
 
+  moveBy(dx, dy) {
+    this.at.x += dx;
+    this.at.y += dy;
+    this.#move();
+  }
+
   render() {
-    const root = this.layout.inside(0, this.open);
+    const root = this.layout.inside(this.root, this.open);
+    this.shown = root;
+    this.wires = [];
     this.size = { width: root.width, height: root.height };
     this.places = new Map();
     this.elements = new Map();
     this.visibleItems = [];
     this.near = this.selected < 0 ? new Set() : this.#neighbours();
-    const drawn = [...this.#inside(root, 0, 0), ...this.#nearEdges()];
+    const drawn = [...this.#inside(root, 0, 0), ...this.#conflictEdges(), ...this.#nearEdges()];
     this.viewport.replaceChildren(...drawn);
     if (this.marks.nodes.length) this.#markBoxes();
     if (!this.elements.has(this.focused)) this.focused = this.visibleItems[0] ?? -1;
     this.elements.get(this.focused)?.setAttribute("tabindex", "0");
     if (!this.visibleItems.length) this.viewport.append(draw("text", { x: 0, y: 16 }, "This graph has no nodes."));
+    this.minimap.draw(this);
   }
 
   #inside(layout, left, top) {
     const boxes = [...layout.boxes].sort((one, other) => one.y - other.y || one.x - other.x);
     const elements = boxes.map((box) => this.#box(box, left, top));
     const lines = [...layout.edges.map((edge) => this.#edge(edge, left, top)), ...layout.ports.map((edge) => this.#edge(edge, left, top))];
-    const labels = layout.edges.flatMap((edge) => edgeText(edge, left, top));
-    return [...elements.map(([box]) => box), ...lines, ...labels, ...elements.flatMap(([, inner]) => inner)];
+    const labels = layout.edges.flatMap((edge) => this.#label(edge, left, top));
+    const bars = layout.bars.flatMap((bar) => this.#bar(bar, left, top));
+    return [...elements.map(([box]) => box), ...lines, ...bars, ...labels, ...elements.flatMap(([, inner]) => inner)];
   }
 
   #box(box, left, top) {
@@ -165,33 +249,47 @@ class GraphView {
     const sign = this.colouring.node(node);
     const device = this.program.deviceSign(this.program.device(node));
     const corner = device.isHost === false ? 9 : 1;
-    const state = `${node === this.selected ? " selected" : ""}${this.near.has(node) ? " beside" : ""}`;
+    const isRefused = this.program.refused.has(node);
+    const state = `${node === this.selected ? " selected" : ""}${this.near.has(node) ? " beside" : ""}${isRefused ? " refused" : ""}`;
     const more = sign === device ? "" : `, ${sign.label}`;
-    const label = `${visible(this.program.name(node))}, ${box.small}, on ${device.label}${more}`;
+    const label = `${visible(this.program.name(node))}, ${box.small}, ${device === NO_DEVICE ? "not placed" : `on ${device.label}`}${more}${isRefused ? ", part of the conflict" : ""}`;
     return draw("g", { ...this.#item(box, label), class: `box ${sign.style}${state}`, transform: `translate(${x},${y})` },
       draw("rect", { class: "body", width: box.width, height: box.height, rx: corner }),
       draw("rect", { class: "tag", x: 4, y: 4, width: TAG - 6, height: box.height - 8, rx: Math.min(corner, 5) }),
       draw("text", { class: "letters", x: 4 + (TAG - 6) / 2, y: box.height / 2 + 4 }, sign.letters),
       draw("text", { x: TAG + 4, y: 17 }, fit(box.label, box.width - TAG - 10)),
-      draw("text", { class: "op", x: TAG + 4, y: 32 }, fit(box.small, box.width - TAG - 10, 11)));
+      draw("text", { class: "op", x: TAG + 4, y: 32 }, fitStart(box.small, box.width - TAG - 8)));
   }
 
   #scope(box, x, y) {
     const signs = this.colouring.scope(this.tree, box.item);
-    const spread = signs.map(([sign, count]) => `${count.toLocaleString("en")} ${sign.label}`).join(", ");
+    const [[sign]] = signs;
+    const isOne = signs.length === 1;
+    const spread = signs.map(([each, count]) => `${count.toLocaleString("en")} ${each.label}`).join(", ");
     const label = `${box.label}, ${this.#subline(box.item)}: ${spread}`;
-    const attributes = { ...this.#item(box, label), class: `box scope${box.inner ? " open" : ""}`, transform: `translate(${x},${y})` };
+    const classes = ["box", "scope", box.inner && "open", isOne && `one ${sign.style}`].filter(Boolean).join(" ");
+    const attributes = { ...this.#item(box, label), class: classes, transform: `translate(${x},${y})` };
+    const into = draw("g", { class: "into", "data-item": box.item, "aria-hidden": "true", transform: `translate(${box.width - 24},0)` },
+      draw("rect", { width: 24, height: 24 }), draw("text", { x: 6, y: 17 }, "⤢"), draw("title", {}, "Show only its inside (i)"));
     if (box.inner) {
+      const detail = this.tree.detail[box.item];
+      const title = fit(box.label, box.width - 54);
+      const after = 12 + textWidth(`− ${title}`, 12, this.tree.isPlace(box.item) ? 600 : 400) + 14;
       return draw("g", attributes,
         draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
-        draw("text", { x: 12, y: 18 }, `− ${fit(box.label, box.width - 30)}`));
+        draw("text", { class: this.tree.isPlace(box.item) ? "place" : "", x: 12, y: 18 }, `− ${title}`),
+        detail && after + 40 < box.width - 30 ? draw("text", { class: "sub", x: after, y: 18 }, fitStart(detail, box.width - 34 - after)) : "",
+        into);
     }
+    const start = isOne ? TAG + 4 : 10;
     return draw("g", attributes,
       draw("rect", { class: "back", x: 4, y: -4, width: box.width, height: box.height, rx: 4 }),
       draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
-      draw("text", { x: 10, y: 17 }, `+ ${fit(box.label, box.width - 30)}`),
-      draw("text", { class: "sub", x: 10, y: 31 }, fit(box.small, box.width - 18, 11)),
-      ...bar(signs, box.width - 16, 36));
+      ...(isOne ? [draw("rect", { class: "tag", x: 4, y: 4, width: TAG - 6, height: box.height - 8, rx: 4 }),
+        draw("text", { class: "letters", x: 4 + (TAG - 6) / 2, y: box.height / 2 + 4 }, sign.letters)] : bar(signs, box.width - 16, 34)),
+      draw("text", { x: start, y: isOne ? 20 : 15 }, `+ ${fit(box.label, box.width - start - 38)}`),
+      draw("text", { class: "sub", x: start, y: isOne ? 38 : 29 }, fitStart(box.small, box.width - start - 8)),
+      into);
   }
 
   #item(box, label) {
@@ -204,7 +302,25 @@ class GraphView {
 
   #subline(item) {
     const time = this.colouring.mode === "cost" ? ` · ${duration(this.colouring.time(this.tree, item))}` : "";
-    return (this.tree.isScope(item) ? plural(this.tree.size(item), "node") : this.program.op(this.tree.leaf[item])) + time;
+    if (!this.tree.isScope(item)) return this.#describeNode(this.tree.leaf[item]) + time;
+    if (this.tree.isPlace(item) && this.tree.detail[item]) return this.tree.detail[item] + time;
+    const what = this.tree.detail[item] || (this.tree.isRun[item] ? this.#listOps(item) : "");
+    return `${plural(this.tree.size(item), "node")}${what && ` · ${what}`}${time}`;
+  }
+
+  #describeNode(node) {
+    const count = this.program.compiled(node);
+    const asked = this.program.refused.has(node) ? this.program.column("requested", node) : "";
+    return `${count ? `XLA: ${plural(count, "op")} · ` : ""}${this.program.op(node)}${asked && ` · asks for ${asked}`}`;
+  }
+
+  /** Spell the two most frequent ops of an item. */
+  #listOps(item) {
+    const counts = new Map();
+    for (const node of this.tree.nodes(item)) counts.set(this.program.raw.nodes.op[node], (counts.get(this.program.raw.nodes.op[node]) ?? 0) + 1);
+    const most = [...counts].sort(([, one], [, other]) => other - one);
+    const said = most.slice(0, 2).map(([op, count]) => this.program.text(op) + (count > 1 ? ` ×${count}` : ""));
+    return said.join(", ") + (most.length > 2 ? ", …" : "");
   }
 
   #edge(edge, left, top) {
@@ -212,10 +328,32 @@ class GraphView {
     const points = edge.points.map(({ x, y }) => ({ x: x + left, y: y + top }));
     const isCopy = edge.copies.size > 0;
     const classes = ["edge", isCopy && "copy", edge.control === edge.count && "control", isPort && "outward"].filter(Boolean);
-    const width = Math.min(1 + Math.log2(edge.count) * 0.5 + (isCopy ? 1 : 0), 6).toFixed(1);
     const head = isPort && edge.to === "out" ? {} : { "marker-end": `url(#${isCopy ? "arrow-copy" : "arrow"})` };
-    const title = `${plural(edge.count, "edge")}${edge.control ? `, ${edge.control} of them control` : ""}${isCopy ? `; ${plural(edge.copies.size, "copy")} between devices, ${bytes(edge.size)}` : ""}`;
-    return draw("path", { class: classes.join(" "), d: curve(points), "stroke-width": width, ...head }, draw("title", {}, title));
+    const title = `${plural(edge.count, "edge")}${edge.control ? `, ${edge.control} of them control` : ""}${isCopy ? `; ${plural(edge.copies.size, "copy")} between devices, ${bytes(edge.size)}. Click to follow.` : ""}`;
+    const d = edge.isStraight ? polyline(points) : curve(points);
+    const line = draw("path", { class: classes.join(" "), d, "stroke-width": lineWidth(edge), ...head }, draw("title", {}, title));
+    if (!isCopy) return line;
+    this.wires.push(edge);
+    return draw("g", { class: "wire", "data-wire": this.wires.length - 1 },
+      draw("path", { class: "grip", d }, draw("title", {}, title)), line);
+  }
+
+  #label(edge, left, top) {
+    const text = edgeText(edge, left, top);
+    return text.length ? [draw("g", { class: "wire", "data-wire": this.wires.indexOf(edge) }, ...text)] : [];
+  }
+
+  /** Draw collectives as one bar below the devices that take part. */
+  #bar(bar, left, top) {
+    const arms = bar.arms.map((arm) => draw("path", {
+      class: "edge copy", d: polyline(arm.points.map(({ x, y }) => ({ x: x + left, y: y + top }))),
+      "stroke-width": 1.6, "marker-start": "url(#arrow-copy)", "marker-end": "url(#arrow-copy)",
+    }));
+    const number = this.shown.bars.indexOf(bar);
+    return [...arms, draw("g", { class: "volume", "data-volume": number, transform: `translate(${left + bar.x},${top + bar.y})` },
+      draw("rect", { width: bar.width, height: bar.height, rx: 3 }),
+      draw("text", { x: bar.width / 2, y: bar.height / 2 + 4 }, fit(bar.label, bar.width - 10)),
+      draw("title", {}, `${bar.label}. Click to follow.`))];
   }
 
   #neighbours() {
@@ -225,10 +363,24 @@ class GraphView {
     return new Set([...before, ...after]);
   }
 
+  /** Draw the colocation edges between the constraints that cannot hold together, each with what it is. */
+  #conflictEdges() {
+    return (this.program.raw.refusal?.path ?? []).flatMap(([one, other, kind]) => {
+      const [from, to] = [one, other].map((node) => this.places.get(this.#shownFor(node)));
+      if (!from || !to || from === to) return [];
+      const [right, end] = [from, to].map((place) => place.x + place.width);
+      const [top, bottom] = [from, to].map((place) => place.y + place.height / 2);
+      const x = Math.max(right, end) + 50;
+      const label = draw("text", { class: "conflict-label", x: x - 4, y: (top + bottom) / 2 + 4 }, kind);
+      return [draw("path", { class: "edge conflict", d: `M${right},${top} C${x},${top} ${x},${bottom} ${end},${bottom}` }), label];
+    });
+  }
+
   /** Draw the edges of the selected node, each to the box that shows its other end. */
   #nearEdges() {
-    const here = this.selected < 0 ? undefined : this.places.get(this.tree.itemOf[this.selected]);
-    if (!here) return [];
+    const own = this.selected < 0 ? -1 : this.tree.itemOf[this.selected];
+    const here = this.places.get(own);
+    if (!here || this.tree.isScope(own)) return [];
     const { program } = this;
     const ends = [
       ...[...program.inputs(this.selected)].map((edge) => [program.raw.edges.src[edge], true]),
@@ -246,12 +398,14 @@ class GraphView {
   /** Return the box that shows a node: its own, or that of the outermost closed scope around it. */
   #shownFor(node) {
     const item = this.tree.itemOf[node];
-    return [item, ...this.tree.above(item)].reverse().find((at) => !this.open.has(at)) ?? item;
+    return this.tree.path(item).find((at) => this.places.has(at) && !this.open.has(at)) ?? item;
   }
 
   #move() {
+    if (this.svg.hasAttribute("viewBox")) return; // it is being printed
     const { x, y, scale } = this.at;
     this.viewport.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${scale.toFixed(4)})`);
+    this.minimap.move(this);
   }
 
   #centre(item) {
@@ -264,14 +418,14 @@ class GraphView {
   }
 
   /** Pan as little as needed to show a box, or its top left corner where it is larger than the screen. */
-  #bringIntoView(item) {
+  bringIntoView(item) {
     const screen = this.svg.getBoundingClientRect();
     const place = this.places.get(item);
     const { scale } = this.at;
     for (const [axis, room, length] of [["x", screen.width, place.width], ["y", screen.height, place.height]]) {
       const start = place[axis] * scale + this.at[axis];
-      if (start + length * scale > room - 10) this.at[axis] -= start + length * scale - room + 10;
-      if (place[axis] * scale + this.at[axis] < 10) this.at[axis] = 10 - place[axis] * scale;
+      if (start + length * scale > room - 10) this.at[axis] -= start + length * scale - room + BORDER;
+      if (place[axis] * scale + this.at[axis] < 10) this.at[axis] = BORDER - place[axis] * scale;
     }
     this.#move();
   }
@@ -286,53 +440,13 @@ class GraphView {
     if (width) this.screen = { width, height };
   }
 
-  #listen() {
-    new ResizeObserver(([entry]) => this.#resized(entry.contentRect)).observe(this.svg);
-    this.svg.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const box = this.svg.getBoundingClientRect();
-      this.zoom(Math.exp(-event.deltaY * 0.0015), event.clientX - box.left, event.clientY - box.top);
-    }, { passive: false });
-    this.svg.addEventListener("pointerdown", (event) => this.#startPan(event));
-    this.svg.addEventListener("pointermove", (event) => this.#pan(event));
-    this.svg.addEventListener("pointerup", (event) => this.#endPan(event));
-    this.svg.addEventListener("pointercancel", () => { this.panning = null; });
-    this.svg.addEventListener("keydown", (event) => this.#key(event));
-    // A browser would make an <svg> that listens to focus a stop of its own for the Tab key.
-    this.svg.parentElement.addEventListener("focusin", (event) => this.#focusMoved(event));
-    this.svg.addEventListener("pointerover", (event) => this.#hint(event.target.closest(".box")));
-  }
-
-  /** Give a box its tooltip once the pointer is on it: thousands of texts less to draw. */
-  #hint(box) {
-    if (!box || box.querySelector(":scope > title")) return;
-    const act = { true: ". Click to close.", false: ". Click to open." }[box.getAttribute("aria-expanded")] ?? "";
-    box.append(draw("title", {}, box.getAttribute("aria-label") + act));
-  }
-
-  #startPan(event) {
-    if (event.button !== 0) return;
-    this.panning = { x: event.clientX, y: event.clientY, moved: false, on: event.target.closest(".box") };
-    this.svg.setPointerCapture(event.pointerId);
-  }
-
-  #pan(event) {
-    if (!this.panning) return;
-    const [dx, dy] = [event.clientX - this.panning.x, event.clientY - this.panning.y];
-    if (!this.panning.moved && Math.hypot(dx, dy) < 4) return;
-    this.svg.classList.add("panning");
-    this.at.x += dx;
-    this.at.y += dy;
-    this.panning = { ...this.panning, x: event.clientX, y: event.clientY, moved: true };
-    this.#move();
-  }
-
-  #endPan() {
-    const { panning } = this;
-    this.panning = null;
-    this.svg.classList.remove("panning");
-    if (!panning || panning.moved || !panning.on) return;
-    this.activate(Number(panning.on.dataset.item));
+  /** Do what a click on a box, a line, a bar or the sign of a scope's inside does. */
+  press(element) {
+    const { wire, volume, item } = element.dataset;
+    if (element.matches(".into")) this.enter(Number(item));
+    else if (wire !== undefined) this.onCopies([...this.wires[wire].copies]);
+    else if (volume !== undefined) this.onCollective(this.shown.bars[volume].volume);
+    else this.activate(Number(item));
   }
 
   /** Do what a click does: open or close a scope, select a node. */
@@ -344,92 +458,12 @@ class GraphView {
     this.onSelect(this.tree.leaf[item]);
   }
 
-  #focusMoved(event) {
-    const item = Number(event.target.closest(".box")?.dataset.item ?? -1);
+  /** Note that the focus is on a box. */
+  focusMoved(target) {
+    const item = Number(target.closest(".box")?.dataset.item ?? -1);
     if (item < 0) return;
     this.elements.get(this.focused)?.setAttribute("tabindex", "-1");
     this.focused = item;
-    event.target.setAttribute("tabindex", "0");
+    target.setAttribute("tabindex", "0");
   }
-
-  #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = this.#keys()[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  }
-
-  #keys() {
-    const item = this.focused;
-    const at = this.visibleItems.indexOf(item);
-    const isOpen = this.open.has(item);
-    return {
-      ArrowDown: () => this.#walk(this.visibleItems[at + 1]),
-      ArrowUp: () => this.#walk(this.visibleItems[at - 1]),
-      ArrowRight: () => (isOpen ? this.#walk(this.visibleItems[at + 1]) : this.tree.isScope(item) && this.toggle(item)),
-      ArrowLeft: () => (isOpen ? this.toggle(item) : this.#walk(this.tree.parent[item])),
-      Home: () => this.#walk(this.visibleItems[0]),
-      End: () => this.#walk(this.visibleItems.at(-1)),
-      Enter: () => this.activate(item),
-      " ": () => this.activate(item),
-      "+": () => this.zoom(ZOOM),
-      "=": () => this.zoom(ZOOM),
-      "-": () => this.zoom(1 / ZOOM),
-      0: () => this.fit(),
-      n: () => this.onStep(1),
-      p: () => this.onStep(-1),
-    };
-  }
-
-  #walk(item) {
-    if (!this.elements.has(item)) return;
-    this.elements.get(item).focus({ preventScroll: true });
-    this.#bringIntoView(item);
-  }
-}
-
-function arrow(id) {
-  return draw("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto", markerUnits: "userSpaceOnUse" },
-    draw("path", { d: "M0,0.5 L8,4 L0,7.5 Z" }));
-}
-
-/** Show how many nodes of a scope have each sign: widths are shares, letters where there is room. */
-function bar(signs, width, y) {
-  const total = signs.reduce((sum, [, count]) => sum + count, 0);
-  let x = 8;
-  return signs.flatMap(([sign, count]) => {
-    const part = (width * count) / total;
-    const rect = draw("rect", { class: `bar ${sign.style}`, x, y, width: Math.max(part, 1), height: 13 });
-    const letters = part > textWidth(sign.letters, 10) + 4 ? [draw("text", { class: "letters", x: x + part / 2, y: y + 10 }, sign.letters)] : [];
-    x += part;
-    return [rect, ...letters];
-  });
-}
-
-function edgeText(edge, left, top) {
-  const label = edgeLabel(edge);
-  if (!label || !edge.labelAt) return [];
-  const [x, y, width] = [edge.labelAt.x + left, edge.labelAt.y + top, textWidth(label, 11) + 8];
-  return [
-    draw("rect", { class: "edge-paper", x: x - width / 2, y: y - 7, width, height: 14, rx: 3 }),
-    draw("text", { class: "edge-label", x, y: y + 4 }, label),
-  ];
-}
-
-/** Run a smooth line through points, upright at each of them. */
-function curve(points) {
-  const bends = points.slice(1).map(({ x, y }, i) => {
-    const middle = (points[i].y + y) / 2;
-    return `C${points[i].x},${middle} ${x},${middle} ${x},${y}`;
-  });
-  return `M${points[0].x},${points[0].y} ${bends.join(" ")}`;
-}
-
-/** Run a line from the bottom of one box to the top of another. */
-function link(from, to) {
-  const [x, y] = [from.x + from.width / 2, from.y + from.height];
-  const [tx, ty] = [to.x + to.width / 2, to.y];
-  const bend = Math.max(30, Math.abs(ty - y) / 2);
-  return `M${x},${y} C${x},${y + bend} ${tx},${ty - bend} ${tx},${ty}`;
 }

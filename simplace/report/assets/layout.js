@@ -2,22 +2,29 @@
 // Where boxes and edges go: each open scope is laid out by itself, and edges between scopes run between their boxes.
 
 const LEAF_HEIGHT = 40;
-const SCOPE_HEIGHT = 54;
+const SCOPE_HEIGHT = 50;
 const HEADER = 26; // of an open scope
-const PADDING = 14;
+const PADDING = 12;
 const GAP = 18;
 const TAG = 30; // the letters at a node's left
-const WIDEST = 210;
+const WIDEST = 200;
 const MOST_PORTS = 12; // edges out of an open scope that are drawn inside it; more would be a knot
 
 class Layout {
-  constructor(program, tree, { showControl, subline }) {
+  constructor(program, tree, { showControl, subline, aspect = 1.5 }) {
+    this.aspect = aspect; // of the screen: width by height
     this.program = program;
     this.tree = tree;
     this.showControl = showControl;
     this.subline = subline; // the small text of a box
     this.known = new Map();
-    this.homes = this.#homes();
+    this.edgesOf = new Map(); // what an item's parts send each other, and what enters and leaves
+  }
+
+  /** Forget every place, and every edge: what is drawn has changed. */
+  clear() {
+    this.known.clear();
+    this.edgesOf.clear();
   }
 
   /** Forget what changes when an item is opened or closed. */
@@ -32,14 +39,24 @@ class Layout {
   }
 
   #inside(item, open) {
-    const boxes = this.tree.parts[item].map((part) => this.#box(part, open));
-    const edges = this.#edges(item);
-    const ports = item === 0 ? [] : this.#ports(item);
+    const boxes = this.tree.partsOf(item).map((part) => this.#box(part, open));
+    const { all, outer } = this.#edgesAt(item);
+    if (item === 0 && this.tree.hasPlaces) return this.#places(boxes, all);
+    const hides = new Set(boxes.filter((box) => this.tree.isScope(box.item)).map((box) => box.item));
+    const edges = withoutImplied(all, (edge) => !edge.copies.size && (hides.has(edge.from) || hides.has(edge.to)));
+    const ports = item === 0 || this.tree.isPlace(item) ? [] : outer;
     const joined = new Set([...edges, ...ports].flatMap((edge) => [edge.from, edge.to]));
     const { width, height } = arrange(boxes.filter((box) => joined.has(box.item)), edges, ports);
     const alone = boxes.filter((box) => !joined.has(box.item));
     const size = inRows(alone, width, height);
-    return { boxes, edges, ports, ...size, ...led(ports, size.height) };
+    return { boxes, edges, ports, bars: [], hidden: all.length - edges.length, ...size, ...led(ports, size.height) };
+  }
+
+  /** Lay out devices: an overview. */
+  #places(boxes, edges) {
+    const bars = collectiveBars(this.program, this.tree);
+    const size = arrangePlaces(boxes, edges, bars, this.aspect);
+    return { boxes, edges, ports: [], bars, hidden: 0, ...size };
   }
 
   #box(item, open) {
@@ -51,47 +68,45 @@ class Layout {
     }
     const small = this.subline(item);
     const isScope = this.tree.isScope(item);
-    const wanted = Math.max(textWidth(label), textWidth(small, 11)) + (isScope ? 24 : TAG + 16);
-    const width = Math.min(Math.max(wanted, isScope ? 120 : 90), WIDEST);
+    const wanted = Math.max(textWidth(label) + (isScope ? 22 : 0), textWidth(small)) + TAG + 16;
+    const width = Math.min(Math.max(wanted, isScope ? 140 : 90), WIDEST);
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
 
-  #edges(item) {
-    const [starts, edges] = this.homes;
-    const found = new Map();
-    for (let i = starts[item]; i < starts[item + 1]; i += 1) {
-      const edge = edges[i];
-      if (this.#isHidden(edge)) continue;
-      const from = this.tree.partHolding(item, this.#end(edge, "src"));
-      const to = this.tree.partHolding(item, this.#end(edge, "dst"));
-      if (from !== to) this.#count(found, from, to, edge);
-    }
-    return [...found.values()];
+  #edgesAt(item) {
+    if (!this.edgesOf.has(item)) this.edgesOf.set(item, this.#sumUp(item));
+    return this.edgesOf.get(item);
   }
 
-  /** Sum up the edges between the parts of an open item and the rest of the graph. */
-  #ports(item) {
+  /** Sum up the edges between the parts of an item, and those between them and the rest of the graph. */
+  #sumUp(item) {
     const { tree, program } = this;
-    const found = new Map();
+    const { src, dst } = program.raw.edges;
+    const [inner, outer] = [new Map(), new Map()];
+    const isInside = (other) => tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item];
     for (const node of tree.nodes(item)) {
-      for (const [edges, isOut] of [[program.outputs(node), true], [program.inputs(node), false]]) {
-        for (const edge of edges) {
-          const other = this.#end(edge, isOut ? "dst" : "src");
-          if (this.#isHidden(edge) || (tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item])) continue;
-          const part = tree.partHolding(item, tree.itemOf[node]);
-          this.#count(found, isOut ? part : "in", isOut ? "out" : part, edge);
-        }
+      const part = tree.partHolding(item, tree.itemOf[node]);
+      for (const edge of program.outputs(node)) {
+        if (this.#isHidden(edge)) continue;
+        const other = tree.itemOf[dst[edge]];
+        if (!isInside(other)) { this.#count(outer, part, "out", edge); continue; }
+        const to = tree.partHolding(item, other);
+        if (part !== to) this.#count(inner, part, to, edge);
+      }
+      for (const edge of program.inputs(node)) {
+        if (!this.#isHidden(edge) && !isInside(tree.itemOf[src[edge]])) this.#count(outer, "in", part, edge);
       }
     }
-    const all = [...found.values()];
-    return ["in", "out"].flatMap((end) => {
-      const these = all.filter((edge) => edge.from === end || edge.to === end);
+    const crossing = [...outer.values()];
+    const few = ["in", "out"].flatMap((end) => {
+      const these = crossing.filter((edge) => edge.from === end || edge.to === end);
       return these.length <= MOST_PORTS ? these : [];
     });
+    return { all: [...inner.values()].sort((one, other) => one.from - other.from || one.to - other.to), outer: few };
   }
 
   #count(found, from, to, number) {
-    const key = `${from} ${to}`;
+    const key = (from === "in" ? 0 : from) * 67108864 + (to === "out" ? 0 : to);
     let edge = found.get(key);
     if (!edge) {
       edge = { from, to, count: 0, control: 0, copies: new Set(), size: 0, points: [] };
@@ -107,23 +122,6 @@ class Layout {
   }
 
   #isHidden(edge) { return !this.showControl && this.program.isControl(edge); }
-  #end(edge, end) { return this.tree.itemOf[this.program.raw.edges[end][edge]]; }
-
-  /** Sort all edges by the innermost item that holds both their ends. */
-  #homes() {
-    const { parent, depth } = this.tree;
-    const homes = new Int32Array(this.program.edgeCount);
-    for (let edge = 0; edge < homes.length; edge += 1) {
-      let one = parent[this.#end(edge, "src")];
-      let other = parent[this.#end(edge, "dst")];
-      while (one !== other) {
-        if (depth[one] >= depth[other]) one = parent[one];
-        else other = parent[other];
-      }
-      homes[edge] = one;
-    }
-    return byEnd(homes, parent.length);
-  }
 }
 
 /** Give boxes their places in layers and edges their points; return the size of it all. */
@@ -131,14 +129,14 @@ function arrange(boxes, edges, ports) {
   if (!boxes.length) return { width: 0, height: 0 };
   const graph = new dagre.graphlib.Graph();
   const ranker = edges.length + ports.length > 80 ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 30, edgesep: 8, ranker });
+  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 24, edgesep: 8, ranker });
   for (const box of boxes) graph.setNode(String(box.item), { width: box.width, height: box.height });
   for (const end of ["in", "out"]) {
     if (ports.some((edge) => edge.from === end || edge.to === end)) graph.setNode(end, { width: 1, height: 1 });
   }
   for (const edge of [...edges, ...ports]) {
     const label = edgeLabel(edge);
-    const room = label && !ports.includes(edge) ? { width: textWidth(label, 11) + 6, height: 14, labelpos: "c" } : {};
+    const room = label && !ports.includes(edge) ? { width: textWidth(label, 12, 600) + 8, height: 16, labelpos: "c" } : {};
     graph.setEdge(String(edge.from), String(edge.to), { ...room });
   }
   dagre.layout(graph);
@@ -192,9 +190,11 @@ function led(ports, height) {
   return { in: into[0]?.points[0].x, out: out[0]?.points.at(-1).x };
 }
 
-/** Put boxes without edges in rows below the rest. */
+/** Put boxes without edges beside the rest where that is slim, else in rows below it. */
 function inRows(boxes, width, height) {
   if (!boxes.length) return { width, height };
+  const tall = boxes.reduce((sum, box) => sum + box.height + GAP, -GAP);
+  if (height > width && tall <= height) return inColumn(boxes, width + (width ? GAP : 0), height);
   const area = boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0);
   const limit = Math.max(width, Math.sqrt(area * 1.8));
   let [x, y, row] = [0, height ? height + GAP : 0, 0];
@@ -210,9 +210,18 @@ function inRows(boxes, width, height) {
   return { width: widest, height: y + row };
 }
 
+function inColumn(boxes, left, height) {
+  let y = 0;
+  for (const box of boxes) {
+    Object.assign(box, { x: left, y });
+    y += box.height + GAP;
+  }
+  return { width: left + Math.max(...boxes.map((box) => box.width)), height };
+}
+
 /** Spell what an edge copies between devices, "" for an edge that stays on one. */
 function edgeLabel(edge) {
   if (!edge.copies.size) return "";
   const size = edge.size ? bytes(edge.size) : "";
-  return edge.copies.size > 1 ? `${edge.copies.size} copies${size && `, ${size}`}` : size;
+  return edge.copies.size > 1 ? `${plural(edge.copies.size, "copy")}${size && `, ${size}`}` : size || "1 copy";
 }

@@ -4,7 +4,8 @@
 const byId = (id) => document.getElementById(id);
 const embedded = (id) => JSON.parse(byId(id).textContent);
 const page = embedded("page-data");
-const state = { program: null, view: "graph" };
+const state = { program: null, number: -1, view: "graph", drawn: new Set() };
+const programs = new Map();
 
 function say(text) { byId("live").textContent = text; }
 
@@ -23,13 +24,35 @@ function saySelected(node, before = "") {
   say(`${before}${elide(visible(program.name(node)), 200)}, ${device}: the reasons are in the panel after the graph.`);
 }
 
-const details = new Details(byId("details"), { onClose: () => { graph.select(-1); graph.focus(); } });
-const graph = new GraphView(byId("graph"), { onSelect: (node) => { details.show(state.program, node); saySelected(node); }, onStep: (by) => search.step(by), onSay: say });
-const search = new Search(byId("search"), byId("found"), byId("steps"), { onPick: go, onFound: (nodes) => graph.mark(nodes), onSay: say });
-const copies = new Copies(byId("panel-copies"), details);
-const schedule = new ScheduleView(byId("panel-schedule"), details, { onGo: go });
+/** Mark nodes in the graph, and step through them. */
+function follow(nodes, title) {
+  if (state.view !== "graph") openTab("graph");
+  search.follow(nodes, title);
+}
 
-const programs = new Map();
+/** Follow the copies of one line: mark who sends and who reads them, list them in the panel. */
+function followCopies(numbers) {
+  const { copies } = state.program.raw;
+  const title = `${plural(numbers.length, "copy")}, ${bytes(numbers.reduce((sum, copy) => sum + Math.max(0, copies.size[copy]), 0))}`;
+  search.mark(numbers.flatMap((copy) => [copies.producer[copy], ...copies.consumers[copy]]), title);
+  details.showCopies(state.program, numbers, title);
+  say(`${title}: its ends are marked in the graph, n and p step through them.`);
+}
+
+const details = new Details(byId("details"), { onClose: () => { graph.select(-1); graph.focus(); } });
+const graph = new GraphView(byId("graph"), new Minimap(byId("minimap")), {
+  onSelect: (node) => { details.show(state.program, node); saySelected(node); },
+  onCopies: followCopies,
+  onCollective: ({ nodes, kind }) => search.mark(nodes, kind),
+  onChange: () => { drawTrail(); address.keep(); },
+  onSay: say,
+});
+const hands = new Hands(graph, { onStep: (by) => search.step(by) });
+const search = new Search(byId("search"), byId("found"), byId("steps"), { onPick: go, onFound: (nodes) => { graph.mark(nodes); address.keep(false); }, onSay: say });
+const copies = new Copies(byId("panel-copies"), details, { onFollow: follow });
+const schedule = new ScheduleView(byId("panel-schedule"), details, { onGo: go });
+const printing = new Printing(byId("printed"), { graph, details, showOverview });
+const address = new Address({ read: readShown, show: showFields });
 
 function programAt(number) {
   if (!programs.has(number)) programs.set(number, new Program(embedded(`program-${number}`), page));
@@ -37,8 +60,10 @@ function programAt(number) {
 }
 
 function showProgram(number) {
+  state.number = number;
   state.program = programAt(number);
-  for (const section of document.querySelectorAll("#panel-summary .summary")) section.hidden = section.dataset.program !== String(number);
+  byId("program").value = String(number);
+  for (const section of document.querySelectorAll("[data-program]")) section.hidden = section.dataset.program !== String(number);
   byId("details").hidden = true;
   graph.selected = -1;
   const cost = byId("colouring").querySelector("[value=cost]");
@@ -58,9 +83,39 @@ function showGraph() {
   graph.show(state.program, tree, colouring, byId("control").checked);
 }
 
+/** Show the overview for a while; return what shows again what was shown. */
+function showOverview() {
+  const before = { grouping: byId("grouping").value, open: [...graph.open], root: graph.root, selected: graph.selected, at: graph.at };
+  address.isShowing = true;
+  graph.selected = -1;
+  choose("grouping", FIRST.group);
+  showGraph();
+  return () => {
+    choose("grouping", before.grouping);
+    showGraph();
+    graph.selected = before.selected;
+    graph.restore(before.open, before.root);
+    graph.moveBy(before.at.x - graph.at.x, before.at.y - graph.at.y);
+    address.isShowing = false;
+  };
+}
+
 function showLegend(colouring, tree) {
   const entries = colouring.legend(tree).map(([sign, count]) => make("span", {}, badge(sign, true), " ", sign.label, count === null ? "" : ` ${count.toLocaleString("en")}`));
   byId("legend").replaceChildren(...entries);
+}
+
+/** Say what the graph shows, and the path to the scope that is shown alone. */
+function drawTrail() {
+  const { tree, root } = graph;
+  const step = (item, label) => (item === root
+    ? make("b", { "aria-current": "true" }, label)
+    : make("button", { type: "button", onclick: () => graph.enter(item) }, label));
+  const name = elide(visible(page.programs[state.number]), 60);
+  const steps = [0, ...tree.path(root)].map((item) => step(item, item ? elide(visible(tree.label[item]), 40) : name));
+  const message = root ? "" : tree.hasPlaces ? state.program.raw.overview.message : "";
+  const hidden = graph.shown.hidden ? ` ${plural(graph.shown.hidden, "line")} that longer paths imply ${graph.shown.hidden === 1 ? "is" : "are"} not drawn.` : "";
+  byId("trail").replaceChildren(...(root ? steps.flatMap((each, i) => (i ? [" › ", each] : [each])) : [make("b", {}, visible(message))]), hidden && make("span", { class: "faint" }, hidden));
 }
 
 /** Fill the copies and the schedule when they are first looked at. */
@@ -83,6 +138,72 @@ function openTab(name) {
   }
   if (state.program) drawTab();
   if (name === "graph" && graph.layout && graph.at.scale === 1 && !graph.at.x) graph.fit();
+  address.keep();
+}
+
+const FIRST = { view: "graph", group: "overview", colour: "device" }; // is not written into an address
+
+/** List what is shown for the address; open scopes and nodes by what stays the same when the page is made anew. */
+function readShown() {
+  if (!state.program) return [];
+  const { tree, root, open, selected } = graph;
+  const chosen = { view: state.view, group: byId("grouping").value, colour: byId("colouring").value };
+  const isMain = byId("program").querySelector("option[selected]")?.value === String(state.number);
+  return [
+    ["program", isMain ? "" : String(state.number + 1)],
+    ...Object.entries(chosen).map(([key, value]) => [key, value === FIRST[key] ? "" : value]),
+    ["control", byId("control").checked ? "1" : ""],
+    ["search", search.followed ? "" : byId("search").value.trim()],
+    ["open", graph.isAsAtFirst ? "" : [...open].sort((a, b) => a - b).map((item) => tree.address(item)).join(",")],
+    ["inside", root ? tree.address(root) : ""],
+    ["node", selected < 0 ? "" : state.program.name(selected)],
+  ];
+}
+
+/** Show what an address names. */
+function showFields(fields) {
+  const number = Number(fields.get("program") ?? NaN) - 1;
+  const main = Number(byId("program").querySelector("option[selected]")?.value ?? 0);
+  choose("grouping", fields.get("group") ?? FIRST.group);
+  choose("colouring", fields.get("colour") ?? FIRST.colour);
+  byId("control").checked = fields.get("control") === "1";
+  showProgram(number in page.programs ? number : main);
+  const { tree } = graph;
+  if (fields.has("open") || fields.has("inside")) {
+    const open = fields.has("open") ? fields.get("open").split(",").map((path) => tree.at(path)) : [...graph.open];
+    graph.restore(open, fields.has("inside") ? tree.at(fields.get("inside")) : 0);
+  }
+  search.seek(fields.get("search") ?? "");
+  const name = fields.get("node");
+  if (name !== undefined) showNamed(name);
+  drawTrail();
+  const view = fields.get("view") ?? FIRST.view;
+  openTab(byId(`tab-${view}`) ? view : FIRST.view);
+}
+
+function showNamed(name) {
+  const node = state.program.find(name);
+  if (node < 0) say(`The address names a node that is not in this program: ${visible(name)}`);
+  else { details.show(state.program, node); graph.reveal(node); }
+}
+
+function choose(id, value) {
+  const menu = byId(id);
+  menu.value = value;
+  if (menu.value !== value) menu.selectedIndex = 0;
+}
+
+/** Choose light or dark by hand; the browser's own choice holds until then. */
+function turnTheme() {
+  const isDark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  nameTheme();
+  schedule.repaint();
+}
+
+/** Name the theme that a press on the button leads to. */
+function nameTheme() {
+  byId("theme").textContent = getComputedStyle(document.documentElement).colorScheme === "dark" ? "Light" : "Dark";
 }
 
 function listen() {
@@ -102,23 +223,29 @@ function listen() {
     const colouring = new Colouring(page, state.program, byId("colouring").value);
     graph.recolour(colouring);
     showLegend(colouring, graph.tree);
+    address.keep();
   });
-  byId("control").addEventListener("change", (event) => graph.setControl(event.target.checked));
+  byId("control").addEventListener("change", (event) => { graph.setControl(event.target.checked); address.keep(); });
   byId("zoom-in").addEventListener("click", () => graph.zoom(ZOOM));
   byId("zoom-out").addEventListener("click", () => graph.zoom(1 / ZOOM));
   byId("zoom-fit").addEventListener("click", () => graph.fit());
   byId("collapse").addEventListener("click", () => { graph.reset(); say("All scopes reset."); });
+  byId("theme").addEventListener("click", turnTheme);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the graph may be behind another tab
     openTab("graph");
     graph.focus();
   });
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-node]");
+    const link = event.target.closest("a[data-node], a[data-finding], a[data-tab]");
     if (!link) return;
     event.preventDefault();
-    go(Number(link.dataset.node));
+    const { finding, tab, node } = link.dataset;
+    if (finding !== undefined) follow(state.program.raw.findings[finding].nodes, state.program.raw.findings[finding].title);
+    else if (tab) openTab(tab);
+    else go(Number(node));
   });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
   matchMedia("(max-width: 1100px)").addEventListener("change", (event) => {
     if (!event.matches && state.view === "summary") openTab("graph"); // the summary has a column of its own again
   });
@@ -133,9 +260,14 @@ function listen() {
 function start() {
   performance.mark("simplace-start");
   listen();
+  document.querySelectorAll("table").forEach(enhance);
+  nameTheme();
+  address.isShowing = true;
   openTab("graph");
   if (page.programs.length) showProgram(Number(byId("program").value));
   else say("No program was placed.");
+  address.isShowing = false;
+  if (page.programs.length) address.restore();
   performance.mark("simplace-ready");
   document.documentElement.dataset.ready = "yes";
 }

@@ -12,6 +12,7 @@ class Marks {
   count(tree, nodes) {
     this.tree = tree;
     this.nodes = nodes;
+    this.version = tree.version;
     const isMatch = new Uint8Array(tree.order.length);
     for (const node of nodes) isMatch[node] = 1;
     this.before = new Int32Array(tree.order.length + 1);
@@ -19,7 +20,10 @@ class Marks {
   }
 
   /** Return how many matches an item holds. */
-  in(item) { return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0; }
+  in(item) {
+    if (this.version !== this.tree.version) this.count(this.tree, this.nodes);
+    return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0;
+  }
 
   /** Mark the drawn boxes, or take their marks off; return the counts to draw above all lines. */
   on(elements, places) {
@@ -40,7 +44,7 @@ class Marks {
 
 /** Draw a count on the upper right corner of a box, above its name. */
 function pill(item, text, box) {
-  const width = textWidth(text, 11) + 12;
+  const width = textWidth(text, 12, 600) + 12;
   return draw("g", { class: "pill", "data-for": item, transform: `translate(${box.x + box.width - width + 8},${box.y - PILL + 3})` },
     draw("rect", { width, height: PILL, rx: PILL / 2 }),
     draw("text", { x: width / 2, y: PILL / 2 + 4 }, text));

@@ -16,6 +16,8 @@ class Program {
     [this.outStart, this.outEdges] = byEnd(src, this.count);
     [this.inStart, this.inEdges] = byEnd(dst, this.count);
     this.copyOfEdge = this.#copiesOfEdges();
+    this.refused = new Set(raw.refusal?.nodes); // the nodes over which the graph is refused
+    this.hasParts = raw.overview.part.some((part) => part >= 0);
   }
 
   text(number) { return this.raw.texts[number]; }
@@ -30,6 +32,20 @@ class Program {
   inputs(node) { return this.inEdges.subarray(this.inStart[node], this.inStart[node + 1]); }
   outputs(node) { return this.outEdges.subarray(this.outStart[node], this.outStart[node + 1]); }
   isControl(edge) { return this.raw.edges.slot[edge] === CONTROL; }
+
+  /** Return the node of a name, -1 where there is none. */
+  find(name) {
+    const end = name.lastIndexOf("/") + 1;
+    const [scope, leaf] = [name.slice(0, end), name.slice(end)].map((text) => this.raw.texts.indexOf(text));
+    return this.raw.nodes.leaf.findIndex((each, node) => each === leaf && this.raw.nodes.scope[node] === scope);
+  }
+
+  /** Return how many ops XLA compiles together in the place of a node, 0 where it does not. */
+  compiled(node) {
+    const { clusters } = this.raw;
+    this.compiledOf ??= new Map(clusters.node.map((each, i) => [each, clusters.ops[i].length]));
+    return this.compiledOf.get(node) ?? 0;
+  }
 
   /** Say whether an edge leaves its device. */
   crosses(edge) {
@@ -60,8 +76,9 @@ class Program {
   /** List the copies of what a node makes, and of what it uses. */
   copiesOf(node) {
     const { producer, consumers } = this.raw.copies;
-    const all = [...producer.keys()];
-    return { out: all.filter((i) => producer[i] === node), into: all.filter((i) => consumers[i].includes(node)) };
+    this.copiesFrom ??= gather(producer);
+    this.copiesTo ??= gather(consumers.flat(), consumers.flatMap((nodes, i) => nodes.map(() => i)));
+    return { out: this.copiesFrom.get(node) ?? [], into: this.copiesTo.get(node) ?? [] };
   }
 
   #mention(form, node) {
@@ -101,8 +118,13 @@ function byEnd(ends, count) {
   return [starts, edges];
 }
 
-function gather(column) {
+/** List, for each value of a column, its places in the column, or what `numbers` has at those places. */
+function gather(column, numbers = null) {
   const found = new Map();
-  column.forEach((value, i) => (found.has(value) ? found.get(value).push(i) : found.set(value, [i])));
+  column.forEach((value, i) => {
+    const number = numbers ? numbers[i] : i;
+    if (found.has(value)) found.get(value).push(number);
+    else found.set(value, [number]);
+  });
   return found;
 }

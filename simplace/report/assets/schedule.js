@@ -3,7 +3,7 @@
 
 const LANE = 22;
 const AXIS = 24;
-const NAMES = 190; // pixels for the lanes' names
+const NAMES = 190; // pixels for the lanes' names at most
 const NOTES = 4; // that are shown before the rest folds away
 
 class ScheduleView {
@@ -12,6 +12,9 @@ class ScheduleView {
     new ResizeObserver(() => this.canvas?.isConnected && this.#paint()).observe(panel);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.canvas?.isConnected && this.#paint());
   }
+
+  /** Paint the chart anew in the colours of the page. */
+  repaint() { if (this.canvas?.isConnected) this.#paint(); }
 
   show(program) {
     this.program = program;
@@ -38,6 +41,7 @@ class ScheduleView {
       make("div", { class: "chart" }, this.canvas, this.tip),
       make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies; a grey bar over several tracks is a collective. simplace schedule simulates other threads, devices and costs."),
       ...this.#notes(),
+      ...this.#busy(), ...this.#layers(),
       make("h3", {}, "Longest events of the critical path"), this.#longest());
     this.#listen();
     this.#paint();
@@ -49,6 +53,34 @@ class ScheduleView {
     if (lines.length <= NOTES) return lines;
     const rest = lines.slice(NOTES);
     return [...lines.slice(0, NOTES), make("details", {}, make("summary", {}, `and ${plural(rest.length, "more note")}`), ...rest)];
+  }
+
+  /** List where the time of each device goes. */
+  #busy() {
+    const { heads, rows } = this.program.schedule.busy;
+    const columns = heads.map((title, i) => ({ title, align: i ? "right" : "", cell: (row) => visible(row[i]), key: (row) => amount(row[i]), text: (row) => row[i] }));
+    return [make("h3", {}, "Where the time of each device goes"), new SortedTable(columns, rows).element];
+  }
+
+  /** List the critical path by layer; a click shows in the chart where the layer is on the path. */
+  #layers() {
+    const { layers } = this.program.schedule;
+    if (!layers.length) return [];
+    const whole = layers.reduce((sum, layer) => sum + layer.time, 0);
+    const share = (layer) => `${Math.round((100 * layer.time) / Math.max(1, whole))}%`;
+    const table = new SortedTable([
+      { title: "layer", key: (layer) => layer.name, cell: (layer) => make("button", { type: "button", class: "link", title: "Show it in the chart", onclick: () => this.#showLayer(layer) }, visible(layer.name)) },
+      { title: "time", align: "right", key: (layer) => layer.time, text: (layer) => duration(layer.time), cell: (layer) => [bar100(layer.time / Math.max(1, whole)), duration(layer.time)] },
+      { title: "of the path", align: "right", key: (layer) => layer.time, text: share, cell: share },
+    ], layers);
+    return [make("h3", {}, "The critical path by layer"), table.element];
+  }
+
+  #showLayer({ name, from, to }) {
+    const margin = Math.max(1, (to - from) * 0.05);
+    this.#look(from - margin, to - from + 2 * margin);
+    this.canvas.parentElement.scrollIntoView({ block: "nearest" });
+    say(`The chart shows ${visible(name)}: ${duration(from)} to ${duration(to)}.`);
   }
 
   /** List the longest critical spans: the chart in words. */
@@ -79,6 +111,7 @@ class ScheduleView {
     const { lanes } = this.program.schedule;
     const width = this.canvas.parentElement.clientWidth;
     if (!width) return;
+    this.names = Math.min(NAMES, width * 0.3);
     const height = lanes.length * LANE + AXIS;
     const ratio = devicePixelRatio || 1;
     Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
@@ -98,11 +131,11 @@ class ScheduleView {
   }
 
   #x(time, width) {
-    return NAMES + ((time - this.view.from) / (this.view.to - this.view.from)) * (width - NAMES - 8);
+    return this.names + ((time - this.view.from) / (this.view.to - this.view.from)) * (width - this.names - 8);
   }
 
   #axis(pen, width, height) {
-    const step = niceStep((this.view.to - this.view.from) / 6);
+    const step = niceStep((this.view.to - this.view.from) / Math.min(6, Math.max(1, (width - this.names) / 90)));
     pen.fillStyle = this.ink;
     for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step) {
       const x = this.#x(time, width);
@@ -117,19 +150,20 @@ class ScheduleView {
     pen.strokeStyle = this.rule;
     pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke();
     pen.fillStyle = this.ink;
-    pen.fillText(fit(visible(lane.name), NAMES - 16, 11), 8, y + LANE / 2);
+    pen.fillText(fit(visible(lane.name), this.names - 16, 11), 8, y + LANE / 2);
   }
 
   #bars(pen, width) {
     pen.save();
-    pen.beginPath(); pen.rect(NAMES, 0, width - NAMES, 1e6); pen.clip();
+    pen.beginPath(); pen.rect(this.names, 0, width - this.names, 1e6); pen.clip();
     const drawnTo = new Map();
     for (const span of this.spans) {
       const end = span.start + span.duration;
       if (end < this.view.from || span.start > this.view.to) continue;
       const [left, right] = [this.#x(span.start, width), this.#x(end, width)];
-      if (right < (drawnTo.get(span.lane) ?? -1) + 0.5 && !span.critical) continue;
-      drawnTo.set(span.lane, right);
+      const row = 2 * span.lane + Number(span.critical); // what is critical is not hidden by what is not
+      if (right < (drawnTo.get(row) ?? -1) + 0.5) continue;
+      drawnTo.set(row, right);
       this.#bar(pen, span, left, Math.max(right - left, 0.7));
     }
     pen.restore();
@@ -186,10 +220,10 @@ class ScheduleView {
 
   #listen() {
     const { canvas } = this;
-    const share = (event) => Math.min(Math.max((event.offsetX - NAMES) / (canvas.clientWidth - NAMES - 8), 0), 1);
+    const share = (event) => Math.min(Math.max((event.offsetX - this.names) / (canvas.clientWidth - this.names - 8), 0), 1);
     let pressed = null;
     canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.shiftKey && Math.abs(event.deltaY) >= Math.abs(event.deltaX) && event.offsetX < NAMES) return;
+      if (!event.ctrlKey && !event.shiftKey && Math.abs(event.deltaY) >= Math.abs(event.deltaX) && event.offsetX < this.names) return;
       event.preventDefault();
       this.#zoom(Math.exp((event.deltaY || event.deltaX) * 0.0015), share(event));
     }, { passive: false });
@@ -198,7 +232,7 @@ class ScheduleView {
       if (!pressed) { this.#hover(event); return; }
       pressed.moved ||= Math.abs(event.offsetX - pressed.x) > 3;
       const length = this.view.to - this.view.from;
-      this.#look(pressed.from - ((event.offsetX - pressed.x) / (canvas.clientWidth - NAMES)) * length, length);
+      this.#look(pressed.from - ((event.offsetX - pressed.x) / (canvas.clientWidth - this.names)) * length, length);
     });
     canvas.addEventListener("pointerup", (event) => {
       const span = this.#spanAt(event);
@@ -219,7 +253,7 @@ class ScheduleView {
   #spanAt(event) {
     const lane = Math.floor((event.offsetY - AXIS) / LANE);
     const width = this.canvas.clientWidth;
-    const time = this.view.from + ((event.offsetX - NAMES) / (width - NAMES - 8)) * (this.view.to - this.view.from);
+    const time = this.view.from + ((event.offsetX - this.names) / (width - this.names - 8)) * (this.view.to - this.view.from);
     const slack = (this.view.to - this.view.from) / width;
     const here = this.spans.filter((span) => span.lane === lane && span.start - slack <= time && time <= span.start + span.duration + slack);
     return here.sort((a, b) => b.duration - a.duration)[0];

@@ -3,10 +3,14 @@
 
 const RESULTS = 50; // that the list shows at a time; walking past the last shows more
 const PAGE_OF_LIST = 10;
+const NODES = 2 ** 24; // that a program has fewer of
 const NOTHING = "no match";
 
 class Search {
-  /** Search from an input into a list; `steps` holds the buttons to the match before and after, and the place. */
+  /**
+   * Search from an input into a list. `steps` holds the buttons to the match before and after, and to the end, and the
+   * place. What is followed, such as the nodes of a finding, is stepped through as matches are.
+   */
   constructor(input, list, steps, { onPick, onFound, onSay }) {
     Object.assign(this, { input, list, steps, onPick, onFound, onSay, all: [], found: [], at: -1 });
     input.addEventListener("input", () => this.#look());
@@ -14,7 +18,8 @@ class Search {
     input.addEventListener("focus", () => this.#shown(Boolean(this.input.value.trim())));
     input.addEventListener("blur", () => this.#hide());
     list.addEventListener("mousedown", (event) => this.#pressed(event));
-    const [before, after] = steps.querySelectorAll("button");
+    const [before, after, stop] = steps.querySelectorAll("button");
+    stop.addEventListener("click", () => this.stop());
     for (const [button, by] of [[before, -1], [after, 1]]) {
       button.addEventListener("click", () => { this.step(by); button.focus(); }); // to be pressed again
     }
@@ -25,6 +30,34 @@ class Search {
     this.texts = null;
     this.#find();
     this.#hide();
+  }
+
+  /** Mark nodes in place of a search, and go to the first of them. */
+  follow(nodes, title) {
+    this.mark(nodes, title);
+    this.step(1);
+  }
+
+  /** Mark nodes in place of a search. */
+  mark(nodes, title) {
+    this.input.value = "";
+    this.followed = title;
+    this.#take([...new Set(nodes)]);
+    this.#hide();
+  }
+
+  /** End a search, or what is followed. */
+  stop() {
+    this.input.value = "";
+    this.#look();
+    this.#hide();
+  }
+
+  /** Search for words as if they were typed. */
+  seek(words) {
+    if (this.input.value === words && !this.followed) return;
+    this.input.value = words;
+    this.#find();
   }
 
   /** Go to the match before (-1) or after (1) the last one shown, round and round. */
@@ -39,34 +72,54 @@ class Search {
   matches(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length || !this.program) return [];
-    this.texts ??= Array.from({ length: this.program.count }, (_, node) => this.#text(node));
-    const last = words.at(-1);
+    const { program } = this;
+    this.texts ??= program.raw.texts.map((text) => text.toLowerCase());
+    const tests = words.map((word) => this.#test(word));
     const found = [];
-    for (let node = 0; node < this.texts.length; node += 1) {
-      if (words.every((word) => this.texts[node].includes(word))) found.push(node);
+    for (let node = 0; node < program.count; node += 1) {
+      if (tests.every((test) => test(node))) found.push(node);
     }
-    const rank = (node) => {
-      const leaf = this.program.leafName(node).toLowerCase();
-      return (leaf === last ? 0 : leaf.startsWith(last) ? 1 : leaf.includes(last) ? 2 : 3) * 1e6 + Math.min(this.program.name(node).length, 1e5);
-    };
-    const ranks = new Map(found.map((node) => [node, rank(node)]));
-    return found.sort((one, other) => ranks.get(one) - ranks.get(other) || one - other);
+    return this.#ranked(found, words.at(-1));
   }
 
-  #text(node) {
-    const { program } = this;
-    const device = program.deviceSign(program.device(node)).label;
-    return `${program.name(node)} ${program.op(node)} ${device} ${program.column("at", node)}`.toLowerCase();
+  /** Return what tells whether a node holds a word: each text is looked at once, however many nodes have it. */
+  #test(word) {
+    const { program, texts } = this;
+    const { scope, leaf, op, at, device } = program.raw.nodes;
+    const holds = Uint8Array.from(texts, (text) => (text.includes(word) ? 1 : 0));
+    const isDevice = program.page.devices.map((sign) => sign.label.toLowerCase().includes(word));
+    const { clusters } = program.raw;
+    const compiled = new Set(clusters.node.filter((_, i) => word === "xla" || clusters.ops[i].some((number) => holds[number])));
+    const isAcross = word.includes("/"); // it may begin in a scope and end in a node's own name
+    return (node) => holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]
+      || (compiled.size > 0 && compiled.has(node)) || (isAcross && (texts[scope[node]] + texts[leaf[node]]).includes(word));
+  }
+
+  /** Sort nodes: own names that are, begin with, contain the last word first; then short names; then by number. */
+  #ranked(found, last) {
+    const { scope, leaf } = this.program.raw.nodes;
+    const { texts } = this;
+    const keys = Float64Array.from(found, (node) => {
+      const own = texts[leaf[node]];
+      const kind = own === last ? 0 : own.startsWith(last) ? 1 : own.includes(last) ? 2 : 3;
+      return (kind * 1e6 + Math.min(texts[scope[node]].length + own.length, 1e5)) * NODES + node;
+    }).sort();
+    return Array.from(keys, (key) => key % NODES);
   }
 
   #look() {
     this.#find();
     this.#shown(Boolean(this.input.value.trim()));
-    this.onSay(this.all.length ? plural(this.all.length, "node") : NOTHING);
+    this.onSay(this.all.length ? plural(this.all.length, "node") : this.input.value.trim() ? NOTHING : "No search.");
   }
 
   #find() {
-    this.all = this.matches(this.input.value);
+    this.followed = "";
+    this.#take(this.matches(this.input.value));
+  }
+
+  #take(nodes) {
+    this.all = nodes;
     this.found = [];
     this.at = this.all.length ? 0 : -1;
     this.shownAt = -1;
@@ -94,13 +147,15 @@ class Search {
   #count() {
     this.steps.hidden = !this.all.length;
     const of = this.all.length.toLocaleString("en");
-    this.steps.querySelector("span").textContent = this.shownAt < 0 ? plural(this.all.length, "match") : `${(this.shownAt + 1).toLocaleString("en")} of ${of}`;
+    const noun = this.followed ? "node" : "match";
+    const place = this.shownAt < 0 ? plural(this.all.length, noun) : `${(this.shownAt + 1).toLocaleString("en")} of ${of}`;
+    this.steps.querySelector("span").textContent = this.followed ? `${elide(visible(this.followed), 60)}: ${place}` : place;
   }
 
   #visit(place) {
     this.shownAt = place;
     this.#count();
-    this.onPick(this.all[place], `match ${this.steps.querySelector("span").textContent}: `);
+    this.onPick(this.all[place], `${this.followed ? "" : "match "}${this.steps.querySelector("span").textContent}: `);
   }
 
   #shown(isShown) {

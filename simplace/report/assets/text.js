@@ -20,6 +20,7 @@ function elide(text, limit) {
   return `${text.slice(0, kept - tail)}…${text.slice(text.length - tail)}`;
 }
 
+/** Count things; "other" is for the rest of some. */
 function plural(count, noun) {
   if (count === 1) return `1 ${noun}`;
   const ending = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : /(x|ch)$/.test(noun) ? `${noun}es` : `${noun}s`;
@@ -76,17 +77,29 @@ function badge(sign, isNamed = false) {
 
 const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
+let family;
 
 /** Measure a text in pixels. */
-function textWidth(text, size = 12) {
-  const key = `${size} ${text}`;
+function textWidth(text, size = 12, weight = 400) {
+  const key = `${size} ${weight} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {
-    ruler.font = `${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
+    family ??= getComputedStyle(document.documentElement).fontFamily; // once: it makes the browser compute styles
+    ruler.font = `${weight} ${size}px ${family}`;
     width = ruler.measureText(text).width;
     widths.set(key, width);
   }
   return width;
+}
+
+/** Cut the end of a text off until it fits a width in pixels. */
+function fitStart(text, width) {
+  if (textWidth(text) <= width) return text;
+  let shown = text.slice(0, 80);
+  for (let wide = textWidth(`${shown}…`); shown && wide > width; wide = textWidth(`${shown}…`)) {
+    shown = shown.slice(0, Math.min(shown.length - 1, Math.floor((shown.length * width) / wide)));
+  }
+  return `${shown}…`;
 }
 
 /** Shorten a text until it fits a width in pixels. */

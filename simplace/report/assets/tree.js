@@ -1,28 +1,29 @@
 "use strict";
 // The tree of scopes that the graph opens and closes: items with a bounded number of parts, nodes at its leaves.
 
-const CROWDED = 16; // parts of an item: where it has more, those of one kind are put together
-const FAN_OUT = 60; // parts that an item shows at most; more are put together by number
 const FEW = 8; // boxes: where fewer show, a mere collection is opened too
 const DEEPEST = 40; // steps of a path; what follows counts as one
-const KIND_OF_MANY = 4; // siblings of one kind that still stand alone in a crowd
 
 class Tree {
-  /** Build the tree of a program by "scope", "function" or "device". */
+  /** Build the tree of a program by one of `PATHS`. */
   constructor(program, by) {
     this.program = program;
+    this.by = by;
+    this.hasPlaces = by === "overview"; // the outermost items are devices
     this.parent = [-1];
     this.depth = [0];
     this.label = [""];
+    this.detail = [""]; // of the parts of a step: their ops
     this.parts = [[]];
     this.isCollection = [false]; // of siblings put together because they are many
+    this.isRun = [false]; // of siblings that follow each other
     this.leaf = [-1]; // the node of an item, -1 for a scope
     this.first = [0]; // an item holds the nodes order[first] up to, not including, order[last]
-    this.last = [0];
-    this.order = new Int32Array(program.count);
-    this.itemOf = new Int32Array(program.count);
-    this.placed = 0;
-    this.#fill(0, entries(grouped(program, PATHS[by])));
+    this.last = [program.count];
+    this.entries = [{ group: grouped(program, PATHS[by]) }]; // what the parts of an item are made of once they are asked for
+    this.order = Int32Array.from({ length: program.count }, (_, node) => node);
+    this.itemOf = new Int32Array(program.count); // the innermost item that is made so far
+    this.version = 0; // counts the changes of the order
   }
 
   size(item) { return this.last[item] - this.first[item]; }
@@ -36,6 +37,32 @@ class Tree {
     return found;
   }
 
+  /** List the items from the outermost that holds an item down to the item itself. */
+  path(item) { return item > 0 ? [...this.above(item).reverse(), item] : []; }
+
+  /** Return the address of an item: its place among its siblings, and those of the items above it. */
+  address(item) {
+    return this.path(item).map((at) => this.parts[this.parent[at]].indexOf(at)).join(".");
+  }
+
+  /** Return the item at an address, -1 where there is none. */
+  at(address) {
+    return address.split(".").reduce((item, place) => (item < 0 ? -1 : this.partsOf(item)[Number(place)] ?? -1), 0);
+  }
+
+  /** Return whether an item is a device of the overview. */
+  isPlace(item) { return this.hasPlaces && this.parent[item] === 0; }
+
+  /** List the devices to open at first: as many as leave all of them readable, which `fits` decides. */
+  openedPlaces(fits) {
+    const places = this.partsOf(0).filter((item) => this.isScope(item)).sort((one, other) => this.size(other) - this.size(one));
+    for (let count = places.length; count > 1; count -= 1) {
+      const open = new Set(places.slice(0, count));
+      if (fits(open)) return open;
+    }
+    return new Set(places.slice(0, 1));
+  }
+
   /** Return the part of `scope` that holds an item. */
   partHolding(scope, item) {
     while (this.parent[item] !== scope) item = this.parent[item];
@@ -45,46 +72,61 @@ class Tree {
   /** Choose the scopes to open at first: the largest, as long as at most `budget` boxes show. */
   firstOpened(budget) {
     const open = new Set();
-    let boxes = this.parts[0].length;
+    let boxes = this.partsOf(0).length;
     const mayOpen = (item) => this.isScope(item) && (boxes < FEW || !this.isCollection[item]);
-    const waiting = this.parts[0].filter(mayOpen);
+    const waiting = this.partsOf(0).filter(mayOpen);
     while (waiting.length) {
       waiting.sort((one, other) => this.size(other) - this.size(one) || one - other);
       const item = waiting.shift();
-      const more = this.parts[item].length - 1;
+      const more = this.partsOf(item).length - 1;
       if (boxes + more > budget) continue;
       boxes += more;
       open.add(item);
-      waiting.push(...this.parts[item].filter(mayOpen));
+      waiting.push(...this.partsOf(item).filter(mayOpen));
     }
     return open;
   }
 
-  #fill(parent, list) {
-    this.first[parent] = this.placed;
-    for (const entry of bounded(list)) this.parts[parent].push(this.#add(parent, entry));
-    this.last[parent] = this.placed;
+  /** List the parts of an item; they are made when they are first asked for. */
+  partsOf(item) {
+    const entry = this.entries[item];
+    if (!entry) return this.parts[item];
+    this.entries[item] = null;
+    this.version += 1;
+    const list = entry.list ?? entries(entry.group);
+    const whole = this.hasPlaces && !list.some((part) => part.isPlace) ? withoutKnots(this.program, list) : list;
+    let at = this.first[item];
+    for (const part of bounded(this.program, whole)) at = this.#add(item, part, at);
+    return this.parts[item];
   }
 
-  #add(parent, entry) {
+  /** Return the item of a node alone; the items around it are made. */
+  leafOf(node) {
+    while (this.isScope(this.itemOf[node])) this.partsOf(this.itemOf[node]);
+    return this.itemOf[node];
+  }
+
+  #add(parent, entry, first) {
     const item = this.parent.length;
     this.parent.push(parent);
+    this.parts[parent].push(item);
     this.depth.push(this.depth[parent] + 1);
     this.label.push(entry.label);
+    this.detail.push(entry.detail ?? "");
     this.parts.push([]);
     this.isCollection.push(Boolean(entry.list));
+    this.isRun.push(Boolean(entry.isRun));
     this.leaf.push(entry.node ?? -1);
-    this.first.push(this.placed);
-    this.last.push(this.placed);
-    if (entry.node === undefined) {
-      this.#fill(item, entry.list ?? entries(entry.group));
-      return item;
+    this.entries.push(entry.node === undefined ? entry : null);
+    let at = first;
+    for (const node of nodesOf(entry)) {
+      this.order[at] = node;
+      this.itemOf[node] = item;
+      at += 1;
     }
-    this.order[this.placed] = entry.node;
-    this.itemOf[entry.node] = item;
-    this.placed += 1;
-    this.last[item] = this.placed;
-    return item;
+    this.first.push(first);
+    this.last.push(at);
+    return at;
   }
 }
 
@@ -97,6 +139,15 @@ function scopes(program, node, skipped = "") {
 
 // What decides the path of a node: a key for nodes that share it, and its steps.
 const PATHS = {
+  overview: (program, node) => {
+    const { place, part, parts } = program.raw.overview;
+    const { device, scope } = program.raw.nodes; // of alike places, the device matters, too
+    return [((place[node] + 1) * (parts.length + 1) + part[node] + 1) * 4096 * 4194304 + (device[node] + 1) * 4194304 + scope[node], () => overviewSteps(program, node)];
+  },
+  layer: (program, node) => [
+    program.raw.overview.layer[node] * 4194304 + program.raw.nodes.scope[node],
+    () => [program.text(program.raw.overview.layer[node]), ...scopes(program, node)],
+  ],
   scope: (program, node) => [program.raw.nodes.scope[node], () => scopes(program, node)],
   device: (program, node) => [
     `${program.device(node)} ${program.raw.nodes.scope[node]}`,
@@ -112,6 +163,19 @@ const PATHS = {
   ],
 };
 
+const NOWHERE = { key: "-1", rank: Number.MAX_VALUE, label: "not placed", detail: "", isKept: true };
+
+/** List the steps to a node by device, part of the step, device where several are alike, and name scope. */
+function overviewSteps(program, node) {
+  const { places, parts, place, part } = program.raw.overview;
+  const where = places[place[node]];
+  const steps = [where ? { key: `place ${place[node]}`, rank: place[node], ...where, isKept: true } : NOWHERE];
+  if (part[node] >= 0) steps.push({ key: `part ${part[node]}`, ...parts[part[node]], isKept: true });
+  else if (parts.length && program.hasParts) steps.push({ key: "rest", label: "ops without tensors", detail: "", isKept: true });
+  if (where?.devices.length > 1) steps.push(program.deviceSign(program.device(node)).label);
+  return [...steps, ...scopes(program, node)];
+}
+
 function grouped(program, pathOf) {
   const root = { parts: new Map(), nodes: [], first: 0 };
   const known = new Map();
@@ -121,8 +185,9 @@ function grouped(program, pathOf) {
     if (!group) {
       group = root;
       for (const step of steps()) {
-        if (!group.parts.has(step)) group.parts.set(step, { parts: new Map(), nodes: [], first: node });
-        group = group.parts.get(step);
+        const key = step.key ?? step;
+        if (!group.parts.has(key)) group.parts.set(key, { parts: new Map(), nodes: [], first: node, step });
+        group = group.parts.get(key);
       }
       known.set(key, group);
     }
@@ -134,48 +199,27 @@ function grouped(program, pathOf) {
 /** List what a group holds by its first node; a scope with one scope inside and nothing else is one entry. */
 function entries(group) {
   const found = [...group.nodes];
-  for (const [step, part] of group.parts) {
-    let label = step;
+  for (const part of group.parts.values()) {
+    const { step } = part;
+    let label = step.label ?? step;
     let inner = part;
-    while (!inner.nodes.length && inner.parts.size === 1) {
-      const [[next, only]] = inner.parts;
-      label = `${label}/${next}`;
+    for (let only = onlyScope(inner); only; only = onlyScope(inner)) {
+      if (!step.isKept) label = `${label}/${only.step}`;
       inner = only;
     }
     const alone = inner.nodes.length === 1 && !inner.parts.size ? inner.nodes[0] : null;
-    found.push(alone ? { ...alone, label: `${label}/${alone.label}` }
-      : { label, group: inner, first: inner.first, kind: stem(label) });
+    if (!alone || step.devices) found.push({ label, detail: step.detail, group: inner, isPlace: Boolean(step.isKept), rank: step.rank, first: inner.first, kind: stem(label) });
+    else found.push(step.isKept ? alone : { ...alone, label: `${label}/${alone.label}` });
   }
-  return found.sort((one, other) => one.first - other.first);
+  const rank = (entry) => entry.rank ?? Number.MAX_VALUE; // of devices: their order
+  return found.sort((one, other) => rank(one) - rank(other) || one.first - other.first);
 }
 
-/** Put entries together, by kind and then by number, until they are few. */
-function bounded(list) {
-  if (list.length <= CROWDED) return list;
-  const kinds = new Map();
-  for (const entry of list) {
-    const key = `${entry.node === undefined ? "scope" : "node"} ${entry.kind}`;
-    if (!kinds.has(key)) kinds.set(key, []);
-    kinds.get(key).push(entry);
-  }
-  if (kinds.size === 1) return list.length <= FAN_OUT ? list : pieces(list);
-  const joined = [];
-  for (const alike of kinds.values()) {
-    if (alike.length <= KIND_OF_MANY) joined.push(...alike);
-    else joined.push({ label: `${alike[0].kind} × ${alike.length}`, list: alike, first: alike[0].first, kind: alike[0].kind });
-  }
-  return joined.length <= FAN_OUT ? joined.sort((one, other) => one.first - other.first) : pieces(joined);
-}
-
-function pieces(list) {
-  const length = Math.max(2, Math.ceil(list.length / FAN_OUT));
-  const found = [];
-  for (let at = 0; at < list.length; at += length) {
-    const piece = list.slice(at, at + length);
-    const label = `${elide(piece[0].label, 24)} … ${elide(piece.at(-1).label, 24)}`;
-    found.push(piece.length === 1 ? piece[0] : { label, list: piece, first: piece[0].first, kind: "" });
-  }
-  return found;
+/** Return the one scope that a group holds, null where it holds anything else. */
+function onlyScope(group) {
+  if (group.nodes.length || group.parts.size !== 1) return null;
+  const [only] = group.parts.values();
+  return only.step.isKept ? null : only;
 }
 
 /** Return a name without the number that makes it unique. */

@@ -25,16 +25,17 @@ from simplace.views.figures.placement_figure import (
     write_caption,
     write_title,
 )
-from simplace.views.figures.step_parts import find_parts
+from simplace.views.figures.step_parts import Part, find_parts
 from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
 from viz import Edge, Figure, Node
 
-_FEW = 16  # ops: so many are drawn one by one
+FEW = 16  # ops: so many are drawn one by one
+MOST = 40  # boxes of an overview
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 _ALIKE = 3  # devices: from so many on, those alike are drawn as one
 
 
-def overview_figure(placed: Placed, limit: int = 40) -> Figure:
+def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
     """Return the overview of one program in at most `limit` boxes, or one box a device where these are more.
 
     A graph of few ops is drawn op by op, any other by the parts of its step; of three devices or more that are alike,
@@ -47,14 +48,19 @@ def overview_figure(placed: Placed, limit: int = 40) -> Figure:
     graph = DrawnGraph.of(placement)
     parts = find_parts(graph)
     title, lead = write_message(placed, graph, parts), [write_title(placed), *list_traffic(placed.traffic)]
-    few = _fold_few(placed, graph, min(limit, _FEW))
+    few = _fold_few(placed, graph, min(limit, FEW))
     if few is not None:
         return draw_boxes(placed, few, title, lead)
+    return _draw_parts(placed, choose_part_boxes(placed, graph, parts, limit), title, lead)
+
+
+def choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, Part], limit: int = MOST) -> Alike:
+    """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     for room in range(MOST_BOXES, 0, -1):
         alike = _fold(placed, *make_part_boxes(graph, parts, room))
         if len(alike.boxes) <= limit:
             break
-    return _draw_parts(placed, alike, title, lead)
+    return alike
 
 
 def _fold_few(placed: Placed, graph: DrawnGraph, limit: int) -> Alike | None:

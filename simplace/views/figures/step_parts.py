@@ -170,10 +170,10 @@ class _Parts:
         names = _name_layers({node: path[:-1] for node, path in paths.items() if len(path) > 1})
         self._give(names, Part("layer"))
         self.parts |= {node: Part("layer", name) for node, name in names.items()}
-        after, before = self._reached(names, False), self._reached_back(names)
+        after, before, known = self._reached(names, False), self._reached_back(names), set(names.values())
         for node, path in reversed(paths.items()):
             if names and node in after and node in before:
-                own = path[-1] if path[-1] in names.values() else strip_number(path[-1])
+                own = path[-1] if path[-1] in known else strip_number(path[-1])
                 self.parts.setdefault(node, Part("layer", own))
             elif trains and (not names or node in after):
                 self.parts.setdefault(node, Part("loss") if names else Part("layer", "forward"))

@@ -1,0 +1,56 @@
+"use strict";
+// The shapes of a graph: lines, bars, labels, arrows.
+
+function arrow(id) {
+  return draw("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto", markerUnits: "userSpaceOnUse" },
+    draw("path", { d: "M0,0.5 L8,4 L0,7.5 Z" }));
+}
+
+/** Show how many nodes of a scope have each sign: widths are shares, letters where there is room. */
+function bar(signs, width, y) {
+  const total = signs.reduce((sum, [, count]) => sum + count, 0);
+  let x = 8;
+  return signs.flatMap(([sign, count]) => {
+    const part = (width * count) / total;
+    const rect = draw("rect", { class: `bar ${sign.style}`, x, y, width: Math.max(part, 1), height: 13 });
+    const letters = part > textWidth(sign.letters, 12, 600) + 4 ? [draw("text", { class: "letters", x: x + part / 2, y: y + 10 }, sign.letters)] : [];
+    x += part;
+    return [rect, ...letters];
+  });
+}
+
+function edgeText(edge, left, top) {
+  const label = edgeLabel(edge);
+  if (!label || !edge.labelAt) return [];
+  const [x, y, width] = [edge.labelAt.x + left, edge.labelAt.y + top, textWidth(label, 12, 600) + 8];
+  return [
+    draw("rect", { class: "edge-paper", x: x - width / 2, y: y - 7, width, height: 14, rx: 3 }),
+    draw("text", { class: "edge-label", x, y: y + 4 }, label),
+  ];
+}
+
+/** Run a smooth line through points, upright at each of them. */
+function curve(points) {
+  const bends = points.slice(1).map(({ x, y }, i) => {
+    const middle = (points[i].y + y) / 2;
+    return `C${points[i].x},${middle} ${x},${middle} ${x},${y}`;
+  });
+  return `M${points[0].x},${points[0].y} ${bends.join(" ")}`;
+}
+
+/** Run straight lines through points. */
+function polyline(points) { return `M${points.map(({ x, y }) => `${x},${y}`).join(" L")}`; }
+
+/** Choose how wide a line is: by the bytes that it copies, else by the edges that it stands for. */
+function lineWidth(edge) {
+  const width = edge.copies.size ? 1.5 + Math.log2(Math.max(edge.size, 1)) * 0.15 : 1 + Math.log2(edge.count) * 0.5;
+  return Math.min(width, 6).toFixed(1);
+}
+
+/** Run a line from the bottom of one box to the top of another. */
+function link(from, to) {
+  const [x, y] = [from.x + from.width / 2, from.y + from.height];
+  const [tx, ty] = [to.x + to.width / 2, to.y];
+  const bend = Math.max(30, Math.abs(ty - y) / 2);
+  return `M${x},${y} C${x},${y + bend} ${tx},${ty - bend} ${tx},${ty}`;
+}
