@@ -50,7 +50,7 @@ def test_a_graph_is_shown_by_what_reads_and_places_it(tmp_path: Path) -> None:
         for name in ("figures", "judging", "options", "output", "show", "streams", "terminal")
     }
     assert {module for module in modules if module.startswith("simplace.explain.")} == {
-        f"simplace.explain.{name}" for name in ("copy_tensor", "failures", "finding", "findings", "placement_findings")
+        f"simplace.explain.{name}" for name in ("copy_tensor", "finding", "findings", "placement_findings")
     }
     asked = {module for module in modules if module.startswith("simplace.oracle.")}
     assert asked == {"simplace.oracle.import_question"}
