@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass
 
 import graphviz
 
-from viz.figure import Edge, Figure, Group, Node
+from viz.dot_pieces import (
+    FONT,
+    add_node,
+    cluster_attributes,
+    describe_edge,
+    edge_attributes,
+    frame_attributes,
+    name_clusters,
+    name_nodes,
+    node_defaults,
+    tag_attributes,
+    write_badge,
+    write_tag,
+)
+from viz.figure import Edge, Figure, Group
 from viz.heading import write_heading
-from viz.labels import SUBLABEL_LIMIT, bold, enlarge_small, hover, label, small, text
+from viz.labels import enlarge_small, label, small
 from viz.legend import legend
 from viz.legend_cluster import add_legend
-from viz.marks import EDGE_MARKS, line_width, node_attributes
-from viz.palette import DeviceLook, look, no_device
+from viz.palette import look, no_device
 from viz.shape import direction, estimate_size
 from viz.style import SCREEN, Style
-
-_FONT = "DejaVu Sans"
-_PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
-_PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
 
 
 def to_dot(figure: Figure, style: Style = SCREEN) -> str:
@@ -30,13 +38,14 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     Ids of letters, digits and "_./-" name their nodes; other ids are replaced by "node 1", "node 2" ... in order,
     for a DOT name cannot hold them safely. Labels are shortened, the full text is in the tooltip.
 
+    >>> from viz.figure import Node
     >>> print(to_dot(Figure(nodes=(Node("a", "a"),), legend=False)).splitlines()[0])
     digraph {
     """
     graph = graphviz.Digraph(
-        graph_attr=_graph_attributes(figure, style), node_attr=_node_defaults(style), edge_attr=_EDGE_DEFAULTS
+        graph_attr=_graph_attributes(figure, style), node_attr=node_defaults(style), edge_attr=_EDGE_DEFAULTS
     )
-    names = _names(figure)
+    names = name_nodes(figure)
     tags = _tags(figure)
     for place, frame in enumerate(dict.fromkeys(group.frame for group in figure.groups), start=1):
         around = _frame(frame, place, style) if frame else graph
@@ -47,26 +56,14 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
             graph.subgraph(around)
     _add_members(graph, figure, None, names, tags, style)
     words = {node.id: node.label for node in figure.nodes}
-    clusters = _cluster_names(figure)
+    clusters = name_clusters(figure)
     homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}
     for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, homes, _edge_hover(edge, words), tags.get(place), style)
+        _add_edge(graph, edge, names, homes, describe_edge(edge, words), tags.get(place), style)
     samples = legend(figure) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
     return enlarge_small(str(graph.source), math.ceil(style.least / style.scale))
-
-
-def _node_defaults(style: Style) -> dict[str, str]:
-    return {
-        "fontname": _FONT,
-        "fontsize": "11",
-        "fontcolor": style.ink,
-        "height": "0.3",
-        "width": "0.6",
-        "margin": "0.11,0.05",
-        "penwidth": "0.9",
-    }
 
 
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}
@@ -84,20 +81,13 @@ class _Tag:
     at_target: bool
 
 
-def _tag_style(edge: Edge, style: Style) -> dict[str, str]:
-    bare = {"shape": "box", "style": "filled", "fillcolor": style.paper}
-    if edge.kind == "copy":
-        return bare | {"color": style.ink, "penwidth": "0.8", "margin": "0.06,0.02", "height": "0.1"}
-    return bare | {"color": style.paper, "margin": "0.03,0", "height": "0.1"}
-
-
 def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
     attributes = {
         "rankdir": "LR" if direction(figure, style) == "right" else "TB",
-        "fontname": _FONT,
+        "fontname": FONT,
         "fontsize": "11",
         "bgcolor": style.paper,
-        "pad": "0.15",
+        "pad": f"{style.pad / 72:g}",
         "nodesep": "0.22",
         "ranksep": "0.3",
         "outputorder": "edgesfirst",
@@ -111,20 +101,6 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
     if lines:
         attributes |= {"label": label(lines, "left"), "labelloc": "b" if style.below else "t", "labeljust": "l"}
     return attributes
-
-
-def _names(figure: Figure) -> dict[str, str]:
-    return {
-        node.id: node.id if _PLAIN_ID.match(node.id) else f"node {place}"
-        for place, node in enumerate(figure.nodes, start=1)
-    }
-
-
-def _cluster_names(figure: Figure) -> dict[str, str]:
-    return {
-        group.id: group.id if _PLAIN_GROUP_ID.match(group.id) else f"device {place}"
-        for place, group in enumerate(figure.groups, start=1)
-    }
 
 
 def _tags(figure: Figure) -> dict[int, _Tag]:
@@ -145,7 +121,9 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     def tag(place: int, edge: Edge) -> _Tag:
         ends = (home[edge.target], home[edge.source])
         beside = min(ends, key=lambda group: crossing[group])  # the target where both ends cross as often
-        return _Tag(f"edge {place + 1}", edge, _edge_hover(edge, words), beside, ends[0] == ends[1], beside == ends[0])
+        return _Tag(
+            f"edge {place + 1}", edge, describe_edge(edge, words), beside, ends[0] == ends[1], beside == ends[0]
+        )
 
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
 
@@ -153,17 +131,7 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
 def _frame(title: str, place: int, style: Style) -> graphviz.Digraph:
     """Begin the box around the devices that belong together."""
     frame = graphviz.Digraph(name=f"cluster frame {place}")
-    frame.attr(
-        label=label([bold(text(title))], "left"),
-        labeljust="l",
-        tooltip=hover(title),
-        style="filled",
-        fillcolor=style.paper,
-        color=style.faint_ink,
-        penwidth="1.2",
-        margin="10",
-        **({"labelloc": "t"} if style.below else {}),
-    )
+    frame.attr(**frame_attributes(title, style))
     return frame
 
 
@@ -171,7 +139,7 @@ def _surroundings(
     figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag], style: Style
 ) -> graphviz.Digraph:
     """Draw a device with the tags beside it, held there by a cluster that is not seen."""
-    around = graphviz.Digraph(name=f"cluster around {_cluster_names(figure)[group.id]}")
+    around = graphviz.Digraph(name=f"cluster around {name_clusters(figure)[group.id]}")
     around.attr(style="invis", margin="3", label="")
     around.subgraph(_cluster(figure, group, names, tags, style))
     _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside], style)
@@ -181,26 +149,12 @@ def _surroundings(
 def _cluster(
     figure: Figure, group: Group, names: dict[str, str], tags: dict[int, _Tag], style: Style
 ) -> graphviz.Digraph:
-    found = look(group, style)
-    cluster = graphviz.Digraph(name=f"cluster {_cluster_names(figure)[group.id]}")
-    lines = [bold(text(group.title)) + (f"  {_badge(group, style)}" if group.badge else "")]
-    if group.subtitle:
-        lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink))
-    cluster.attr(
-        label=label(lines, "left"),
-        labeljust="l",
-        tooltip=hover(group.title, group.subtitle),
-        style=",".join(filter(None, ("filled", found.corner, found.border))),
-        fillcolor=found.backdrop,
-        color=found.line,
-        penwidth=f"{found.width:g}",
-        margin="16",
-        **({"labelloc": "t"} if style.below else {}),
-    )
+    cluster = graphviz.Digraph(name=f"cluster {name_clusters(figure)[group.id]}")
+    cluster.attr(**cluster_attributes(group, style))
     _add_members(cluster, figure, group, names, tags, style)
     if not any(node.group == group.id for node in figure.nodes):  # Graphviz would leave the cluster out
         cluster.node(
-            f"empty {_cluster_names(figure)[group.id]}",
+            f"empty {name_clusters(figure)[group.id]}",
             label=label([small("empty", style.faint_ink)]),
             shape="plain",
         )
@@ -220,23 +174,14 @@ def _add_members(
     for node in figure.nodes:
         if node.group == home:
             bar = _measure_bar(figure, style) if node.kind == "collective" else {}
-            badge = _badge(group, style) if group and group.badge and node.kind != "copy" else ""
-            _add_node(graph, names[node.id], node, found, style, bar, badge)
+            badge = write_badge(group, style) if group and group.badge and node.kind != "copy" else ""
+            add_node(graph, names[node.id], node, found, style, bar, badge)
     _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
 
 
 def _add_tags(graph: graphviz.Digraph, tags: list[_Tag], style: Style) -> None:
     for tag in tags:
-        graph.node(tag.name, label=_tag_label(tag.edge, style), tooltip=tag.hover, **_tag_style(tag.edge, style))
-
-
-def _tag_label(edge: Edge, style: Style) -> str:
-    return label([small(text(part, SUBLABEL_LIMIT), style.ink) for part in edge.label.split(" · ")])
-
-
-def _edge_hover(edge: Edge, words: dict[str, str]) -> str:
-    many = f"{edge.count} tensors" if edge.count > 1 else ""
-    return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
+        graph.node(tag.name, label=write_tag(tag.edge, style), tooltip=tag.hover, **tag_attributes(tag.edge, style))
 
 
 def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
@@ -244,37 +189,6 @@ def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
     size = estimate_size(figure, style)
     side, other = ("height", size[1]) if direction(figure, style) == "right" else ("width", size[0])
     return {side: f"{_BAR * other / 72:.2f}"}
-
-
-def _add_node(
-    graph: graphviz.Digraph, name: str, node: Node, found: DeviceLook, style: Style, bar: dict[str, str], badge: str
-) -> None:
-    first, *more = _node_lines(node, style)
-    graph.node(
-        name,
-        label=label([f"{badge} {first}" if badge else first, *more]),
-        tooltip=hover(node.label, node.tooltip),
-        **(node_attributes(node, found, style) | bar),
-    )
-
-
-def _badge(group: Group, style: Style) -> str:
-    return small(bold(text(group.badge)), look(group, style).line, 8)
-
-
-def _node_lines(node: Node, style: Style) -> list[str]:
-    lines = [text(node.label)]
-    if node.kind == "scope" or (node.kind == "part" and node.count > 1):
-        lines[0] += small(f" ({node.count})", style.faint_ink, 10)
-    if node.sublabel:
-        lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
-    if node.host_memory:
-        lines.append(small("host memory", style.faint_ink))
-    if node.asked:
-        lines.append(small(bold(f"asked {text(node.asked)}"), style.warning_ink))
-    if node.changed:
-        lines.append(small(bold(text(node.changed)), style.ink))
-    return lines
 
 
 def _add_edge(
@@ -286,19 +200,10 @@ def _add_edge(
     tag: _Tag | None,
     style: Style,
 ) -> None:
-    mark = EDGE_MARKS[edge.kind]
     source, target = names[edge.source], names[edge.target]
-    attributes = {
-        "style": mark.style,
-        "color": mark.colour(style),
-        "arrowhead": mark.arrow,
-        "penwidth": f"{line_width(edge):g}",
-        "tooltip": hovered,
-    }
+    attributes = edge_attributes(edge, style, hovered)
     leaves = {"ltail": homes[edge.source]} if edge.from_group and edge.source in homes else {}
     enters = {"lhead": homes[edge.target]} if edge.to_group and edge.target in homes else {}
-    if edge.kind == "collective":
-        attributes |= {"dir": "both", "arrowtail": mark.arrow}
     if tag is None:
         graph.edge(source, target, **(attributes | leaves | enters))
         return

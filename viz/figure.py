@@ -13,6 +13,7 @@ from viz.names import elide, visible
 NodeKind = Literal["op", "scope", "argument", "result", "variable", "copy", "send", "receive", "part", "collective"]
 EdgeKind = Literal["data", "control", "copy", "tie", "collective"]
 Direction = Literal["auto", "page", "down", "right"]
+Arrangement = Literal["ranks", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class Figure:
 
     Order is meaning: groups, nodes and edges are drawn in the order given. `direction` says where edges point;
     "auto" picks whichever gives the better shape; "page" does so for a page of a given size, and else points down.
+    `arrangement` says who lays out: Graphviz in ranks over all devices, or `viz.packing` in rows of devices, each of
+    which is laid out for itself; DOT has no places, so it is the same for both.
     `description` is a sentence or two for readers who do not see the figure, and for the caption in print.
 
     Raises:
@@ -100,9 +103,11 @@ class Figure:
     legend: bool = True
     direction: Direction = "auto"
     description: str = ""
+    arrangement: Arrangement = "ranks"
 
     def __post_init__(self) -> None:
         _check_choice("the figure's direction", self.direction, get_args(Direction))
+        _check_choice("the figure's arrangement", self.arrangement, get_args(Arrangement))
         _check_unique("group", (group.id for group in self.groups))
         _check_unique("node", (node.id for node in self.nodes))
         groups = {group.id: None for group in self.groups}

@@ -10,23 +10,43 @@ from viz.names import elide, visible
 from viz.shape import estimate_size
 from viz.style import Style
 
-_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT = 120, 120, 72
+_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT, _ROOMY_LIMIT = 120, 120, 72, 105
 _TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it at least
 _CAPTION_LETTER, _CAPTION_LEAST = 5.6, 50
+_BELOW_LETTER = 6.4  # points a letter of a description takes
 
 
-def write_heading(figure: Figure, style: Style) -> list[str]:
-    """Return the lines of title, description (where the style has it) and caption, about as wide as the figure."""
+def write_heading(figure: Figure, style: Style, room: float | None = None) -> list[str]:
+    """Return the lines of title, description (where the style has it) and caption, about as wide as the figure.
+
+    `room` is that width in points; without one it is estimated.
+    """
     lines = []
-    room = estimate_size(figure, style)[0]
-    limit = min(_BELOW_LIMIT if style.below else _CAPTION_LIMIT, max(int(room / _CAPTION_LETTER), _CAPTION_LEAST))
-    for line in wrap(elide(visible(figure.title), _TITLE_LIMIT), max(int(room / _TITLE_LETTER), _TITLE_LEAST)):
+    most = (_BELOW_LIMIT if room is None else _ROOMY_LIMIT) if style.below else _CAPTION_LIMIT
+    least, below = (_CAPTION_LEAST, most) if room is None else (0, min(int(room / _BELOW_LETTER), most))
+    room = estimate_size(figure, style)[0] if room is None else room
+    limit = min(most, max(int(room / _CAPTION_LETTER), least))
+    title = elide(visible(figure.title), _TITLE_LIMIT)
+    letters = max(int(room / _TITLE_LETTER), _TITLE_LEAST)
+    for line in wrap(title, letters) if least else _wrap_evenly(title, letters):
         lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
     if style.below and figure.description:
-        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, _BELOW_LIMIT)]
+        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, below)]
     if figure.caption:
         lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
     return lines
+
+
+def _wrap_evenly(title: str, letters: int) -> list[str]:
+    """Break a title into as few lines as have room, none much shorter than the others.
+
+    >>> _wrap_evenly("All on GPU:0 but 1 op", 20)
+    ['All on GPU:0', 'but 1 op']
+    """
+    count = len(wrap(title, letters))
+    tried = (wrap(title, limit, break_long_words=False) for limit in range(1, letters))
+    short = (lines for lines in tried if len(lines) <= count and max(map(len, lines), default=0) <= letters)
+    return next(short, wrap(title, letters))
 
 
 def _wrapped(caption: str, limit: int) -> list[str]:

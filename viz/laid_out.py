@@ -8,7 +8,6 @@ from viz.style import Style, fitted, page_of
 
 _BOX = re.compile(r'\bbb="[-\d.]+,[-\d.]+,(?P<width>[-\d.]+),(?P<height>[-\d.]+)"')
 _NUMBER = re.compile(r"[-\d.]+")
-_PAD = 2 * 0.15 * 72  # points, as `viz.dot` asks for
 _CLUSTER = re.compile(r'subgraph "cluster [^\n]*" \{\n\t+graph \[(?P<attributes>.*?)\n\t+\];\n', re.DOTALL)
 _LABEL = re.compile(r"label=(?P<label><<table.*?</table>>),\n", re.DOTALL)
 _NUMBERS = {name: re.compile(rf'\b{name}="?(?P<value>[-\d.]+(?:,[-\d.]+)?)"?') for name in ("lp", "lwidth", "lheight")}
@@ -26,17 +25,17 @@ def finished(laid: str, style: Style, titles: bool = True) -> str:
 
 def scale_of(laid: str, style: Style) -> float:
     """Return by what `style` scales a layout; 1 for one without nodes, which has no size."""
-    size = _size(laid)
+    size = _size(laid, style)
     return fitted(style, *size) if size else 1.0
 
 
-def _size(laid: str) -> tuple[float, float] | None:
+def _size(laid: str, style: Style) -> tuple[float, float] | None:
     box = _BOX.search(laid)
-    return None if box is None else (float(box["width"]) + _PAD, float(box["height"]) + _PAD)
+    return None if box is None else (float(box["width"]) + 2 * style.pad, float(box["height"]) + 2 * style.pad)
 
 
 def _sized(laid: str, style: Style) -> str:
-    size, scale = _size(laid), scale_of(laid, style)
+    size, scale = _size(laid, style), scale_of(laid, style)
     asked = ""
     if size and style.widths:
         asked = _write_viewport(laid, page_of(style, size[0] * scale, size[1] * scale), scale)

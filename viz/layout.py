@@ -15,6 +15,10 @@ from viz.engine import run_graphviz
 from viz.errors import LayoutError
 from viz.figure import Figure
 from viz.laid_out import finished, scale_of
+from viz.marks import NODE_MARKS
+from viz.packing.measured_parts import measure_parts
+from viz.packing.packed_page import estimate_scale, lay_out_page
+from viz.packing.placed_dot import write_placed_dot
 from viz.style import SCREEN, Style
 from viz.svg import described, tidy
 
@@ -33,7 +37,7 @@ def draw(
 ) -> bytes:
     """Draw a figure; see `render`. An SVG carries the figure's title and description for readers who do not see it."""
     _check(file_format)
-    laid = _lay_out(figure, style, timeout_s)
+    laid = lay_out(figure, style, timeout_s)
     if file_format != "svg":
         return render(finished(laid, style), file_format, timeout_s=timeout_s, dpi=dpi)
     sized = finished(laid, style, titles=False)  # `tidy` does better: it lifts the titles, with a rim
@@ -41,11 +45,19 @@ def draw(
 
 
 def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> float:
-    """Return the size of a node's label on the page of a style, as a share of the size that the style wants."""
-    return scale_of(_lay_out(figure, style, timeout_s), style) / style.scale
+    """Return the size of a node's label on the page of a style, as a share of the size that the style wants.
+
+    It is an estimate where the figure is laid out in rows.
+    """
+    if figure.arrangement == "rows":
+        return estimate_scale(measure_parts(figure, style, timeout_s), style) / style.scale
+    return scale_of(lay_out(figure, style, timeout_s), style) / style.scale
 
 
-def _lay_out(figure: Figure, style: Style, timeout_s: float) -> str:
+def lay_out(figure: Figure, style: Style, timeout_s: float = 60.0) -> str:
+    """Return the DOT of a figure with the places of everything."""
+    if figure.arrangement == "rows":
+        return _packed(figure, style, timeout_s)
     return _largest([_laid_out(to_dot(one, style), timeout_s) for one in _directed(figure, style)], style)
 
 
@@ -60,6 +72,12 @@ def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dp
     _check(file_format)
     drawing = run_graphviz(dot, file_format, dpi if file_format == "png" else _POINTS_PER_INCH, timeout_s)
     return _TIDIED[file_format](drawing)
+
+
+@lru_cache(maxsize=8)
+def _packed(figure: Figure, style: Style, timeout_s: float) -> str:
+    rounded = frozenset(node.id for node in figure.nodes if NODE_MARKS[node.kind].shape != "box")
+    return write_placed_dot(figure, style, lay_out_page(measure_parts(figure, style, timeout_s), style, rounded))
 
 
 def _directed(figure: Figure, style: Style) -> list[Figure]:

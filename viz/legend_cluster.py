@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 
 import graphviz
 
@@ -16,6 +18,7 @@ from viz.shape import deepest, depths, direction, size_down
 from viz.style import SCREEN, Style
 
 _ROW_LETTERS, _SAMPLE_FRAME, _LETTER_WIDTH = 44, 5, 6.5  # a legend row: letters at least, a sample's border, points
+_ANYWHERE: Mapping[str, str] = MappingProxyType({})
 _STRIP_LEAST = 5  # samples in a row of a legend along the ranks
 
 
@@ -48,7 +51,7 @@ def add_legend(
         line = graphviz.Digraph()
         line.attr(rank="same")
         for name, sample in row:
-            _add_sample(line, name, sample, style)
+            add_sample(line, name, sample, style)
         cluster.subgraph(line)
         for (one, _), (other, _) in pairwise(row):
             cluster.edge(one, other, style="invis", minlen="0")
@@ -68,7 +71,7 @@ def _add_strip(
     rows = [named[at : at + length] for at in range(0, len(named), length)]
     for row in reversed(rows):  # ranks are columns, filled from below
         for name, sample in row:
-            _add_sample(cluster, name, sample, style)
+            add_sample(cluster, name, sample, style)
         for (one, _), (other, _) in pairwise(row):
             cluster.edge(one, other, style="invis", weight="0")
     graph.subgraph(cluster)
@@ -87,9 +90,12 @@ def _rows(samples: tuple[Sample, ...], figure: Figure) -> list[list[tuple[str, S
     return [row for row in rows if row]
 
 
-def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample, style: Style) -> None:
+def add_sample(
+    graph: graphviz.Digraph, name: str, sample: Sample, style: Style, place: Mapping[str, str] = _ANYWHERE
+) -> None:
+    """Add the sample of a mark to a graph, with the attributes that place it."""
     if sample.edge is not None:
-        graph.node(name, label=_line_sample(sample, style), shape="plain")
+        graph.node(name, label=_line_sample(sample, style), shape="plain", **place)
         return
     found = look(Group("", "", kind=sample.device_kind), style) if sample.device_kind else no_device(style)
     node = Node(
@@ -109,6 +115,7 @@ def _add_sample(graph: graphviz.Digraph, name: str, sample: Sample, style: Style
         label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]),
         tooltip=hover(sample.meaning),
         **attributes,
+        **place,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from viz.figure import Figure, Node
@@ -54,15 +54,24 @@ def deepest(figure: Figure) -> Node:
 
 
 def depths(figure: Figure) -> dict[str, int]:
-    """Number each node's rank: the longest path from a node without sources, where a labelled edge counts 2.
+    """Number each node's rank: the longest path from a node without sources, where a labelled edge counts 2."""
+    edges = [(edge.source, edge.target, 2 if edge.label else 1) for edge in figure.edges]
+    return find_longest_paths([node.id for node in figure.nodes], edges)
 
-    A cycle is cut before the first of its nodes, in the figure's order, that was reached.
+
+def find_longest_paths(names: Iterable[str], edges: Iterable[tuple[str, str, int]]) -> dict[str, int]:
+    """Return the length of the longest path to each node; edges are source, target and length.
+
+    A cycle is cut before the first of its nodes, in the given order, that was reached.
+
+    >>> find_longest_paths("abc", [("a", "b", 1), ("b", "c", 2), ("a", "c", 1)])
+    {'a': 0, 'b': 1, 'c': 3}
     """
     outgoing: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    waiting = {node.id: 0 for node in figure.nodes}
-    for edge in figure.edges:
-        outgoing[edge.source].append((edge.target, 2 if edge.label else 1))
-        waiting[edge.target] += 1
+    waiting = dict.fromkeys(names, 0)
+    for source, target, length in edges:
+        outgoing[source].append((target, length))
+        waiting[target] += 1
     depth = dict.fromkeys(waiting, 0)
     ready = [node for node, count in waiting.items() if count == 0]
     while waiting:

@@ -18,7 +18,7 @@ class Style:
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
     a page takes. `below` puts title and caption under the drawing. No text is smaller than `least` points where a
-    node's label has the wanted size.
+    node's label has the wanted size. `pad` are points around a drawing before it is scaled.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Style:
     boxes: int = 40
     below: bool = False
     least: float = 0.0
+    pad: float = 10.8
     is_dark: bool = False
 
     @property
@@ -49,7 +50,9 @@ SCREEN = Style("screen")
 
 STYLES: Mapping[str, Style] = {
     "screen": SCREEN,
-    "paper": Style("paper", text=8.0, widths=(10 / 3, 7.0), height=9.0, aspect=1.0, boxes=24, below=True, least=7.0),
+    "paper": Style(
+        "paper", text=8.0, widths=(10 / 3, 7.0), height=9.25, aspect=1.0, boxes=24, below=True, least=7.0, pad=1.5
+    ),
     "slide": Style("slide", text=18.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=14),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",

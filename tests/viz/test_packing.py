@@ -1,0 +1,172 @@
+"""Figures in rows of devices: nothing overlaps, no line runs through anything, little is empty, devices keep order."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from viz.packing.block import lay_out_block
+from viz.packing.grid import Point, Rect, Size
+from viz.packing.maze import OUTSIDE, Maze, list_ports
+from viz.packing.packing import measure_empty, pack_parts
+from viz.packing.parts import Device, Parts, Wire
+from viz.packing.plans import list_plans
+from viz.packing.rows import RowLayout
+from viz.packing.wiring import Wiring
+
+SIZES = st.tuples(st.sampled_from((10, 14, 18, 24)), st.sampled_from((4, 6, 8)))
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> Parts:
+    """Draw devices, some in tasks, of a few boxes each, and lines: tagged between devices, plain within one."""
+    devices = []
+    tasks = draw(st.sampled_from(("", "ab")))
+    for i in range(draw(st.integers(1, 4))):
+        nodes = {f"{i}.{k}": draw(SIZES) for k in range(draw(st.integers(1, 4)))}
+        devices.append(Device(f"d{i}", (9, 5), nodes, tasks and tasks[min(i, 1)]))
+    names = [node for device in devices for node in device.nodes]
+    home = {node: device.id for device in devices for node in device.nodes}
+    wires = []
+    pairs = st.tuples(st.sampled_from(names), st.sampled_from(names))
+    for one, other in draw(st.lists(pairs, max_size=6, unique=True)):
+        if home[one] != home[other]:
+            wires.append(Wire(one, other, (12, 6), draw(st.booleans()), draw(st.booleans())))
+        elif one < other:
+            wires.append(Wire(one, other))
+    bars = {"bar": (20, 6)} if draw(st.booleans()) else {}
+    wires += [Wire(names[0], "bar")] if bars else []
+    frames = {device.frame: (20, 3) for device in devices if device.frame}
+    return Parts(tuple(devices), tuple(wires), bars, frames)
+
+
+def rate(size: Size) -> float:
+    return float(size[0] * size[1])
+
+
+def pack(made: Parts) -> Wiring:
+    return pack_parts(made, rate, lambda _: (0, 0))
+
+
+def run_along(path: list[Point]) -> set[Point]:
+    found: set[Point] = set()
+    for (x, y), (u, v) in pairwise(path):
+        assert x == u or y == v, "lines run straight"
+        found |= {(a, b) for a in range(min(x, u), max(x, u) + 1) for b in range(min(y, v), max(y, v) + 1)}
+    return found
+
+
+def ends_of(made: Parts, wiring: Wiring, key: tuple[int, int]) -> list[Rect]:
+    found, wire, home = wiring.arrangement, made.wires[key[0]], made.home
+    one = found.devices[home[wire.source]] if wire.from_device else found.nodes[wire.source]
+    other = found.devices[home[wire.target]] if wire.to_device else found.nodes[wire.target]
+    if wire.tag is None:
+        return [one, other]
+    return [one, found.tags[key[0]]] if key[1] == 0 else [found.tags[key[0]], other]
+
+
+@settings(max_examples=12, deadline=None)
+@given(parts())
+def test_nothing_overlaps_and_each_box_is_in_its_device(made: Parts) -> None:
+    found = pack(made).arrangement
+    for one, other in combinations(found.solid, 2):
+        assert not one.overlaps(other)
+    for one, other in combinations([*found.devices.values(), *found.tags.values()], 2):
+        assert not one.overlaps(other)
+    for device in made.devices:
+        room = found.devices[device.id]
+        inside = [found.titles[device.id], *(found.nodes[node] for node in device.nodes)]
+        inside_task = [(found.frames[device.frame], room)] if device.frame else []
+        for outer, inner in [*((room, box) for box in inside), *inside_task]:
+            assert outer.holds((inner.left, inner.top))
+            assert outer.holds((inner.right, inner.bottom))
+
+
+@settings(max_examples=12, deadline=None)
+@given(parts())
+def test_no_line_runs_through_a_title_a_box_a_label_or_another_device(made: Parts) -> None:
+    wiring = pack(made)
+    found, home = wiring.arrangement, made.home
+    assert {place for place, _ in wiring.lines} == set(range(len(made.wires)))
+    for key, path in wiring.lines.items():
+        points, ends = run_along(path), ends_of(made, wiring, key)
+        assert [end.holds(point) for end, point in zip(ends, (path[0], path[-1]), strict=True)] == [True, True]
+        wire = made.wires[key[0]]
+        own = {found.devices[home[node]] for node in (wire.source, wire.target) if node in home}
+        walls = [box for box in found.solid if box not in ends]
+        walls += [box for box in found.devices.values() if box not in own]
+        assert not any(wall.holds(point) for wall in walls for point in points)
+
+
+@settings(max_examples=12, deadline=None)
+@given(parts())
+def test_devices_stand_in_their_order_row_by_row(made: Parts) -> None:
+    found = pack(made).arrangement
+    for one, other in combinations([found.devices[device.id] for device in made.devices], 2):
+        assert other.top > one.bottom or (other.left > one.right and other.top <= one.bottom <= other.bottom)
+
+
+@settings(max_examples=30, deadline=None)
+@given(parts())
+def test_devices_fill_the_size_that_is_wished(made: Parts) -> None:
+    for plan in list_plans(made):
+        wide, high = RowLayout(made, plan).measure()
+        filled = RowLayout(made, plan).place((wide + 20, high + 20)).size
+        assert (filled[0], high + 20 - filled[1] in range(len(plan.rows))) == (wide + 20, True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_of_devices_that_share_data_less_than_a_third_is_empty(count: int) -> None:
+    nodes = {"forward": (20, 6), "gradients": (20, 6)}
+    devices = [Device("cpu", (9, 5), {"input": (20, 8), "update": (20, 6)})]
+    devices += [Device(f"gpu{i}", (9, 5), {f"{name}{i}": size for name, size in nodes.items()}) for i in range(count)]
+    wires = [Wire(f"forward{i}", f"gradients{i}") for i in range(count)]
+    wires += [Wire("input", f"forward{i}", (12, 6)) for i in range(count)]
+    wires += [Wire(f"gradients{i}", "update", (12, 6)) for i in range(count)]
+    wiring = pack(Parts(tuple(devices), tuple(wires)))
+    assert (wiring.shared, measure_empty(wiring.arrangement) < 1 / 3) == (0, True)
+
+
+def test_a_chain_is_straight() -> None:
+    block = lay_out_block({"a": (10, 4), "b": (20, 4), "c": (14, 4)}, [("a", "b"), ("b", "c")], down=True)
+    assert {rect.middle[0] for rect in block.rects.values()} == {10.0}
+    assert [block.rects[name].top for name in "abc"] == [0, 8, 16]
+
+
+def test_what_reads_nothing_stands_before_its_first_reader() -> None:
+    chain = [("a", "b"), ("b", "c"), ("c", "d"), ("late", "d")]
+    block = lay_out_block(dict.fromkeys(("a", "b", "c", "d", "late"), (10, 4)), chain, down=True)
+    assert block.rects["late"].top == block.rects["c"].top
+
+
+def test_a_line_goes_around_what_is_in_its_way() -> None:
+    one, wall, other = Rect(5, 20, 15, 26), Rect(25, 10, 30, 40), Rect(45, 20, 55, 26)
+    maze = Maze(60, 50, [one, wall, other], [])
+    path = maze.route(list_ports(one), list_ports(other), frozenset({OUTSIDE}))
+    assert path is not None
+    assert not any(wall.holds(point) for point in run_along(path))
+    assert len(path) <= 6
+
+
+def test_a_line_without_a_way_is_told() -> None:
+    one, other = Rect(5, 5, 9, 9), Rect(30, 5, 34, 9)
+    walls = [one, other, Rect(20, 0, 21, 19)]
+    assert Maze(40, 20, walls, []).route(list_ports(one), list_ports(other), frozenset({OUTSIDE})) is None
+
+
+def test_rows_are_of_about_one_length() -> None:
+    devices = tuple(Device(f"d{i}", (9, 5), {}) for i in range(4))
+    rows = {plan.rows for plan in list_plans(Parts(devices))}
+    assert rows == {
+        ((0, 1, 2, 3),), ((0, 1), (2, 3)), ((0, 1), (2,), (3,)), ((0,), (1,), (2,), (3,)), ((0,), (1, 2, 3)),
+        ((0,), (1, 2), (3,)),
+    }  # fmt: skip
+
+
+def test_tasks_stand_below_or_beside_each_other_but_never_in_each_other() -> None:
+    devices = tuple(Device(f"d{i}", (9, 5), {}, "ab"[i // 2]) for i in range(4))
+    rows = {plan.rows for plan in list_plans(Parts(devices, frames={"a": (9, 3), "b": (9, 3)}))}
+    assert rows == {((0, 1, 2, 3),), ((0, 1), (2, 3)), ((0, 1), (2,), (3,)), ((0,), (1,), (2,), (3,))}
