@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -39,11 +40,11 @@ class Diff(Changes):
     ) -> Picture:
         """Return a figure of one program (that in which most nodes moved by default) as a picture, for a notebook.
 
-        `figure` is "changes", the second placement with what changed marked, or "side-by-side"; see
-        `Placements.figure`.
+        `figure` is "changes", the overview of the second placement with what changed marked, "detail", the same
+        with ops and scopes, or "side-by-side"; see `Placements.figure`.
         """
         from simplace.views.figures.change_figure import FIGURES
-        from simplace.views.figures.drawing import Picture, choose_figure, style_of
+        from simplace.views.figures.drawing import Picture, choose_figure, fit_boxes, style_of
 
         name = choose_figure(figure, FIGURES)
         limit = style_of(style).boxes if nodes is None else nodes
@@ -51,7 +52,8 @@ class Diff(Changes):
         if not found:
             raise DrawingError(f"nothing to draw: the two have no program {program or ''} in common")
         change = max(found, key=lambda one: (len(one.moves), one.compared))
-        return Picture(FIGURES[name](change, limit), style)
+        make = partial(FIGURES[name], change)
+        return Picture(make(limit) if nodes is not None else fit_boxes(make, style, limit), style)
 
     def draw(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output, terminal
@@ -55,7 +56,7 @@ def add(commands: Any) -> None:
                         "modelled, analytic, flat, a file of recorded costs, none (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, for step times "
                         "(default: %(default)s)")  # fmt: skip
-    figures.add_figure(parser, "what changed", ("changes", "side-by-side"))
+    figures.add_figure(parser, "what changed", ("changes", "detail", "side-by-side"), detail="detail")
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if anything differs")
     parser.set_defaults(command=_run_diff)
 
@@ -128,6 +129,5 @@ def _draw_changes(changes: Diff, options: argparse.Namespace) -> None:
     if not changes.programs:
         raise DrawingError("no figure: the two have no program in common")
     drawn = max(changes.programs, key=lambda change: (len(change.moves), change.compared))
-    figures.write_figure(
-        FIGURES[options.figure](drawn, figures.choose_box_limit(options)), f"what changed in {drawn.title}", options
-    )
+    figure = figures.fit_figure(partial(FIGURES[options.figure], drawn), options)
+    figures.write_figure(figure, f"what changed in {drawn.title}", options)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from simplace.changes.placement_changes import ProgramChanges, compare_programs
 from simplace.result import Placed
-from simplace.views.figures.change_figure import change_figure, side_by_side
+from simplace.views.figures.change_figure import change_figure, detailed_change_figure, side_by_side
 from tests.views import graphs
 from tests.worlds import constant, node, place
 from viz import to_dot
@@ -37,13 +38,31 @@ def test_a_collapsed_box_counts_what_moved_into_it() -> None:
         where = [device if i < 3 else "/gpu:0" for i in range(60)]
         return Placed(place(*lines, *(node(f"s/Relu_{i}", "Relu", "c", device=where[i]) for i in range(60))))
 
-    figure = change_figure(compare_programs(fan("/gpu:1"), fan("/gpu:0")))
+    figure = detailed_change_figure(compare_programs(fan("/gpu:1"), fan("/gpu:0")))
     assert [one.changed for one in figure.nodes if one.label == "Relu ×60"] == ["3 from GPU:1"]
 
 
 def test_both_placements_stand_side_by_side() -> None:
     placed = Placed(graphs.towers(2))
     figure = side_by_side(compare_programs(placed, placed))
-    assert [group.title for group in figure.groups] == [
-        f"{when}: {device}" for when in ("before", "after") for device in ("CPU:0", "GPU:0", "GPU:1")
+    assert [(group.frame, group.title) for group in figure.groups] == [
+        (when, device) for when in ("before", "after") for device in ("CPU:0", "GPU:0", "GPU:1")
     ]
+
+
+def test_the_parts_of_an_overview_count_what_moved_into_them() -> None:
+    def tower(device: str) -> Placed:
+        names = [f"{layer}/op_{i}" for layer in ("first", "second") for i in range(20)]
+        return Placed(
+            place(
+                constant("x", (2,), "/cpu:0"),
+                *(
+                    node(name, "Neg", before, device=device if name.startswith("second") else "/gpu:0")
+                    for before, name in pairwise(["x", *names])
+                ),
+            )
+        )
+
+    figure = change_figure(compare_programs(tower("/gpu:1"), tower("/gpu:0")))
+    assert {one.label: one.changed for one in figure.nodes} == {"Const": "", "first": "", "second": "from GPU:1"}
+    assert figure.title.endswith("what changed")

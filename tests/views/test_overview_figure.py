@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from simplace.placement.placement import Placement
+from simplace.program.program import ObservedRun, SessionRun
 from simplace.result import Placed
 from simplace.views.figures.overview_figure import overview_figure
 from simplace.views.figures.placement_figure import placement_figure
@@ -111,6 +113,15 @@ def test_what_was_asked_for_and_not_granted_is_written_on_its_part() -> None:
     assert [box.asked for box in figure.nodes if box.kind == "part" and box.label == "layer"] == ["GPU:7"]
 
 
+def test_a_fetch_to_a_device_without_ops_is_told_and_not_drawn() -> None:
+    chain = [node(f"layer/op_{i}", "Neg", f"layer/op_{i - 1}" if i else "x", device="/gpu:0") for i in range(30)]
+    placement = place(constant("x", (4,), "/gpu:0"), *chain)
+    run = ObservedRun(SessionRun((), ("layer/op_29:0",)), "model.py:7")
+    figure = draw(replace(placement, program=replace(placement.program, runs=(run,))))
+    assert [group.title for group in figure.groups] == ["GPU:0"]
+    assert "not drawn: 1 copy where nothing else runs" in figure.caption
+
+
 def test_devices_have_badges_from_three_of_a_type() -> None:
     three = [node(f"n{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(3)] + [
         node("m1", "Exp", "n1", device="/gpu:1"), node("m2", "Exp", "n0", device="/gpu:2"),
@@ -122,4 +133,4 @@ def test_devices_have_badges_from_three_of_a_type() -> None:
 def test_a_graph_that_is_refused_is_drawn_as_by_the_placement_figure() -> None:
     placement = place(constant("a", (4,)), node("b", "Neg", "a", device="/gpu:7"), soft=False)
     assert placement.refusal is not None
-    assert draw(placement) == placement_figure(Placed(placement))
+    assert draw(placement) == replace(placement_figure(Placed(placement)), arrangement="rows")

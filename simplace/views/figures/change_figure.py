@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from simplace.changes.placement_changes import ProgramChanges
 from simplace.partition.transfers import between_devices
-from simplace.views.figures.alike_devices import figure_boxes
+from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.overview_figure import overview_boxes, overview_figure
 from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.text import quantities
 from simplace.views.text.tables import shorten_device
@@ -17,10 +18,20 @@ from viz import Edge, Figure, Group, Node
 
 
 def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
+    """Return the overview after the change, its boxes marked by how many nodes are new or moved, and from where."""
+    boxes = overview_boxes(change.after, limit)
+    return _mark_figure(change, overview_figure(change.after, limit), boxes)
+
+
+def detailed_change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
     """Return the device graph after the change, with moved nodes marked by their old device, and new nodes."""
+    boxes = figure_boxes(change.after.placement, limit)
+    return _mark_figure(change, placement_figure(change.after, limit), boxes)
+
+
+def _mark_figure(change: ProgramChanges, figure: Figure, alike: Alike) -> Figure:
+    """Return a figure of the placement after a change with its boxes marked; `alike` are its boxes."""
     placement = change.after.placement
-    figure = placement_figure(change.after, limit)
-    alike = figure_boxes(placement, limit)
     members: list[list[int]] = [[] for _ in alike.boxes]
     for node, number in alike.box_of.items():
         members[number].append(node)
@@ -40,8 +51,8 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
 
 
 def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
-    """Return both placements in one figure, what changed marked in the second; each may have half of the boxes."""
-    before = placement_figure(change.before, max(limit // 2, 1))
+    """Return both overviews in one figure, what changed marked in the second; each may have half of the boxes."""
+    before = overview_figure(change.before, max(limit // 2, 1))
     after = change_figure(change, max(limit // 2, 1))
     return Figure(
         title=f"{change.title}: before and after",
@@ -50,18 +61,14 @@ def side_by_side(change: ProgramChanges, limit: int = 40) -> Figure:
         nodes=(*_relabel_nodes("before", before), *_relabel_nodes("after", after)),
         edges=(*_relabel_edges("before", before), *_relabel_edges("after", after)),
         direction="down",
+        arrangement="rows",
         description=f"{describe_placement(change.before, 'The first placement')} {after.description}",
     )
 
 
 def _relabel_groups(when: str, figure: Figure) -> list[Group]:
     return [
-        replace(
-            group,
-            id=f"{when} {group.id}",
-            title=f"{when}: {group.title}",
-            frame=group.frame and f"{when}: {group.frame}",
-        )
+        replace(group, id=f"{when} {group.id}", frame=f"{when}: {group.frame}" if group.frame else when)
         for group in figure.groups
     ]
 
@@ -105,5 +112,6 @@ def _count_changes(change: ProgramChanges) -> str:
 
 FIGURES: Mapping[str, Callable[[ProgramChanges, int], Figure]] = {
     "changes": change_figure,
+    "detail": detailed_change_figure,
     "side-by-side": side_by_side,
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from math import log2
 
 from simplace.partition.traffic import CollectiveVolume
 from simplace.partition.transfers import Copy
 from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import Ends, has_cycle
-from simplace.views.figures.alike_devices import Alike, fold_alike
+from simplace.views.figures.alike_devices import Alike, figure_boxes, fold_alike
 from simplace.views.figures.box_edges import box_edges, without_implied
 from simplace.views.figures.boxes import Box, group_into_boxes
 from simplace.views.figures.captions import describe_placement
@@ -26,6 +27,7 @@ from simplace.views.figures.placement_figure import (
     write_title,
 )
 from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
 from viz import Edge, Figure, Node
 
@@ -42,16 +44,29 @@ def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
     one is drawn. All copies from one device to another are one edge. A refused placement is drawn as by
     `placement_figure`.
     """
-    placement = placed.placement
-    if placement.refusal is not None:
-        return placement_figure(placed, limit)
-    graph = DrawnGraph.of(placement)
+    if placed.placement.refusal is not None:
+        return replace(placement_figure(placed, limit), arrangement="rows")
+    graph = DrawnGraph.of(placed.placement)
     parts = find_parts(graph)
     title, lead = write_message(placed, graph, parts), [write_title(placed), *list_traffic(placed.traffic)]
+    alike, is_few = _choose_boxes(placed, graph, parts, limit)
+    if is_few:
+        return replace(draw_boxes(placed, alike, title, lead), arrangement="rows")
+    return _draw_parts(placed, alike, title, lead)
+
+
+def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
+    """Return the boxes of `overview_figure`."""
+    if placed.placement.refusal is not None:
+        return figure_boxes(placed.placement, limit)
+    graph = DrawnGraph.of(placed.placement)
+    return _choose_boxes(placed, graph, find_parts(graph), limit)[0]
+
+
+def _choose_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, Part], limit: int) -> tuple[Alike, bool]:
+    """Return the boxes, and whether each is one op."""
     few = _fold_few(placed, graph, min(limit, FEW))
-    if few is not None:
-        return draw_boxes(placed, few, title, lead)
-    return _draw_parts(placed, choose_part_boxes(placed, graph, parts, limit), title, lead)
+    return (choose_part_boxes(placed, graph, parts, limit), False) if few is None else (few, True)
 
 
 def choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, Part], limit: int = MOST) -> Alike:
@@ -80,6 +95,8 @@ def _fold(placed: Placed, made: list[Box], box_of: dict[int, int]) -> Alike:
 def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
     bundles = _bundle_copies(placed, alike)
+    if outside := len(placed.step_copies) - sum(map(len, bundles)):
+        lead = [*lead, f"not drawn: {format_count(outside, 'copy')} where nothing else runs"]
     ends = {(one.source, target) for one in found.transfers for target in one.targets}
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
     data = without_implied(local, set(local) | ends)
@@ -97,6 +114,7 @@ def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Fi
         ),
         direction="page" if len(alike.devices) > 1 else "auto",
         description=describe_placement(placed, "Overview of the placement"),
+        arrangement="rows",
     )
 
 
@@ -105,10 +123,14 @@ def _is_local(alike: Alike, one: int, other: int) -> bool:
 
 
 def _bundle_copies(placed: Placed, alike: Alike) -> list[list[Copy]]:
-    """Return the copies of tensors by the drawn devices that they go from and to."""
+    """Return the copies of tensors by the drawn devices that they go from and to.
+
+    What a session fetches, or is fed, may be on a device where nothing runs.
+    """
     stands = alike.stands_for
     groups: dict[tuple[str, str], list[Copy]] = {}
-    for copy in placed.step_copies:
+    drawn = [copy for copy in placed.step_copies if copy.source in stands and copy.target in stands]
+    for copy in drawn:
         groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
     return list(groups.values())
 
