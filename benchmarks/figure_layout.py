@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from viz import Figure, Style, to_dot
+from viz import Figure, Style
+from viz.dot_pieces import name_clusters
 from viz.engine import run_graphviz
+from viz.laid_out import finished
+from viz.layout import lay_out
 from viz.style import SCREEN
 
 _GRID = 200  # cells of the page along each side
@@ -44,17 +47,23 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Record of the measures: lines through boxes and labels, lines through titles, overlaps, and the empty share."""
+    """Record of the measures: lines through boxes and labels, lines through titles, overlaps, and the empty share.
+
+    Empty is what no node, label, title, device or legend covers, of the whole page with its margin. `text` is the size
+    of the smallest text in points as printed. `is_in_order` is whether devices stand in their order, row by row.
+    """
 
     through_boxes: int
     through_titles: int
     overlaps: int
     empty: float
+    text: float
+    is_in_order: bool
 
 
 def measure_layout(figure: Figure, style: Style = SCREEN) -> Layout:
     """Return the measures of a figure as Graphviz lays it out; titles are drawn above the lines that cross them."""
-    laid = json.loads(run_graphviz(to_dot(figure, style), "json", _INCH, 60))
+    laid = json.loads(run_graphviz(finished(lay_out(figure, style), style, titles=False), "json", _INCH, 60))
     objects = laid.get("objects", [])
     nodes = {one["_gvid"]: _node_box(one) for one in objects if _is_node(one)}
     clusters = [one for one in objects if "bb" in one and one.get("style") != "invis"]
@@ -69,8 +78,32 @@ def measure_layout(figure: Figure, style: Style = SCREEN) -> Layout:
     crossed = sum(any(title.holds(point) for point in _trace_line(edge["pos"])) for edge in lines for title in titles)
     placed = [*nodes.values(), *titles]
     overlaps = sum(one.overlaps(other) for one, other in combinations(placed, 2))
+    by_name = {one["name"]: _cluster_box(one) for one in clusters}
+    in_order = _is_in_order([by_name[f"cluster {name}"] for name in name_clusters(figure).values()])
     filled = [*nodes.values(), *(_cluster_box(one) for one in clusters), *_heading_box(laid)]
-    return Layout(through, crossed, overlaps, _measure_empty(_parse_box("page", laid["bb"]), filled))
+    return Layout(through, crossed, overlaps, _measure_empty(_find_page(laid), filled), _find_smallest(laid), in_order)
+
+
+def _is_in_order(devices: Sequence[Box]) -> bool:
+    """Return whether each device is right of those before it that stand in its row, and not above any."""
+    return all(
+        other.top <= one.low or (other.left >= one.right and other.top > one.low and other.low < one.top)
+        for one, other in combinations(devices, 2)
+    )
+
+
+def _find_page(laid: dict[str, Any]) -> Box:
+    """Return the sheet that Graphviz draws on: the drawing with its margin, or the page of the style."""
+    sheet = next(one["points"] for one in laid["_draw_"] if one["op"] == "P")
+    xs, ys = zip(*sheet, strict=True)
+    return Box("page", min(xs), min(ys), max(xs), max(ys))
+
+
+def _find_smallest(laid: dict[str, Any]) -> float:
+    scale = float(laid["viewport"].split(",")[2]) if "viewport" in laid else 1.0
+    drawn = [laid, *laid.get("objects", []), *laid.get("edges", [])]
+    sizes = [mark["size"] for one in drawn for mark in one.get("_ldraw_", []) if mark["op"] == "F"]
+    return scale * min(sizes, default=0.0)
 
 
 def _is_node(one: dict[str, Any]) -> bool:
