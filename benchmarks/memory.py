@@ -69,7 +69,7 @@ def predict_peak(name: str, batch: int) -> int:
     """Return the most bytes alive at once on the CPU in a simulated step."""
     settings = Settings(machine=Machine(gpus=0), arguments=(name, str(batch)), stdout=2)
     result = place(f"{MODELS}:step", settings)
-    memory = result.memory(inter_op=1, intra_op=1)
+    memory = result.memory(inter_op=1, intra_op=1, warm=False)
     return max(memory.needed(use) for use in memory.uses)
 
 
