@@ -12,6 +12,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, CONSTANTS
 from simplace.program.known_names import get_known_name, tidy_path
+from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import Program
 
 K = TypeVar("K")
@@ -77,7 +78,15 @@ def list_by_scope(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
 def _find_scopes(schedule: Schedule, node: int) -> tuple[str, ...]:
     """Return the scopes of a node, its own name where it has none."""
     part = schedule.estimated.graph.nodes[node]
-    name = get_known_name(schedule.placed, part.origin) if part.origin >= 0 else part.name
+    return find_scopes(schedule.placed, part.origin) if part.origin >= 0 else _drop_name(part.name)
+
+
+def find_scopes(placed: PlacedGraph, node: int) -> tuple[str, ...]:
+    """Return the scopes of a node of a placed graph, those of the op that a gradient is of; its own name for none."""
+    return _drop_name(get_known_name(placed, node))
+
+
+def _drop_name(name: str) -> tuple[str, ...]:
     path = tuple(scope for scope in tidy_path(name) if scope != _GRADIENTS)
     return path[:-1] or path
 

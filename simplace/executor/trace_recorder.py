@@ -59,7 +59,7 @@ class TraceRecorder:
         )  # fmt: skip
 
     def outputs(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
-        """Allocate what a node puts out; a slot without memory of its own has None. Scratch memory follows the slots."""
+        """Allocate what a node puts out, None for what has no memory of its own; scratch memory follows."""
         part = self._graph.nodes[node]
         tensors = self._priced.outputs[node]
         if part.op in kernel_memory.RESIDENT or part.origin < 0:
@@ -73,10 +73,10 @@ class TraceRecorder:
             self._keep_results(inputs)
         given = self._inputs(node)
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
-        return made + self._take_scratch(node, inputs, time, span)
+        return [*made, *self._take_scratch(node, inputs, time, span)]
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
-        """Allocate what a kernel on a CPU takes besides its outputs; like an output that nobody takes, it ends with it."""
+        """Allocate what a kernel on a CPU takes besides; it ends as an output ends that nobody takes."""
         part = self._graph.nodes[node]
         if part.device not in self._cpus:
             return []
