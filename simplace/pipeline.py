@@ -127,8 +127,9 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
     from simplace.partition.graph_partition import partition_graph
     from simplace.partition.run_graph import partition_run
 
-    graph = remove_dead_nodes(partition_graph(placed) if options.run is None else partition_run(placed, options.run))
+    graph = partition_graph(placed) if options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
+    graph = remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, options)
     _ended("estimate costs", estimated)
     execution = execute_graph(estimated, control_flow(graph, trips=options.trips, branches=options.branches), options)
