@@ -15,7 +15,8 @@ from simplace.analysis.memory import Tensor, fits
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.executor.kernel_memory import READ
-from simplace.executor.trace import PERMANENT
+from simplace.executor.kernel_scratch import POOLINGS
+from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
 
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
@@ -94,6 +95,8 @@ def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -
             tensor = estimated.output(i, slot)
             if tensor is not None and any(_grows(tensor, unit, fixed) for unit in units):
                 yield i, PERMANENT if node.op in ARGS else slot
+                if node.op in POOLINGS:
+                    yield i, SCRATCH
 
 
 def _grows(tensor: cost_model.Tensor, batch: int, fixed: set[int]) -> bool:

@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
-from simplace.executor.trace import PERMANENT
+from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, CONSTANTS
 from simplace.program.known_names import get_known_name, tidy_path
+from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import Program
 
 K = TypeVar("K")
@@ -28,6 +29,10 @@ class MemoryKind(Enum):
     CONSTANT = "constants"
     COPY = "copies from other devices"
     OUTPUT = "outputs of ops"
+    SCRATCH = "scratch memory of kernels"
+
+
+MADE = (MemoryKind.OUTPUT, MemoryKind.COPY, MemoryKind.SCRATCH)  # what the ops of a step take, by turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def list_by_kind(schedule: Schedule, use: MemoryUse) -> list[tuple[MemoryKind, P
 def list_by_line(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
     """Sum up the outputs of ops at the peak by the user's line ("" for none), the largest sum first."""
     graph = schedule.estimated.graph
-    outputs = [held for held in use.holders if find_kind(schedule, held) in (MemoryKind.OUTPUT, MemoryKind.COPY)]
+    outputs = [held for held in use.holders if find_kind(schedule, held) in MADE]
     rows = _group(outputs, lambda held: graph.source_line(held.node))
     return sorted(rows, key=lambda row: (-row[1].size, row[0]))
 
@@ -59,7 +64,7 @@ def list_by_scope(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
     A gradient counts for the layer that it is of; an op outside of all scopes stands alone. Scopes are opened until
     none has most of the memory, or there is none in it.
     """
-    outputs = [held for held in use.holders if find_kind(schedule, held) in (MemoryKind.OUTPUT, MemoryKind.COPY)]
+    outputs = [held for held in use.holders if find_kind(schedule, held) in MADE]
     paths = {held: _find_scopes(schedule, held.node) for held in outputs}
     total, rows = sum(held.size for held in outputs), list[tuple[str, Part]]()
     for depth in range(1, max(map(len, paths.values()), default=0) + 1):
@@ -73,7 +78,15 @@ def list_by_scope(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
 def _find_scopes(schedule: Schedule, node: int) -> tuple[str, ...]:
     """Return the scopes of a node, its own name where it has none."""
     part = schedule.estimated.graph.nodes[node]
-    name = get_known_name(schedule.placed, part.origin) if part.origin >= 0 else part.name
+    return find_scopes(schedule.placed, part.origin) if part.origin >= 0 else _drop_name(part.name)
+
+
+def find_scopes(placed: PlacedGraph, node: int) -> tuple[str, ...]:
+    """Return the scopes of a node of a placed graph, those of the op that a gradient is of; its own name for none."""
+    return _drop_name(get_known_name(placed, node))
+
+
+def _drop_name(name: str) -> tuple[str, ...]:
     path = tuple(scope for scope in tidy_path(name) if scope != _GRADIENTS)
     return path[:-1] or path
 
@@ -81,6 +94,8 @@ def _find_scopes(schedule: Schedule, node: int) -> tuple[str, ...]:
 def find_kind(schedule: Schedule, held: Held) -> MemoryKind:
     """Return the kind of a tensor in memory."""
     node = schedule.estimated.graph.nodes[held.node]
+    if held.slot == SCRATCH:
+        return MemoryKind.SCRATCH
     if held.slot != PERMANENT:
         return MemoryKind.COPY if node.role == "recv" else MemoryKind.OUTPUT
     if node.op in ARGS:

@@ -20,7 +20,7 @@ class StepMemory:
 
     `uses` have for each device that the step touches what the step needs, and the limit without what `others` names:
     variables of other functions of the run, by device. `largest_batch` is the largest that fits, None where that
-    cannot be told.
+    cannot be told. `programs` are the other functions. `grows` says that memory growth is set.
     """
 
     schedule: Schedule
@@ -29,11 +29,13 @@ class StepMemory:
     others: Mapping[str, Part]
     batches: BatchMemory
     largest_batch: int | None
+    programs: tuple[Program, ...] = ()
+    grows: bool = False
 
     @classmethod
-    def of(cls, schedule: Schedule, others: Iterable[Program] = (), batch: int = 0) -> Self:
+    def of(cls, schedule: Schedule, others: Iterable[Program] = (), batch: int = 0, *, grows: bool = False) -> Self:
         """Follow the memory of a step; `batch` is another one than the program's, 0 for that."""
-        batches = BatchMemory.of(schedule)
+        batches, others = BatchMemory.of(schedule), tuple(others)
         program, devices = schedule.placement.program, schedule.estimated.graph.devices
         taken = {device: sum_other_variables(program, others, device) for device in devices}
         limits = {
@@ -47,7 +49,7 @@ class StepMemory:
             if asked == batches.batch
             else memory_use(schedule.trace, devices, limits, partial(batches.resize, asked))
         )
-        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits))
+        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits), others, grows)
 
     @property
     def fits(self) -> bool:

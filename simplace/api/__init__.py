@@ -140,6 +140,12 @@ def diff(
     return Diff(before, other)
 
 
+def _grows(result: Result) -> bool:
+    """Return whether a run took GPU memory as it was needed, which the environment decides before the program."""
+    forced = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "")
+    return forced == "true" or (forced != "false" and any(fact.kind == "memory growth" for fact in result.python))
+
+
 class Placements(Result):
     """Record of a target's placements, with methods to print, draw and export them; a notebook shows a page."""
 
@@ -214,7 +220,8 @@ class Placements(Result):
 
         placed = self._one(program)
         others = [each.placement.program for each in self.programs if each is not placed]
-        return Memory.of(Schedule.of(placed.placement, StepOptions(**options)), others, options.get("batch", 0))
+        schedule = Schedule.of(placed.placement, StepOptions(**options))
+        return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self))
 
     def report(
         self,

@@ -58,8 +58,10 @@ def _run_memory(options: argparse.Namespace) -> int:
         if options.batch:
             chosen["batch"] = options.batch
         memory = result.memory(placed.title, **chosen)
+        stage("simulating what would help")
+        remedies = memory.remedies
     out = sys.stderr if options.json == "-" else sys.stdout
-    output.print_text(write_memory(memory, terminal.find_width(out)), out)
+    output.print_text(write_memory(memory, remedies, terminal.find_width(out)), out)
     if options.output:
         _draw_memory(memory, options)
     if options.json:

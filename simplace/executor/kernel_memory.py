@@ -36,9 +36,7 @@ _FIRST_HANDED_ON = frozenset(
 ).union(CONTROL_FLOW)
 # Ops that do so where nothing changes: the output has the shape of the input (tile_ops.cc, broadcast_to_op.cc,
 # slice_op.cc, strided_slice_op.cc), or as many elements (reduction_ops_common.h: nothing is reduced).
-_FIRST_IF_SAME_SHAPE = frozenset(
-    "Tile BroadcastTo Slice StridedSlice Pad PadV2 MirrorPad Reverse ReverseV2 Concat ConcatV2".split()
-)
+_FIRST_IF_SAME_SHAPE = frozenset("Tile BroadcastTo Slice StridedSlice Pad PadV2 MirrorPad Concat ConcatV2".split())
 _FIRST_IF_SAME_SIZE = frozenset("Sum Mean Max Min Prod All Any Pack Unpack".split())
 # Ops whose outputs are rows of an input, which stays in memory for them, where rows are a multiple of what Eigen
 # aligns to (unpack_op.cc, split_op.cc, split_v_op.cc, slice_op.cc, strided_slice_op.cc; ops_util.h): its number.

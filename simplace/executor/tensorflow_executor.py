@@ -65,7 +65,7 @@ class _TensorFlowSimulation:
         self.threads = threads
         self.events = Events()
         self.random = Random(threads.seed)
-        self.recorder = TraceRecorder(estimated)
+        self.recorder = TraceRecorder(estimated, threads.intra_op_size)
         self.streams = Streams(self.recorder)
         self.step = 0
         self.step_ends: list[int] = []
@@ -179,6 +179,7 @@ class _TensorFlowSimulation:
         self.is_over = True
         end = max(self.events.now, self.streams.last_end)  # the step ends by waiting for the GPUs
         self.step_ends.append(end)
+        self.recorder.end_step(end)
         self.step += 1
         if self.step < self.threads.steps:
             self.events.at(end + self.step_ns, self._start_step)

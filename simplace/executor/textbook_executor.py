@@ -69,7 +69,7 @@ class _TextbookSimulation:
         self.flow = flow
         self.threads = threads
         self.events = Events()
-        self.recorder = TraceRecorder(estimated)
+        self.recorder = TraceRecorder(estimated, threads.intra_op_size)
         self.step_ends: list[int] = []
         self.is_over = False
         self.inter = {name: self._pool(name, "inter-op", threads.inter_op_size) for name in self.graph.devices}
@@ -110,6 +110,7 @@ class _TextbookSimulation:
             return
         self.is_over = True
         self.step_ends.append(self.events.now)
+        self.recorder.end_step(self.events.now)
         if len(self.step_ends) < self.threads.steps:
             self.events.at(self.events.now, self.start_step)
 

@@ -53,6 +53,7 @@ class Span:
 
 
 PERMANENT = -1
+SCRATCH = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class MemoryChange:
     """Record that a tensor appeared in, or left, the memory of a device at `time` (nanoseconds).
 
     `node` and `slot` name the output that was allocated; `change` is in bytes. The slot of constants, arguments and
-    variables, of which the memory has some before the step begins, is `PERMANENT`.
+    variables, of which the memory has some before the step begins, is `PERMANENT`, that of what a kernel takes while it
+    runs `SCRATCH`.
     """
 
     time: int

@@ -8,14 +8,14 @@ from math import prod
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
-from simplace.executor import kernel_memory
+from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.trace import PERMANENT, LaneKind, MemoryChange, Span, Trace, Track
+from simplace.executor.trace import PERMANENT, SCRATCH, LaneKind, MemoryChange, Span, Trace, Track
 from simplace.executor.variable_memory import Buffer, Variable
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, data_type_size
 from simplace.graph.node_def import ShapeAttr
-from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg, is_merge
+from simplace.graph.op_kinds import RETVALS, VARIABLE_HANDLE, is_arg, is_merge
 from simplace.partition.transfers import MemoryTypes
 
 _NOTHING = Tensor("", (), 0)
@@ -24,10 +24,12 @@ _NOTHING = Tensor("", (), 0)
 class TraceRecorder:
     """Collect tracks, spans and memory changes."""
 
-    def __init__(self, estimated: EstimatedGraph) -> None:
+    def __init__(self, estimated: EstimatedGraph, intra_op: int) -> None:
+        self._intra_op = intra_op
         self._priced = estimated
         self._graph = estimated.graph
         self._hosts = _find_host_cpus(estimated)
+        self._cpus = {device.name for device in estimated.graph.placed.devices if device.type == "CPU"}
         self._memory_types = MemoryTypes(estimated.graph.placed)
         self.tracks: list[Track] = []
         self.spans: list[Span] = []
@@ -36,6 +38,7 @@ class TraceRecorder:
         self._variables: dict[int, Variable] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
         self._resident: list[tuple[str, int, int]] = []
+        self._results: list[object] = []  # of the current step, which are alive until it ends
         self._find_resident()
 
     def track(self, name: str, kind: LaneKind, owner: str) -> int:
@@ -56,7 +59,7 @@ class TraceRecorder:
         )  # fmt: skip
 
     def outputs(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
-        """Allocate what a node puts out; a slot without memory of its own has None."""
+        """Allocate what a node puts out, None for what has no memory of its own; scratch memory follows."""
         part = self._graph.nodes[node]
         tensors = self._priced.outputs[node]
         if part.op in kernel_memory.RESIDENT or part.origin < 0:
@@ -66,8 +69,35 @@ class TraceRecorder:
             return [self._variable(node, 0).read(allocate)]
         if node in self._writers:
             self._write_variables(node, inputs, time, span)
+        if part.op in RETVALS:
+            self._keep_results(inputs)
         given = self._inputs(node)
-        return [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
+        made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
+        return [*made, *self._take_scratch(node, inputs, time, span)]
+
+    def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
+        """Allocate what a kernel on a CPU takes besides; it ends as an output ends that nobody takes."""
+        part = self._graph.nodes[node]
+        if part.device not in self._cpus:
+            return []
+        given = self._inputs(node)
+        size = kernel_scratch.compute_scratch(part.op, given, self._priced.outputs[node], self._intra_op)
+        written = inputs.get(kernel_scratch.find_overwritten(part.op))
+        if isinstance(written, Buffer) and written.uses > 1:
+            size += written.size
+        return [self.allocate(part.device, size, node, SCRATCH, time, span)] if size else []
+
+    def _keep_results(self, results: Mapping[int, object]) -> None:
+        """Let the caller's frame hold what is returned until the step has ended."""
+        for one in results.values():
+            self.keep(one)
+            self._results.append(one)
+
+    def end_step(self, time: int) -> None:
+        """Release the results of a step that has ended."""
+        for one in self._results:
+            self.release(one, time, -1)
+        self._results.clear()
 
     def _place_output(
         self, node: int, slot: int, payloads: Mapping[int, object], given: list[Tensor], time: int, span: int

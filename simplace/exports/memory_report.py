@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory_at_start import StartMemory, list_start_memory
 from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope
+from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 
 SCHEMA = "simplace/memory/1"
 
 
-def report_memory(memory: StepMemory) -> dict[str, Any]:
-    """Return everything as dictionaries, lists, strings and numbers."""
+def report_memory(memory: StepMemory, remedies: Sequence[Remedy] = ()) -> dict[str, Any]:
+    """Return everything, and what would help, as dictionaries, lists, strings and numbers."""
     program = memory.schedule.placement.program
     return {
         "schema": SCHEMA,
@@ -25,6 +28,8 @@ def report_memory(memory: StepMemory) -> dict[str, Any]:
         "program_batch": memory.batches.batch or None,
         "largest_batch": memory.largest_batch,
         "devices": [_report_device(memory, use) for use in memory.uses],
+        "at_start": [_report_start(one) for one in list_start_memory(memory.schedule, grows=memory.grows)],
+        "remedies": [_report_remedy(one) for one in remedies],
     }
 
 
@@ -50,6 +55,31 @@ def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
         "kinds": [{"kind": kind.name.lower(), **_report_part(schedule, part)} for kind, part in kinds],
         "scopes": [{"scope": name, **_report_part(schedule, part)} for name, part in list_by_scope(schedule, use)],
         "lines": [{"line": line or None, **_report_part(schedule, part)} for line, part in list_by_line(schedule, use)],
+    }
+
+
+def _report_start(start: StartMemory) -> dict[str, Any]:
+    return {
+        "process": start.process,
+        "device": start.device,
+        "at_start": start.at_start,
+        "at_most": start.at_most,
+        "is_logical": start.is_logical,
+        "is_used": start.is_used,
+    }
+
+
+def _report_remedy(remedy: Remedy) -> dict[str, Any]:
+    return {
+        "kind": remedy.kind,
+        "device": remedy.device,
+        "needed": remedy.needed,
+        "fits": remedy.fits,
+        "line": remedy.line or None,
+        "amount": remedy.amount or None,
+        "scope": remedy.subject or None,
+        "target": remedy.target or None,
+        "step": remedy.nanoseconds or None,
     }
 
 

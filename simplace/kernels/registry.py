@@ -104,6 +104,11 @@ class KernelTable:
             self._ops[name] = self._source.op(name)
         return self._ops[name]
 
+    def is_stateful(self, name: str) -> bool:
+        """Return whether an op has effects besides its outputs; one that is not known has."""
+        definition = self.op(name)
+        return definition is None or definition.is_stateful
+
     def kernels(self, op: str) -> tuple[Kernel, ...]:
         """Return an op's registrations in the order in which TensorFlow lists them."""
         if op not in self._kernels:

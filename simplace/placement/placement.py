@@ -61,7 +61,10 @@ class Placement:
     @cached_property
     def placed(self) -> PlacedGraph:
         """Return the graph with its devices, without the evidence."""
-        return PlacedGraph(self.program, self.graph, self.devices, self.groups.support.host_memory, self.node_devices)
+        support = self.groups.support
+        return PlacedGraph(
+            self.program, self.graph, self.devices, support.host_memory, self.node_devices, support.table.is_stateful
+        )
 
     def runnable(self) -> PlacedGraph:
         """Return the graph with its devices; raise `SimplaceError` where TensorFlow refuses the placement."""

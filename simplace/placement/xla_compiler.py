@@ -169,7 +169,7 @@ def _list_bodies(node: NodeDef, library: Mapping[str, FunctionDef]) -> list[Func
 def _find_needed_nodes(function: FunctionDef, table: KernelTable) -> list[NodeDef]:
     """List the nodes that a result or a stateful op needs."""
     nodes = {node.name: node for node in function.nodes}
-    stateful = [node.name for node in function.nodes if _is_stateful(node.op, table)]
+    stateful = [node.name for node in function.nodes if table.is_stateful(node.op)]
     waiting = [*function.ret.values(), *function.control_ret.values(), *stateful]
     needed: set[str] = set()
     while waiting:
@@ -178,8 +178,3 @@ def _find_needed_nodes(function: FunctionDef, table: KernelTable) -> list[NodeDe
             needed.add(name)
             waiting += nodes[name].inputs
     return [node for node in function.nodes if node.name in needed]
-
-
-def _is_stateful(op: str, table: KernelTable) -> bool:
-    op_def = table.op(op)
-    return op_def is None or op_def.is_stateful

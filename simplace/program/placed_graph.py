@@ -35,7 +35,7 @@ class PlacedGraph:
 
     `device_of` lists full device names by node id, "" for the source, the sink and what placement never reached.
     `host_memory` asks the kernels that the graph was placed with. Why a node has its device only a `Placement` can
-    tell.
+    tell. `is_stateful` asks whether an op has effects besides its outputs, as one that is not known has.
     """
 
     program: Program
@@ -43,6 +43,7 @@ class PlacedGraph:
     devices: DeviceSet
     host_memory: HostMemory
     device_of: Sequence[str]
+    is_stateful: Callable[[str], bool]
 
     @property
     def is_whole(self) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from simplace.analysis.memory_at_start import list_start_memory
+from simplace.analysis.memory_remedies import find_remedies
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.exports.memory_report import report_memory
@@ -17,7 +19,7 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 KIB = 1024
 
 
-def step(batch: int = 64, units: int = 16, limit: int = 20 * KIB) -> Schedule:
+def step(batch: int = 64, units: int = 16, limit: int = 20 * KIB, more: str = "") -> Schedule:
     """Simulate two layers on a GPU: `units` floats an example, and a weight of `units` x `units`."""
     x, w = f"_output_shapes=(dims({batch}, {units}),)", f"_output_shapes=(dims({units}, {units}),)"
     text = f"""
@@ -29,7 +31,7 @@ def step(batch: int = 64, units: int = 16, limit: int = 20 * KIB) -> Schedule:
         b/MatMul = MatMul(a/Relu, w) @g0 {{{x}}}
         b/Add = AddV2(b/MatMul, x) @g0 {{{x}}}
     """
-    return run(text, Costs(limit=limit))
+    return run(text + more, Costs(limit=limit))
 
 
 def test_a_step_that_fits_is_told_in_full() -> None:
@@ -54,6 +56,11 @@ b                 4 KiB    33%        1  b/MatMul 4 KiB
 x                 4 KiB    33%        1  x 4 KiB
 
 batch: 64; the largest that fits: 100
+
+process                device  takes at start  at most  why
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+/job:localhost/task:0  GPU:0           20 KiB   20 KiB  visible: all but TensorFlow's reserve
+/job:localhost/task:0  GPU:1           20 KiB   20 KiB  visible: all but TensorFlow's reserve; this step does not use it
 
 note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what \
 Grappler changes, and how clusters that XLA compiles reuse memory"""
@@ -92,3 +99,29 @@ def test_variables_of_other_functions_are_in_memory_too() -> None:
     memory = StepMemory.of(done, [other])
     assert memory.needed(memory.uses[0]) == StepMemory.of(done).needed(memory.uses[0]) + 18 * KIB
     assert not memory.fits
+
+
+def test_what_would_help_is_simulated() -> None:
+    memory = StepMemory.of(step(limit=12 * KIB))
+    remedies = find_remedies(memory)
+    assert [one.kind for one in remedies] == ["batch", "float16", "move"]
+    assert all(one.fits for one in remedies[:2])  # the other GPU is as small
+    assert all(one.needed <= 12 * KIB for one in remedies)
+    text = write_memory(memory, remedies)
+    assert f"a batch of {memory.largest_batch}" in text
+    assert [one["kind"] for one in report_memory(memory, remedies)["remedies"]] == ["batch", "float16", "move"]
+    assert find_remedies(StepMemory.of(step())) == []
+
+
+def test_gradients_of_parts_are_summed_where_variables_are_written() -> None:
+    schedule = step(limit=12 * KIB, more="    u = AssignSubVariableOp(v, w) @g0 {dtype=float}\n")
+    (found,) = (one for one in find_remedies(StepMemory.of(schedule)) if one.kind == "accumulate")
+    assert (found.amount, found.fits) == (2, True)
+
+
+def test_a_process_takes_each_visible_gpu_at_start() -> None:
+    schedule = step()
+    (start, *others) = list_start_memory(schedule, grows=False)
+    assert (start.process, start.at_start, start.is_used) == ("/job:localhost/task:0", 20 * KIB, True)
+    assert [one.is_used for one in others] == [False] * len(others)
+    assert all(one.at_start == 0 for one in list_start_memory(schedule, grows=True))

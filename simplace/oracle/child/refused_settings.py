@@ -50,6 +50,8 @@ class RefusedSettings:
         def wrap(setter: Any) -> Any:
             def set_noted(ctx: Any, *args: Any, **kwargs: Any) -> None:
                 self._set(what, lambda: setter(ctx, *args, **kwargs))
+                if what == "memory growth" and all((*args[1:], *kwargs.values())):
+                    self._note_growth()
 
             return set_noted
 
@@ -74,5 +76,7 @@ class RefusedSettings:
                 values = {"setting": what, "error": str(error), "started": self._started_at}
                 self._recorder.event("python", fact="setting refused", at=at, values=values)
             raise
-        if what == "memory growth" and (at := self._lines.here()):
+
+    def _note_growth(self) -> None:
+        if at := self._lines.here():
             self._recorder.event("python", fact="memory growth", at=at, values={})

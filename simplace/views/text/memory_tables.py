@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory_at_start import StartMemory, list_start_memory
 from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope, name_variable
+from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.executor.trace import PERMANENT
@@ -21,8 +25,8 @@ _NOT_COUNTED = (
 )
 
 
-def write_memory(memory: StepMemory, width: int | None = None) -> str:
-    """Return the answer for each device, then the memory of the fullest ones by kind and line, then the batch."""
+def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int | None = None) -> str:
+    """Return the answer for each device, what holds the fullest ones' memory, the batch, and what would help."""
     parts = [wrap_line(_write_headline(memory), width), to_text(_device_table(memory), width)]
     for use in _list_detailed(memory):
         schedule = memory.schedule
@@ -31,6 +35,10 @@ def write_memory(memory: StepMemory, width: int | None = None) -> str:
             tables.append(_part_table(schedule, "outputs by line", lines))
         parts += [to_text(table, width) for table in tables if table.rows]
     parts.append(wrap_line(describe_batch(memory), width))
+    if starts := list_start_memory(memory.schedule, grows=memory.grows):
+        parts.append(to_text(_start_table(memory, starts), width))
+    if remedies:
+        parts.append(to_text(_remedy_table(memory, remedies), width))
     parts += [wrap_line(f"note: {line}", width) for line in (*list_assumptions(memory.schedule), _NOT_COUNTED)]
     return "\n\n".join(parts)
 
@@ -73,6 +81,58 @@ def describe_batch(memory: StepMemory) -> str:
         return f"batch: {asked}; no device's memory limits it"
     largest = f"{memory.largest_batch:,}" if memory.largest_batch else "none, not even 1"
     return f"batch: {asked}; the largest that fits: {largest}"
+
+
+def _start_table(memory: StepMemory, starts: Sequence[StartMemory]) -> Table:
+    devices = memory.schedule.placement.devices.by_name
+    rows = tuple(
+        (one.process, devices[one.device].short, *map(format_bytes, (one.at_start, one.at_most)), _describe_start(one))
+        for one in starts
+    )
+    columns = (Column("process", flexible=False), Column("device", flexible=False),
+               Column("takes at start", "right", flexible=False), Column("at most", "right", flexible=False),
+               Column("why"))  # fmt: skip
+    return Table(columns, rows)
+
+
+def _describe_start(start: StartMemory) -> str:
+    if start.is_logical:
+        why = "logical GPU: its own limit"
+    else:
+        why = "memory growth: more as it is needed" if not start.at_start else "visible: all but TensorFlow's reserve"
+    return why if start.is_used else f"{why}; this step does not use it"
+
+
+def _remedy_table(memory: StepMemory, remedies: Sequence[Remedy]) -> Table:
+    devices = memory.schedule.placement.devices.by_name
+    rows = tuple(
+        (
+            _describe_remedy(memory, one),
+            one.line or "-",
+            f"{format_bytes(one.needed)} on {devices[one.device].short}",
+            "fits" if one.fits else "does not fit",
+        )
+        for one in remedies
+    )
+    columns = (Column("what would help, simulated"), Column("line"), Column("needs", "right", flexible=False),
+               Column("verdict", flexible=False))  # fmt: skip
+    return Table(columns, rows)
+
+
+def _describe_remedy(memory: StepMemory, remedy: Remedy) -> str:
+    if remedy.kind == "batch":
+        return f"a batch of {remedy.amount:,}"
+    if remedy.kind == "accumulate":
+        return f"gradients of {remedy.amount} parts of the batch, summed up before one update"
+    if remedy.kind == "float16":
+        return "mixed precision: activations in 16 bits, a 16-bit copy of the variables"
+    schedule = memory.schedule
+    target = schedule.placement.devices.by_name[remedy.target].short
+    moved = f"{remedy.subject} and what follows on {target}"
+    if memory.batch != memory.batches.batch:
+        return moved
+    before, after = (format_duration(time) for time in (schedule.trace.makespan, remedy.nanoseconds))
+    return f"{moved}: a step of {after} in place of {before}"
 
 
 def _write_headline(memory: StepMemory) -> str:

@@ -1,0 +1,44 @@
+"""What each process takes of the memory of its GPUs when TensorFlow starts, before any step.
+
+Mirrors tensorflow/core/common_runtime/gpu/gpu_device.cc and gpu_bfc_allocator.cc: every visible GPU is taken, used or
+not; with memory growth regions follow as they are needed, and a logical GPU takes its own limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simplace.analysis.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class StartMemory:
+    """Record of what a process takes of one GPU at start, and at most later: bytes.
+
+    `process` is a task ("/job:worker/task:1"), `device` a full name. `is_logical` says that the limit is the device's
+    own, `is_used` that the step has ops or copies there.
+    """
+
+    process: str
+    device: str
+    at_start: int
+    at_most: int
+    is_logical: bool
+    is_used: bool
+
+
+def list_start_memory(schedule: Schedule, *, grows: bool) -> list[StartMemory]:
+    """List the GPUs of the device set, by process; `grows` is the setting of memory growth."""
+    limits, used = schedule.execution.limits, set(schedule.estimated.graph.devices)
+    return [
+        StartMemory(
+            device.name.partition("/device:")[0].replace("/replica:0", ""),
+            device.name,
+            0 if grows and not device.memory else limits[device.name],
+            limits[device.name],
+            bool(device.memory or device.name in schedule.execution.options.limits),
+            device.name in used,
+        )
+        for device in schedule.placement.devices
+        if device.type == "GPU" and limits.get(device.name)
+    ]

@@ -1,0 +1,52 @@
+"""Remove the nodes of each device's subgraph that nothing needs, before it runs.
+
+Mirrors `RemoveDeadNodes` of tensorflow/core/common_runtime/function_utils.cc, which GraphOptimizer calls on each
+subgraph after the partition: what is stateful stays (arguments, results, sends and receives are), and control flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.op_kinds import RETVALS, is_control_flow, is_loop_cond
+from simplace.partition.graph_partition import PartEdge, PartitionedGraph
+
+
+def remove_dead_nodes(graph: PartitionedGraph) -> PartitionedGraph:
+    """Return the part of a function's graph, or of a run's, that has an effect.
+
+    A graph without results, such as one of a file, is what nobody runs as a whole: it stays as it is.
+    """
+    placed = graph.placed
+    if not placed.program.is_called and RETVALS.isdisjoint(placed.graph.ops):
+        return graph
+    needed = reverse_reachable(
+        (i for i in range(len(graph)) if _has_effect(graph, i)), lambda i: [edge.src for edge in graph.ins[i]]
+    )
+    return graph if len(needed) == len(graph) else _keep_nodes(graph, needed)
+
+
+def _has_effect(graph: PartitionedGraph, number: int) -> bool:
+    node = graph.nodes[number]
+    return (
+        node.role != "op"
+        or is_control_flow(node.op)
+        or is_loop_cond(node.op)
+        or node.op in RETVALS
+        or graph.placed.is_stateful(node.op)
+    )
+
+
+def _keep_nodes(graph: PartitionedGraph, kept: set[int]) -> PartitionedGraph:
+    number = {old: new for new, old in enumerate(sorted(kept))}
+    outs = tuple(
+        tuple(
+            PartEdge(number[old], edge.src_slot, number[edge.dst], edge.dst_slot)
+            for edge in graph.outs[old]
+            if edge.dst in number
+        )
+        for old in number
+    )
+    receiver = {number[send]: number[receive] for send, receive in graph.receiver.items()}
+    return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=outs, receiver=receiver)
