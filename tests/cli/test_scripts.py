@@ -170,6 +170,17 @@ def test_functions_never_called_are_named(run):
     assert "never is a tf.function that was never called: call it in the program, as in never(x)" in done.out
 
 
+def test_a_check_says_what_it_did_not_see(run):
+    report = "report.xml"
+    done = run(FUNCTION + "step(tf.ones([2, 2]))\n", "check", "", "--junit", report)
+    assert done.returncode == 0
+    assert "; never (model.py:9) was not reached" in done.out
+    assert '<skipped message="not called" />' in Path(report).read_text()
+    complete = run(FUNCTION + "step(tf.ones([2, 2]))\n", "check", "", "--complete")
+    assert complete.returncode == 1
+    assert "not complete: never: not called" in complete.out
+
+
 def test_one_function_of_a_script(run):
     called = run(FUNCTION + "step(tf.ones([2, 2]))\n", "show", ":step", "--json", "-", "--", "-v", "3")
     assert [p["name"] for p in json.loads(called.out)["programs"]] == ["step"]
