@@ -232,7 +232,30 @@ AROUND_CALLS = """\
     assert triple(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
 """
 
+LIFETIMES = """
+    import gc, weakref
+    import tensorflow as tf
+    double = tf.function(lambda x: x * 2.0)
+    compiled = tf.function(lambda x: x * 3.0, jit_compile=True)
+    def use(compute):
+        variable = tf.Variable([1.0, 2.0])
+        try:
+            compute(tf.square(variable))
+        except tf.errors.InvalidArgumentError:
+            pass
+        return weakref.ref(variable)
+    outside = tf.function(lambda x: tf.gather(x, 9 + tf.size(x)))
+    for compute in (tf.reduce_sum, tf.sort, double, compiled, outside, lambda x: tf.reshape(x, [3])):
+        gc.collect()
+        gc.disable()
+        known = use(compute)  # a function is traced
+        gc.collect()
+        assert use(compute)() is None, compute
+        gc.enable()
+"""
+
 PROGRAMS = {
+    "lifetimes": (LIFETIMES, 1),
     "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),
     "kinds": (KINDS, 1),
