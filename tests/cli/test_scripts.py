@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 
 import pytest
@@ -146,6 +147,28 @@ def test_what_an_exception_came_from_is_shown(run):
     assert "| ValueError: a" in group.err
     assert "| TypeError: b" in group.err
     assert run("import sys\nsys.exit('no data')\n", "show", "").err.startswith("no data\n")
+
+
+def test_a_program_that_changes_its_folder_finds_its_own_file(run):
+    text = """
+        import inspect, os
+        import tensorflow as tf
+        os.chdir(os.path.dirname(__file__))
+        os.chdir("/")
+        @tf.function
+        def step(x):
+            if tf.reduce_sum(x) > 0.0:
+                return x * 2.0
+            return x
+        def stop():
+            raise KeyError(inspect.getsource(stop)[:9])
+        step(tf.ones([2]))
+        stop()
+    """
+    done = run(dedent(text), "show", "")
+    assert "agrees with TensorFlow" in done.out
+    assert '  File "model.py", line 12, in stop\n    raise KeyError' in done.err
+    assert "the program stopped with KeyError: 'def stop(' at model.py:12" in done.err
 
 
 def test_programs_before_a_failure_are_shown(run):
