@@ -285,7 +285,28 @@ THREADS = """
     assert float(reset()) == float(count) == 101.0, float(count)
 """
 
+DERIVATIVES = """
+    import tensorflow as tf
+    def differentiate(function):
+        def derivative(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = function(x)
+            return tape.gradient(y, x)
+        return derivative
+    @tf.function
+    def cosine(x):
+        return tf.cos(x)
+    one = tf.constant(1.0)
+    function, traced = cosine, tf.function(cosine)
+    for expected in (tf.cos(one), -tf.sin(one), -tf.cos(one)):
+        for each in (function, traced, tf.function(function)):
+            assert abs(float(each(one) - expected)) < 1e-6
+        function, traced = differentiate(function), tf.function(differentiate(traced))
+"""
+
 PROGRAMS = {
+    "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),

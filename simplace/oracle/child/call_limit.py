@@ -49,7 +49,7 @@ class CallLimit:
     def is_new(self, name: str) -> None:
         """Count a placement of `name`; stop a program that has it placed again at each call, unless all count."""
         self._traces[name] += 1
-        if 0 <= self._most and self._traces[name] > self._most_traces:
+        if self._most >= 0 and self._traces[name] > self._most_traces:
             times = f"{self._most_traces} times, each time with another signature or other devices"
             self._stop(f"{name} was placed {times} (--calls all goes on)")
 

@@ -164,7 +164,8 @@ class EagerExecution:
                 self._calls.remark_made_up_elements()
                 return _make_element(given.op, attrs)
             return given.run(find_host(), given.inputs)
-        return [self._put(given.op, result, home) for result in given.run(find_host(), given.inputs)]
+        inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
+        return [self._put(given.op, result, home) for result in given.run(find_host(), inputs)]
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
