@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _COUNT = re.compile(r"(\d+)/(\d+) (nodes|eager ops)")
+_ENDED = re.compile(r", until [^;]*")
 _HEAD = """\
 # Guides and tutorials of TensorFlow
 
@@ -17,7 +18,8 @@ random data in place of downloads, two epochs at most) and run twice: as plain `
 placement log and last digits aside, and what differs from one plain run to the next). How many nodes and eager ops
 TensorFlow places as simplace does is counted. A notebook that asks which GPUs there are, and says so or goes another
 way, has lines that differ. A cell that ends with an exception (for a package that is not installed, or a download
-without a stand-in) is counted; the next one runs. Written by
+without a stand-in) is counted; the next one runs. An empty cell was not run. `intro_to_graphs` prints a graph whose
+functions are in the order of a hash of their names, and the numbers in these names differ with GPUs. Written by
 `python -m tests.guides FOLDER --page docs/guides.md`.
 """
 
@@ -39,9 +41,10 @@ def _tell_run(run: Mapping[str, Any] | None) -> str:
         return "disagrees"
     said = _count(len(run["differing"]), "line differs", "lines differ") if run["differing"] else "alike"
     counts = ", ".join(f"{same} of {total} {what}" for same, total, what in _COUNT.findall(run["verdict"]))
+    early = _ENDED.search(run["verdict"])
     ended = run["ended_cells"]
     cells = _count(ended, "cell ends with an exception", "cells end with an exception") if ended else ""
-    return "; ".join(filter(None, (said, counts, cells)))
+    return "; ".join(filter(None, (said, counts + (early[0] if early else ""), cells)))
 
 
 def _count(number: int, one: str, several: str) -> str:
