@@ -63,8 +63,8 @@ def _run_check(options: argparse.Namespace) -> int:
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):
         output.print_text(copies)
-    if covered := summary.coverage_line(result):
-        output.print_text(covered)
+    if result.coverage is not None and result.coverage.missing:
+        output.print_text(summary.coverage_line(result))
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
     unseen = list_not_compared(verdicts)
     judging.write_reports(options, verdicts, [*unseen, *judging.find_problems(options, result)])
