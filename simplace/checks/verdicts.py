@@ -5,16 +5,19 @@ Verdicts are what machines read of a run (JUnit, SARIF, exit status); a verdict 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from simplace.checks.requirements import Requirement, Violation
 from simplace.compare.compare_placements import Difference
 from simplace.compare.compare_transfers import CopyDifference
+from simplace.devices.device_set import DeviceSet
 from simplace.explain.finding import Level
+from simplace.program.program import EAGER_OPS
 from simplace.result import Placed, Result
 
 AGREES = "agrees with TensorFlow"
+SHOWN = "shows all that TensorFlow placed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +80,39 @@ FAILS = ProblemKind(
 )
 
 
+NOT_COMPARED = ProblemKind(
+    "not-compared-with-tensorflow",
+    "A part of the program was not compared with TensorFlow",
+    "Call the function in the run that is checked: agreement says nothing of what was not seen.",
+)
+
+
 def of_failure(result: Result) -> tuple[Verdict, ...]:
     """Return the verdict on whether the program ran to its end."""
     problems = () if result.failure is None else (Problem(FAILS, "error", str(result.failure)),)
-    return (Verdict("", "runs to its end", problems),)
+    stopped = "simplace stopped the program" if result.ending == "stopped" else ""
+    return (Verdict("", "runs to its end", problems, stopped),)
 
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
-    """Return a verdict on each program that TensorFlow placed too, a skipped one on what it was not seen to place."""
-    asked = [
-        Verdict(placed.title, AGREES, tuple(_list_disagreements(placed)))
-        for placed in result.programs
-        if placed.agreement is not None
+    """Return a verdict on each program and on the eager ops, a skipped one on what TensorFlow was not seen to place."""
+    asked = [_judge_program(placed, result) for placed in result.programs]
+    if result.eager is not None:
+        asked.append(_judge_eager_ops(result))
+    return (
+        *asked,
+        *_judge_coverage(result),
+        *(Verdict(each.name, AGREES, (), each.why, each.source) for each in result.unreached),
+    )
+
+
+def list_not_compared(verdicts: Iterable[Verdict]) -> list[Problem]:
+    """List as notes what was not compared; they do not affect the exit status."""
+    return [
+        Problem(NOT_COMPARED, "note", f"{each.program or each.question}: {each.skipped}", each.program, "", each.source)
+        for each in verdicts
+        if each.skipped
     ]
-    return (*asked, *(Verdict(each.name, AGREES, (), each.why, each.source) for each in result.unreached))
 
 
 def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violation]) -> tuple[Verdict, ...]:
@@ -99,6 +121,32 @@ def of_requirements(requirements: Sequence[Requirement], unmet: Iterable[Violati
     for violation in unmet:
         found[violation.requirement].append(_make_unmet_problem(violation))
     return tuple(Verdict("", requirement.text, tuple(problems)) for requirement, problems in found.items())
+
+
+def _judge_program(placed: Placed, result: Result) -> Verdict:
+    if placed.agreement is not None:
+        return Verdict(placed.title, AGREES, tuple(_list_disagreements(placed)))
+    why = "not instantiated" if placed.is_uncalled else result.unchecked or "TensorFlow was not asked"
+    return Verdict(placed.title, AGREES, (), why)
+
+
+def _judge_coverage(result: Result) -> Iterator[Verdict]:
+    missing = result.coverage.missing if result.coverage is not None else ()
+    if missing:
+        yield Verdict("", SHOWN, (), f"all but {', '.join(missing[:3])}{', …' * (len(missing) > 3)}")
+
+
+def _judge_eager_ops(result: Result) -> Verdict:
+    agreement = result.eager_agreement
+    if agreement is None:
+        return Verdict(EAGER_OPS, AGREES, (), result.unchecked or "TensorFlow was not asked")
+    return Verdict(EAGER_OPS, AGREES, tuple(_eager_difference(result, found) for found in agreement.differences))
+
+
+def _eager_difference(result: Result, found: Difference) -> Problem:
+    ours, theirs = (_shorten(result.devices, name) for name in (found.ours, found.theirs))
+    message = f"{found.node} ({found.op}): simplace {ours}, TensorFlow {theirs}"
+    return Problem(DIFFERS, "error", message, EAGER_OPS, found.node)
 
 
 def _list_disagreements(placed: Placed) -> list[Problem]:
@@ -130,7 +178,11 @@ def _copy_difference(placed: Placed, found: CopyDifference) -> Problem:
 
 
 def _name_device(placed: Placed, name: str) -> str:
-    found = placed.placement.devices.find(name)
+    return _shorten(placed.placement.devices, name)
+
+
+def _shorten(devices: DeviceSet, name: str) -> str:
+    found = devices.find(name)
     return found.short if found is not None else name or "no device, since it has no such node"
 
 

@@ -26,13 +26,15 @@ def add(commands: Any) -> None:
     parser.add_argument("--log", metavar="FILE", help="compare with this placement log, of any TensorFlow, instead")
     parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps, on this "
                         "computer's CPU")  # fmt: skip
+    parser.add_argument("--complete", action="store_true", help="exit with status 1 also if a part of the program "
+                        "was not compared, such as a function that no call reached")  # fmt: skip
     add_steps(parser, "with --schedule: ")
     parser.set_defaults(command=lambda options: _check_schedule(options) if options.schedule else _run_check(options))
 
 
 def _run_check(options: argparse.Namespace) -> int:
     from simplace.api import check, place
-    from simplace.checks.verdicts import of_agreement, of_failure
+    from simplace.checks.verdicts import list_not_compared, of_agreement, of_failure
     from simplace.targets import compare_with_log
     from simplace.views.text import eager_tables, summary, tables
     from viz import to_text
@@ -61,11 +63,16 @@ def _run_check(options: argparse.Namespace) -> int:
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):
         output.print_text(copies)
+    if result.coverage is not None and result.coverage.missing:
+        output.print_text(summary.coverage_line(result))
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
-    judging.write_reports(options, verdicts, judging.find_problems(options, result))
+    unseen = list_not_compared(verdicts)
+    judging.write_reports(options, verdicts, [*unseen, *judging.find_problems(options, result)])
     if result.failure:
         return output.report_error(result.failure)
-    return 0 if result.agrees and not judging.compute_exit_status(demanded) else 1
+    if unseen and options.complete:
+        output.print_text(f"not complete: {'; '.join(problem.message for problem in unseen)}")
+    return 0 if result.agrees and not (options.complete and unseen) and not judging.compute_exit_status(demanded) else 1
 
 
 def _read_log(name: str) -> tuple[LoggedNode, ...]:

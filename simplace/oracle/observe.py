@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
@@ -135,10 +136,11 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
         }
     child = start(request_file, environment, stdout)
-    directory, shown = Path(request.directory), sys.stdout if stdout is None else sys.stderr
-    native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, sys.stderr)])
+    directory = Path(request.directory)
     try:
-        status = _wait_for_exit(child, request.options.timeout, native)
+        with _open_output(stdout) as shown:
+            native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, sys.stderr)])
+            status = _wait_for_exit(child, request.options.timeout, native)
     except subprocess.TimeoutExpired:
         return EarlyEnd("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
     finally:
@@ -151,6 +153,11 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
         if status
         else None
     )
+
+
+def _open_output(stdout: int | None) -> AbstractContextManager[TextIO]:
+    """Open a file descriptor for text, and leave it open in the end; None is this process's standard output."""
+    return nullcontext(sys.stdout) if stdout is None else open(stdout, "w", encoding="utf-8", closefd=False)
 
 
 def _signal_name(number: int) -> str:

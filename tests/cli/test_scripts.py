@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 
 import pytest
@@ -148,6 +149,28 @@ def test_what_an_exception_came_from_is_shown(run):
     assert run("import sys\nsys.exit('no data')\n", "show", "").err.startswith("no data\n")
 
 
+def test_a_program_that_changes_its_folder_finds_its_own_file(run):
+    text = """
+        import inspect, os
+        import tensorflow as tf
+        os.chdir(os.path.dirname(__file__))
+        os.chdir("/")
+        @tf.function
+        def step(x):
+            if tf.reduce_sum(x) > 0.0:
+                return x * 2.0
+            return x
+        def stop():
+            raise KeyError(inspect.getsource(stop)[:9])
+        step(tf.ones([2]))
+        stop()
+    """
+    done = run(dedent(text), "show", "")
+    assert "agrees with TensorFlow" in done.out
+    assert '  File "model.py", line 12, in stop\n    raise KeyError' in done.err
+    assert "the program stopped with KeyError: 'def stop(' at model.py:12" in done.err
+
+
 def test_programs_before_a_failure_are_shown(run):
     done = run(FUNCTION + "step(tf.ones([2, 2]))\nraise KeyError('late')\n", "show", "")
     assert done.returncode == 2
@@ -168,6 +191,17 @@ def test_functions_never_called_are_named(run):
     assert done.returncode == 0
     assert "quiet: tf.function" in done.out
     assert "never is a tf.function that was never called: call it in the program, as in never(x)" in done.out
+
+
+def test_a_check_says_what_it_did_not_see(run):
+    report = "report.xml"
+    done = run(FUNCTION + "step(tf.ones([2, 2]))\n", "check", "", "--junit", report)
+    assert done.returncode == 0
+    assert "; never (model.py:9) was not reached" in done.out
+    assert '<skipped message="not called" />' in Path(report).read_text()
+    complete = run(FUNCTION + "step(tf.ones([2, 2]))\n", "check", "", "--complete")
+    assert complete.returncode == 1
+    assert "not complete: never: not called" in complete.out
 
 
 def test_one_function_of_a_script(run):

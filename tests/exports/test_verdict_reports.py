@@ -1,6 +1,7 @@
 """JUnit and SARIF: what their readers and SARIF's own schema make of verdicts, hostile names included."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,16 +13,27 @@ import pytest
 import sarif_pydantic
 
 from simplace.checks.requirements import find_violations, parse_requirement
-from simplace.checks.verdicts import UNMET, Problem, Verdict, of_agreement, of_failure, of_requirements
-from simplace.compare.compare_placements import compare_placement
+from simplace.checks.verdicts import (
+    UNMET,
+    Problem,
+    Verdict,
+    list_not_compared,
+    of_agreement,
+    of_failure,
+    of_requirements,
+)
+from simplace.compare.compare_placements import Agreement, Difference, compare_placement
+from simplace.compare.coverage import Coverage
 from simplace.exports.junit import write_junit
 from simplace.exports.sarif import MOST_RESULTS, write_sarif
+from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.program.observation import LoggedNode, Unreached
 from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
 from tests.exports.hostile import NAMES
-from tests.worlds import CPU, constant, node, place
+from tests.worlds import CPU, GPU0, constant, node, place, shipped
 
+NEVER = Unreached("test_step", "src/my model.py:3", "not called")
 REQUIREMENTS = [parse_requirement("Mat*=gpu:1"), parse_requirement("a=cpu")]
 
 
@@ -78,12 +90,50 @@ def test_junit_names_the_line():
 
 
 def test_junit_skips_what_no_call_reached():
-    result = Result("m.py", "", "", (), (), unreached=(Unreached("test_step", "src/my model.py:3", "not called"),))
+    result = Result("m.py", "", "", (), (), unreached=(NEVER,))
     read = junitparser.JUnitXml.fromstring(write_junit("m.py", of_agreement(result)))
     (case,) = [case for suite in read for case in suite]
     assert (case.name, case.is_skipped, case.result[0].message) == ("agrees with TensorFlow", True, "not called")
     assert (read.tests, read.failures, read.skipped) == (1, 0, 1)
     assert 'file="src/my model.py" line="3"' in write_junit("m.py", of_agreement(result)).decode()
+
+
+def test_what_was_not_compared_is_skipped_and_noted():
+    placement = place(constant("a", (2, 3)))
+    program = replace(placement.program, kind="dataset")
+    devices = placement.devices
+    result = Result(
+        "m.py", "", "", devices, (Placed(replace(placement, program=program)),), unreached=(NEVER,), ending="stopped",
+        eager=PlacedEager((), devices, shipped()), coverage=Coverage(5, 6, 0, ("b (Add) of f",)),
+        unchecked="no TensorFlow",
+    )  # fmt: skip
+    verdicts = (*of_failure(result), *of_agreement(result))
+    assert [(each.program, each.question, each.skipped, each.problems) for each in verdicts] == [
+        ("", "runs to its end", "simplace stopped the program", ()),
+        ("world", "agrees with TensorFlow", "not instantiated", ()),
+        ("eager ops", "agrees with TensorFlow", "no TensorFlow", ()),
+        ("", "shows all that TensorFlow placed", "all but b (Add) of f", ()),
+        ("test_step", "agrees with TensorFlow", "not called", ()),
+    ]
+    log = write_sarif("m.py", list_not_compared(verdicts), Path("/repo"))
+    assert errors(log) == []
+    assert [(each["level"], each["message"]["text"]) for each in log["runs"][0]["results"]] == [
+        ("note", "runs to its end: simplace stopped the program"),
+        ("note", "world: not instantiated"),
+        ("note", "eager ops: no TensorFlow"),
+        ("note", "shows all that TensorFlow placed: all but b (Add) of f"),
+        ("note", "test_step: not called"),
+    ]
+
+
+def test_an_eager_op_elsewhere_fails():
+    devices = place(constant("a", (2, 3))).devices
+    differs = Agreement(1, 2, (Difference("MatMul (m.py:3)", "MatMul", GPU0, CPU),))
+    eager = PlacedEager((), devices, shipped())
+    (verdict,) = of_agreement(Result("m.py", "", "", devices, (), eager=eager, eager_agreement=differs))
+    assert [problem.message for problem in verdict.problems] == [
+        "MatMul (m.py:3) (MatMul): simplace GPU:0, TensorFlow CPU:0"
+    ]
 
 
 def test_sarif_has_a_result_a_problem_at_the_user_s_line():

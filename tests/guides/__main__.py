@@ -60,7 +60,7 @@ def _run_guide(path: Path, options: argparse.Namespace) -> Iterator[GuideRun]:
     with _folder(path.stem, options.keep) as folder:
         plain = None
         for gpus in options.gpus:
-            if plain is None or gpus > 1:
+            if plain is None or (gpus > 1 and "tf.distribute" in text):
                 plain = run_plainly(_write_script(folder / f"plain{gpus}", path.stem, text), gpus, options.seconds)
             script = _write_script(folder / f"gpu{gpus}", path.stem, text)
             run = run_observed(script, gpus, options.seconds, plain)

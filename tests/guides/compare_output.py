@@ -14,6 +14,7 @@ _TIME = re.compile(r"\d+(\.\d+)?(e-?\d+)? ?(s|ms|us|µs|m|min|sec|secs|seconds|m
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _PROGRESS = re.compile(r"(\d+)/(\d+) - ")  # of Keras, which writes as often as time allows
 _LISTED = re.compile(r"(Physical|Logical)Device\(")
+_PLACED = re.compile(r"[\w/]+: \(\w+\): ?$")  # TensorFlow's log, which simplace keeps for its comparison
 _BAR = re.compile(r"[━─=>.]{5,}")
 _TOLERANCE = 2e-3  # relative: sums in another order, and what a training step makes of it
 
@@ -35,7 +36,12 @@ def _lines(text: str) -> Iterator[str]:
         line = _DEVICE.sub("", _ADDRESS.sub("", re.sub(r"\x1b\[[0-9;]*m", "", line)))
         line = re.sub(r"\s+", " ", _BAR.sub("", _TIME.sub("", line))).strip()
         progress = _PROGRESS.match(line)
-        if line and not _LISTED.search(line) and (not progress or progress[1] == progress[2]):
+        if (
+            line
+            and not _LISTED.search(line)
+            and not _PLACED.match(line)
+            and (not progress or progress[1] == progress[2])
+        ):
             yield line
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_COUNT = re.compile(r"(\d+)/(\d+) (nodes|eager ops)")
+_ENDED = re.compile(r", until [^;]*")
 _HEAD = """\
 # Guides and tutorials of TensorFlow
 
 The notebooks of TensorFlow's documentation, each turned into a script (without commands for the shell, with small
 random data in place of downloads, two epochs at most) and run twice: as plain `python` without any GPU, and under
-`simplace show --calls all` on emulated GPUs. *Alike*: both print the same (times, devices and last digits aside, and
-what differs from one plain run to the next), and TensorFlow places what simplace replays as simplace does. Most lines
-that differ are what a notebook itself says of GPUs, or times. A cell that ends with an exception (for a package that is
-not installed, or a download without a stand-in) is counted; the next one runs. Written by
+`simplace show --calls all` on emulated GPUs. *Alike*: both print the same (times, devices, lines of TensorFlow's
+placement log and last digits aside, and what differs from one plain run to the next). How many nodes and eager ops
+TensorFlow places as simplace does is counted. A notebook that asks which GPUs there are, and says so or goes another
+way, has lines that differ. A cell that ends with an exception (for a package that is not installed, or a download
+without a stand-in) is counted; the next one runs. An empty cell was not run. `intro_to_graphs` prints a graph whose
+functions are in the order of a hash of their names, and the numbers in these names differ with GPUs. Written by
 `python -m tests.guides FOLDER --page docs/guides.md`.
 """
 
@@ -34,10 +39,16 @@ def _tell_run(run: Mapping[str, Any] | None) -> str:
         return "fails: " + run["failure"].replace("|", "/")[:120]
     if not run["agrees"]:
         return "disagrees"
-    programs = f"{run['programs']} programs" if run["programs"] != 1 else "1 program"
-    said = f"{len(run['differing'])} lines differ" if run["differing"] else "alike"
-    cells = f", {run['ended_cells']} cells end with an exception" if run["ended_cells"] else ""
-    return f"{said}, {programs}{cells}"
+    said = _count(len(run["differing"]), "line differs", "lines differ") if run["differing"] else "alike"
+    counts = ", ".join(f"{same} of {total} {what}" for same, total, what in _COUNT.findall(run["verdict"]))
+    early = _ENDED.search(run["verdict"])
+    ended = run["ended_cells"]
+    cells = _count(ended, "cell ends with an exception", "cells end with an exception") if ended else ""
+    return "; ".join(filter(None, (said, counts + (early[0] if early else ""), cells)))
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _row(cells: list[str]) -> str:

@@ -232,7 +232,84 @@ AROUND_CALLS = """\
     assert triple(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
 """
 
+LIFETIMES = """
+    import gc, weakref
+    import tensorflow as tf
+    double = tf.function(lambda x: x * 2.0)
+    compiled = tf.function(lambda x: x * 3.0, jit_compile=True)
+    def use(compute):
+        variable = tf.Variable([1.0, 2.0])
+        try:
+            compute(tf.square(variable))
+        except tf.errors.InvalidArgumentError:
+            pass
+        return weakref.ref(variable)
+    outside = tf.function(lambda x: tf.gather(x, 9 + tf.size(x)))
+    for compute in (tf.reduce_sum, tf.sort, double, compiled, outside, lambda x: tf.reshape(x, [3])):
+        gc.collect()
+        gc.disable()
+        known = use(compute)  # a function is traced
+        gc.collect()
+        assert use(compute)() is None, compute
+        gc.enable()
+"""
+
+ITERATOR_ON_GPU = """
+    import tensorflow as tf
+    strategy = tf.distribute.OneDeviceStrategy("/GPU:0")
+    elements = tf.data.Dataset.from_tensor_slices(tf.range(5.0)).batch(2)
+    distributed = iter(strategy.experimental_distribute_dataset(elements))
+    @tf.function
+    def take(iterator):
+        element = next(iterator)
+        return tf.reduce_sum(element), tf.shape(element), tf.rank(element), tf.size(element)
+    found = [[value.numpy().tolist() for value in take(distributed)] for _ in range(3)]
+    assert found == [[1.0, [2], 1, 2], [5.0, [2], 1, 2], [4.0, [1], 1, 1]], found
+"""
+
+THREADS = """
+    from concurrent.futures import ThreadPoolExecutor
+    import tensorflow as tf
+    count = tf.Variable(0.0)
+    @tf.function
+    def increase():
+        return count.assign_add(1.0)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: increase(), range(40)))
+    assert float(count) == 40.0, float(count)
+    @tf.function
+    def reset():
+        count.assign(100.0)
+        with tf.control_dependencies([tf.py_function(lambda: increase(), [], tf.float32)]):
+            return count.read_value()
+    assert float(reset()) == float(count) == 101.0, float(count)
+"""
+
+DERIVATIVES = """
+    import tensorflow as tf
+    def differentiate(function):
+        def derivative(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = function(x)
+            return tape.gradient(y, x)
+        return derivative
+    @tf.function
+    def cosine(x):
+        return tf.cos(x)
+    one = tf.constant(1.0)
+    function, traced = cosine, tf.function(cosine)
+    for expected in (tf.cos(one), -tf.sin(one), -tf.cos(one)):
+        for each in (function, traced, tf.function(function)):
+            assert abs(float(each(one) - expected)) < 1e-6
+        function, traced = differentiate(function), tf.function(differentiate(traced))
+"""
+
 PROGRAMS = {
+    "derivatives": (DERIVATIVES, 1),
+    "threads": (THREADS, 1),
+    "iterator on a GPU": (ITERATOR_ON_GPU, 1),
+    "lifetimes": (LIFETIMES, 1),
     "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),
     "kinds": (KINDS, 1),
@@ -245,16 +322,16 @@ PROGRAMS = {
 }
 
 
-def run(folder: Path, text: str, gpus: int) -> Result:
+def run(folder: Path, text: str, gpus: int, calls: int = 10) -> Result:
     path = folder / "model.py"
     path.write_text(dedent(text))
-    return place(str(path), Settings(Machine(gpus=gpus)))
+    return place(str(path), Settings(Machine(gpus=gpus), calls=calls))
 
 
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(("text", "gpus"), PROGRAMS.values(), ids=PROGRAMS)
 def test_values_are_those_of_a_cpu(tmp_path: Path, text: str, gpus: int) -> None:
-    found = run(tmp_path, text, gpus)
+    found = run(tmp_path, text, gpus, calls=-1)
     assert found.failure is None
     assert found.agrees
 
@@ -282,6 +359,19 @@ def test_after_some_calls_the_latest_values_stand_and_the_program_goes_on(tmp_pa
         "train_step was computed 10 times; 990 later calls returned the latest values "
         "(--calls all computes every one).",
     )
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(("calls", "ending"), [(10, "stopped"), (-1, "")])
+def test_a_function_traced_at_each_call_ends_the_run_unless_all_count(tmp_path: Path, calls: int, ending: str) -> None:
+    text = """\
+        import tensorflow as tf
+        for size in range(60):
+            tf.function(lambda x: x * 2.0)(tf.ones([size]))
+    """
+    found = run(tmp_path, text, 1, calls)
+    assert found.ending == ending
+    assert len(found.programs) == (60 if calls < 0 else 51)
 
 
 @pytest.mark.usefixtures("forked")

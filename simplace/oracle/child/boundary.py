@@ -28,8 +28,20 @@ def wrap_foreign(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def raise_as_theirs(error: BaseException) -> NoReturn:
-    """Raise what the program is to see as TensorFlow's."""
-    raise error
+    """Raise what the program is to see as TensorFlow's.
+
+    Without `del`, the exception and this frame would hold each other, and so, until garbage is collected next, all that
+    the callers hold: a variable would outlive its last reference.
+    """
+    try:
+        raise error
+    finally:
+        del error
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop the traceback of an exception that was handled, since its frames hold what the callers hold."""
+    error.__traceback__ = None
 
 
 def is_own(error: BaseException | None) -> bool:

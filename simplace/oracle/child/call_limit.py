@@ -47,11 +47,11 @@ class CallLimit:
         return bool(self._iterators)
 
     def is_new(self, name: str) -> None:
-        """Count a placement of `name`; stop a program that has it placed again at each call."""
+        """Count a placement of `name`; stop a program that has it placed again at each call, unless all count."""
         self._traces[name] += 1
-        if self._traces[name] > self._most_traces:
+        if self._most >= 0 and self._traces[name] > self._most_traces:
             times = f"{self._most_traces} times, each time with another signature or other devices"
-            self._stop(f"{name} was placed {times}")
+            self._stop(f"{name} was placed {times} (--calls all goes on)")
 
     def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:
         """Return whether a call of `name` is to be computed; otherwise it returns its latest values.

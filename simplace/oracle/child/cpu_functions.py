@@ -4,6 +4,9 @@ Emulated GPUs compute nothing, so what a function returns is computed by a copy 
 no node requests a device, nothing is colocated and nothing is compiled by XLA. Replicas that would exchange values
 (CollectiveReduceV2, NcclAllReduce) do so inside of the copy, which contains all of them.
 
+An iterator may be on a GPU, and so is what takes an element from it. TensorFlow would find the sizes of an element
+there, too (heuristic B of placer.cc): the ops that do so request the CPU.
+
 What a dataset calls is placed anew by its kernel, which prefers GPUs in some (ReduceDataset): there each node requests
 the CPU, but for those that take a resource, which may be on a GPU.
 """
@@ -17,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.graph.op_kinds import METADATA, MUST_COMPILE
 from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
@@ -117,7 +120,8 @@ class CpuFunctions:
             inner = _OF_DATASETS if prefix == _OF_DATASETS or not (is_called or is_call(node.op)) else _PREFIX
             copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
             node.op = copies.get(node.op, node.op)
-            node.device = _HOST if prefix == _OF_DATASETS and not is_called and not _takes_resource(node.op) else ""
+            is_bound = is_called or _takes_resource(node.op)
+            node.device = _HOST if node.op in METADATA or (prefix == _OF_DATASETS and not is_bound) else ""
             _drop_attributes(node.attr)
             for value in node.attr.values():
                 _rename_functions(value, copies)

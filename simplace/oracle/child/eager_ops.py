@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
@@ -127,7 +127,11 @@ class EagerExecution:
         if error is None:
             return result
         if not computes_nothing(error):
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # see raise_as_theirs
+        forget_frames(error)
         kind.is_for_host = not _works_on_objects(given)  # an iterator is to advance, and to end
         kind.device = kind.device or _choose_device(given)  # of another task, which logs elsewhere
         return self._compute_on_host(given, kind.device)
@@ -138,7 +142,11 @@ class EagerExecution:
         if error is None:
             return result
         if not computes_nothing(error):
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # see raise_as_theirs
+        forget_frames(error)
         return self._compute_on_host(given, _choose_device(given))
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
@@ -156,7 +164,8 @@ class EagerExecution:
                 self._calls.remark_made_up_elements()
                 return _make_element(given.op, attrs)
             return given.run(find_host(), given.inputs)
-        return [self._put(given.op, result, home) for result in given.run(find_host(), given.inputs)]
+        inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
+        return [self._put(given.op, result, home) for result in given.run(find_host(), inputs)]
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""

@@ -24,7 +24,8 @@ def add_shapes_of_elements(definition: Any, is_open: Callable[[str], bool]) -> I
             continue
         for slot, dtype in enumerate(types):
             name = f"{_NAME}_{len(definition.signature.output_arg)}"
-            shape = definition.node_def.add(name=name, op="Shape", input=[f"{node.name}:components:{slot}"])
+            source = [f"{node.name}:components:{slot}"]
+            shape = definition.node_def.add(name=name, op="Shape", input=source, device="/device:CPU:0")
             shape.attr["T"].type = dtype
             shape.attr["out_type"].type = tf.int32.as_datatype_enum
             definition.signature.output_arg.add(name=name, type=tf.int32.as_datatype_enum)

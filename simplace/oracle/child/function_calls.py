@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.boundary import raise_as_theirs
+from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
@@ -59,7 +59,7 @@ class _Kind:
         return (self.function, *self.arg_devices)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Attempt:
     """Record of a call: what was placed before it began, whether it began, and its result or error.
 
@@ -81,6 +81,13 @@ class _Attempt:
         if self.error is None or self.has_begun or find_code(self.error) == tf.errors.CANCELLED:
             return False
         return not is_rejection(self.error)
+
+    def raise_error(self) -> NoReturn:
+        """Raise the error and let go of it: the frames that it comes through hold the attempt (see raise_as_theirs)."""
+        try:
+            raise self.error
+        finally:
+            self.error = None
 
 
 class FunctionCalls:
@@ -194,9 +201,10 @@ class FunctionCalls:
         placed, has_begun = _until_executed(kind.function, on_its_thread(kind.function, lines) if is_remote else lines)
         is_placed_only = is_for_placement and has_begun and (is_remote or error is not None)
         attempt = _Attempt(placed, has_begun, result, error, is_placed_only)
+        del error  # so that only the attempt holds it, which lets go of it
         if placed or attempt.is_refused:
             self._placed[kind.instance] = placed
-            self._record(kind, inputs, placed, error if attempt.is_refused else None, start)
+            self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
             self._limit.is_new(shown_name(kind.function))
         return attempt
 
@@ -211,7 +219,9 @@ class FunctionCalls:
         if attempt.error is None and not attempt.is_placed_only:
             return attempt.result
         if not attempt.is_placed_only and (attempt.is_refused or not computes_nothing(attempt.error)):
-            raise attempt.error
+            attempt.raise_error()
+        if attempt.error is not None:
+            forget_frames(attempt.error)
         self._on_gpus[kind] = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
         return self._compute(kind, inputs)
 
@@ -302,6 +312,7 @@ class FunctionCalls:
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
         self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
+            forget_frames(error)
             self._lowering.ask(kind.function, inputs)
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)

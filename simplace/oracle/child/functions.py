@@ -175,9 +175,10 @@ class Functions:
             return
         places = {tensor.name: place for place, tensor in enumerate(graph.inputs)}
         optionals = _find_optionals(graph)
+        count = len(self.definition(name).signature.output_arg)  # gradients add outputs to the graph later on
         self._outputs[name] = tuple(
             Output(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
-            for out in graph.outputs
+            for out in graph.outputs[:count]
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
@@ -23,9 +24,12 @@ _NO_PACKAGE = "a script is no part of a package, for Python neither: give one th
 
 
 def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
-    """Make the module that a script is executed in, and set `sys.argv` and `sys.path` for it."""
+    """Make the module that a script is executed in, and set `sys.argv` and `sys.path` for it.
+
+    Its file is absolute, as Python has it: a program may change its folder before it looks for files beside its own.
+    """
     module = types.ModuleType("__main__")
-    module.__file__ = script
+    module.__file__ = os.path.join(os.getcwd(), script)
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [script, *arguments]
@@ -129,7 +133,7 @@ def _format_line(error: BaseException, lines: SourceLines) -> str:
     own = lines.of_traceback(traceback.extract_tb(error.__traceback__))
     at = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        at = f" at {error.filename}:{error.lineno}"
+        at = f" at {lines.shorten(error.filename)}:{error.lineno}"
     hint = f"; {_NO_PACKAGE}" if isinstance(error, ImportError) and "no known parent package" in text_of(error) else ""
     return f"{what}{at}{hint}"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from traceback import FrameSummary
 from types import CodeType, SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,7 @@ class SourceLines:
     """The user's frames, without those of libraries, as "file:line" relative to the working directory."""
 
     def __init__(self, script: str = "") -> None:
+        self._given = script
         self._script = os.path.abspath(script) if script else ""
         self._known: dict[str, str] = {}
         self._code: dict[CodeType, str] = {}  # what `_known` says of the file of a code object
@@ -158,8 +160,12 @@ class SourceLines:
         return bool(inner is not None and getattr(inner.filename, "is_by_library", False))
 
     def of_traceback(self, frames: Iterable[Any]) -> list[Any]:
-        """Return those frames of a Python traceback that are the user's."""
-        return [frame for frame in frames if self._shown(frame.filename)]
+        """Return those frames of a Python traceback that are the user's, their files renamed as they are shown."""
+        return [_rename_file(frame, shown) for frame in frames if (shown := self._shown(frame.filename))]
+
+    def shorten(self, filename: str) -> str:
+        """Return the name that is shown of a file of the user's, other names as they are."""
+        return self._shown(filename) or filename
 
     def _innermost(self, trace: Any) -> str:
         if trace is None:  # an op that C++ made
@@ -185,7 +191,16 @@ class SourceLines:
         whole = os.path.abspath(filename)
         if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
             return ""
-        return whole.removeprefix(self._here) if whole.startswith(self._here) else filename
+        if whole.startswith(self._here):
+            return whole.removeprefix(self._here)
+        return self._given if whole == self._script else filename
+
+
+def _rename_file(frame: FrameSummary, shown: str) -> FrameSummary:
+    """Give a frame's file another name, under which it may be found no more: its text is read before."""
+    assert frame.line is not None
+    frame.filename = shown
+    return frame
 
 
 def _name_library(filename: str, packages: tuple[str, ...]) -> str:

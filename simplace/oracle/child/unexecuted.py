@@ -34,7 +34,7 @@ class UnexecutedCalls(FunctionCalls):
         else:
             attempt = self._attempt(kind, inputs, cancel_call(call), is_for_placement=True)
             if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:
-                raise attempt.error
+                attempt.raise_error()
         return self._make_up(name, inputs, {})
 
     def _only_makes_resources(self, name: str) -> bool:
