@@ -14,13 +14,14 @@ _STDERR = 2  # the file descriptor
 _MOST = 1_000_000  # threads, steps, calls, trips: more would only take all of the memory
 
 
-def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add the target and all that `read_settings` reads."""
-    parser.add_argument(
+def add_target(parser: argparse.ArgumentParser, *, optional: bool = False) -> argparse.Action:
+    """Add the target, which is returned, and all that `read_settings` reads."""
+    target = parser.add_argument(
         "target", metavar="TARGET", nargs="?" if optional else None, help="model.py, model.py:function, a SavedModel "
         "directory, .pb, .pbtxt or .keras; a script's own arguments follow after --"
     )  # fmt: skip
     add_machine(parser)
+    return target
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:

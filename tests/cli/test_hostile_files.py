@@ -163,8 +163,8 @@ def keras(path: Path, config: str) -> str:
     [
         ("[" * 100_000, "nested more than 100 levels deep"),
         ("1" * 5000, "config.json is not valid JSON"),
-        ('{"class_name": ["Sequential"], "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
-        ('{"class_name": {}, "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
+        ('{"class_name": ["Sequential"], "config": {"layers": []}}', "the model is a ['Sequential'], not a Sequential"),
+        ('{"class_name": {}, "config": {"layers": []}}', "the model is a {}, not a Sequential or Functional model"),
         ('{"class_name": "Sequential", "config": 3}', "does not describe a model as Keras 3 does"),
         ('{"class_name": "Sequential", "config": {"layers": []}}', "does not describe a model as Keras 3 does"),
         ("[1]", "the model is a list, not a Sequential or Functional model"),
@@ -176,7 +176,8 @@ def test_keras_files(config, line, tmp_path, capsys):
 
 def test_a_long_chain_of_layers_written_backwards(tmp_path):
     def reference(name: str) -> dict[str, object]:
-        return {"class_name": "__keras_tensor__", "config": {"dtype": "float32", "keras_history": [name, 0, 0]}}
+        config = {"shape": [None, 2], "dtype": "float32", "keras_history": [name, 0, 0]}
+        return {"class_name": "__keras_tensor__", "config": config}
 
     layers = [
         {
@@ -189,7 +190,7 @@ def test_a_long_chain_of_layers_written_backwards(tmp_path):
         for i in reversed(range(5000))
     ]
     shape = {"batch_shape": [None, 2], "dtype": "float32"}
-    first = {"class_name": "InputLayer", "module": "keras.layers", "name": "x", "config": shape}
+    first = {"class_name": "InputLayer", "module": "keras.layers", "name": "x", "config": shape, "inbound_nodes": []}
     ends = {"input_layers": ["x", 0, 0], "output_layers": ["a4999", 0, 0]}
     model = {"class_name": "Functional", "module": "keras", "config": {"name": "m", "layers": [*layers, first], **ends}}
     file = keras(tmp_path / "model.keras", json.dumps(model))
@@ -203,8 +204,10 @@ def saved_model(path: Path, **node_ids: int) -> str:
     meta = model.meta_graphs.add()
     meta.graph_def.library.function.add().signature.name = "f"
     root = meta.object_graph_def.nodes.add()
+    root.user_object.identifier = "_generic_user_object"
     root.children.add(local_name="signatures", node_id=node_ids.get("signatures", 1))
     signatures = meta.object_graph_def.nodes.add()
+    signatures.user_object.identifier = "signature_map"
     signatures.children.add(local_name="serving_default", node_id=node_ids.get("function", 2))
     meta.object_graph_def.nodes.add().bare_concrete_function.concrete_function_name = "f"
     meta.object_graph_def.concrete_functions["f"].bound_inputs.append(node_ids.get("bound", 0))

@@ -104,8 +104,6 @@ def test_the_terminal_prints_a_rule_and_all_of_them(capsys: pytest.CaptureFixtur
     [
         (["--rule", "nosuch"], "simplace: no rule is called 'nosuch'; "),
         (["model.py", "--rule", "late-log-flag"], "simplace: --rule needs no TARGET, and got 'model.py'"),
-        (["model.py"], "simplace: explain needs a NODE, or --rule RULE"),
-        ([], "simplace: explain needs a TARGET and a NODE, or --rule RULE"),
     ],
 )
 def test_what_cannot_be_explained_gives_one_line(
@@ -116,6 +114,17 @@ def test_what_cannot_be_explained_gives_one_line(
     assert shown.out == ""
     assert shown.err.startswith(complaint)
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("words", "missing"), [(["model.py"], "NODE"), ([], "TARGET, NODE")])
+def test_without_a_rule_a_target_and_a_node_are_needed(
+    words: list[str], missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *words])
+    assert ended.value.code == 2
+    said = f"simplace: the following arguments are required: {missing} (see simplace explain --help)\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("width", [60, 80])
