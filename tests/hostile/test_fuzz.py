@@ -7,7 +7,7 @@ import pytest
 from tests.hostile.judge import judge
 from tests.hostile.oracle import ask, graphs_of
 
-COUNT = 300
+COUNT = 200
 SEED = random.SystemRandom().randrange(10**6)
 
 
