@@ -180,9 +180,9 @@ class _Counter:
             at += 1
             if tag in strings and data[at] < _CONTINUED:  # most parts of a large graph are the inputs of its nodes
                 at += data[at] + 1
-                found, most = 1, self._left // _STRING
-                while at < end and data[at] == tag and data[at + 1] < _CONTINUED and found <= most:
-                    at += data[at + 1] + 2
+                found, stop = 1, min(end, at + 2 * (self._left // _STRING + 1))  # a string takes two bytes or more
+                while at < stop and data[at] == tag and (size := data[at + 1]) < _CONTINUED:
+                    at += size + 2
                     found += 1
                 if at > end:
                     raise _DamagedError
