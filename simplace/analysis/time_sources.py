@@ -64,14 +64,6 @@ def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[Sour
     return tuple(SourceShare(source, time / total, off[source] / time) for source, time in times.items() if time)
 
 
-def measure_uncertainty(estimated: EstimatedGraph, path: Sequence[Span]) -> float:
-    """Return how far off the length of a critical path is in the mean, as a share of it.
-
-    What lies between its spans is time of the executor. That another path may be the longest one is not counted.
-    """
-    return hypot(*list_errors(estimated, path).values())
-
-
 def list_errors(estimated: EstimatedGraph, path: Sequence[Span]) -> dict[Kind, float]:
     """Return how far off the length of a critical path is for each kind of error, as shares of the length."""
     whole = max((span.end for span in path), default=0) - min((span.start for span in path), default=0)

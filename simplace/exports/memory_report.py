@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from simplace.analysis.memory import Held, MemoryUse
-from simplace.analysis.memory_at_start import StartMemory, list_start_memory
+from simplace.analysis.memory_at_start import list_start_memory
 from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
@@ -28,7 +29,7 @@ def report_memory(memory: StepMemory, remedies: Sequence[Remedy] = ()) -> dict[s
         "program_batch": memory.batches.batch or None,
         "largest_batch": memory.largest_batch,
         "devices": [_report_device(memory, use) for use in memory.uses],
-        "at_start": [_report_start(one) for one in list_start_memory(memory.schedule, grows=memory.grows)],
+        "at_start": [asdict(one) for one in list_start_memory(memory.schedule, grows=memory.grows)],
         "remedies": [_report_remedy(one) for one in remedies],
     }
 
@@ -55,17 +56,6 @@ def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
         "kinds": [{"kind": kind.name.lower(), **_report_part(schedule, part)} for kind, part in kinds],
         "scopes": [{"scope": name, **_report_part(schedule, part)} for name, part in list_by_scope(schedule, use)],
         "lines": [{"line": line or None, **_report_part(schedule, part)} for line, part in list_by_line(schedule, use)],
-    }
-
-
-def _report_start(start: StartMemory) -> dict[str, Any]:
-    return {
-        "process": start.process,
-        "device": start.device,
-        "at_start": start.at_start,
-        "at_most": start.at_most,
-        "is_logical": start.is_logical,
-        "is_used": start.is_used,
     }
 
 

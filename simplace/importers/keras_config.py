@@ -61,13 +61,7 @@ def layer_name(layer: Config) -> str:
 
 def list_tensors(arguments: Any) -> list[Reference]:
     """List the tensors among a call's arguments, in order; raise `UnsupportedError` for an object of another class."""
-    if isinstance(arguments, Mapping):
-        if "class_name" in arguments and "config" in arguments:
-            return [_read_tensor(arguments["class_name"], arguments["config"])]
-        return [one for value in arguments.values() for one in list_tensors(value)]
-    if isinstance(arguments, (list, tuple)):
-        return [one for value in arguments for one in list_tensors(value)]
-    return []
+    return [_read_tensor(leaf) for leaf in _list_leaves(arguments) if isinstance(leaf, Mapping)]
 
 
 def shorten_text(text: str, most: int = 200) -> str:
@@ -90,17 +84,15 @@ def _check_connected(layers: list[Config]) -> None:
 def _check_positional(layer: Config, args: Any) -> None:
     """Raise `UnsupportedError` for a positional argument of a layer that is no tensor (`Layer.__call__`)."""
     for leaf in _list_leaves(args):
-        if leaf is not None:
+        if leaf is not None and not isinstance(leaf, Mapping):
             raise UnsupportedError(f"layer {layer['name']!r} is called with {shorten_text(repr(leaf))}, not a tensor")
 
 
 def _list_leaves(value: Any) -> Iterator[Any]:
-    """Yield what is in lists and mappings, but for tensors and other objects."""
-    if isinstance(value, Mapping):
-        if not ("class_name" in value and "config" in value):
-            for one in value.values():
-                yield from _list_leaves(one)
-    elif isinstance(value, (list, tuple)):
+    """Yield what is in lists and mappings, in order; a mapping among them is a tensor or another object."""
+    if isinstance(value, Mapping) and not ("class_name" in value and "config" in value):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
         for one in value:
             yield from _list_leaves(one)
     else:
@@ -119,7 +111,7 @@ def _check_layer(layer: Config) -> None:
 def _check_name(config: Config, *, is_needed: bool = False) -> None:
     """Raise `UnsupportedError` for what Keras takes for no name of a layer or model; None is none given."""
     name = config.get("name")
-    if (name is None and is_needed and "name" not in config) or not isinstance(name, str | None) or "/" in (name or ""):
+    if (is_needed and "name" not in config) or not isinstance(name, str | None) or "/" in (name or ""):
         raise UnsupportedError(f"{shorten_text(str(name))!r} is no name of a layer or a model")
 
 
@@ -165,7 +157,8 @@ def refuse_arguments(layer: Config, node: Config) -> None:
         )
 
 
-def _read_tensor(kind: Any, config: Config) -> Reference:
+def _read_tensor(argument: Config) -> Reference:
+    kind, config = argument["class_name"], argument["config"]
     if kind != _TENSOR:
         raise UnsupportedError(f"an argument is a {shorten_text(str(kind))}, not a tensor")
     _check_dtype(config["dtype"])

@@ -216,9 +216,8 @@ class _Model:
 
 def _model_name(model: Config) -> str:
     """Return the name of a model, which only a Sequential one need not have."""
-    return str(
-        model["config"].get("name") or "sequential" if model["class_name"] == "Sequential" else model["config"]["name"]
-    )
+    own = model["config"]
+    return str(own.get("name") or "sequential") if model["class_name"] == "Sequential" else str(own["name"])
 
 
 def _read_references(entries: Any) -> list[Reference]:

@@ -24,7 +24,7 @@ from simplace.program.program import Program
 WITH_GRAPHS = (metadata.PLUGIN_NAME_RUN_METADATA, metadata.PLUGIN_NAME_RUN_METADATA_WITH_GRAPH)
 KINDS = (metadata.PLUGIN_NAME, *WITH_GRAPHS)
 _WRAPPED = "_"  # begins names in the graphs that TensorFlow wraps single ops in, which no GraphDef may have
-_KINDS = ("CPU", "GPU")
+_DEVICE_TYPES = ("CPU", "GPU")
 _UNCHECKED = "it was recorded for TensorBoard; simplace check SCRIPT compares with TensorFlow"
 
 
@@ -72,7 +72,9 @@ def _name_devices(programs: Iterable[Program]) -> str | None:
     """Return the devices of one task that graphs ask for, up to the highest numbers; None where they ask for no GPU."""
     asked = {node.device for program in programs for node in program.graph.nodes}
     found = [name for device in asked if (name := DeviceName.parse(device)) is not None and name.id is not None]
-    counts = {kind: max((name.id or 0 for name in found if name.type == kind), default=-1) + 1 for kind in _KINDS}
+    counts = {
+        kind: max((name.id or 0 for name in found if name.type == kind), default=-1) + 1 for kind in _DEVICE_TYPES
+    }
     return f"cpu:{max(1, counts['CPU'])},gpu:{counts['GPU']}" if counts["GPU"] else None
 
 
