@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from simplace.oracle.launch import Fork, ForkServers
@@ -101,6 +102,25 @@ class WarmProcesses(ForkServers):
                     os.kill(child.pid, signal.SIGKILL)
                     child.wait()
             return subprocess.CompletedProcess([], status, _content(out), _content(err))
+
+    def run_tensorflow(
+        self, code: str, *arguments: str, folder: Path = ROOT, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run code where TensorFlow has been imported under these variables; return what it printed, as text."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+        environment.pop("PYTEST_CURRENT_TEST", None)
+        code = f"import os; os.chdir({str(folder)!r})\n{dedent(code)}"
+        done = self.run(["tensorflow", "keras"], code, arguments, environment=environment, timeout=600)
+        out, err = done.stdout.decode(), done.stderr.decode(errors="replace")
+        return subprocess.CompletedProcess([], done.returncode, out, err)
+
+
+RUN_SCRIPT = """
+    import runpy, sys
+    sys.argv = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(sys.argv[0]))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def _content(file: Any) -> bytes:

@@ -348,7 +348,7 @@ def _convert_args(messages: Any, attrs: Mapping[str, AttrValue]) -> tuple[ArgDef
 
 
 def _as_text(data: bytes) -> str | None:
-    if not data.strip() or _CONTROL_BYTES.search(data):
+    if not data or data.isspace() or _CONTROL_BYTES.search(data):
         return None
     try:
         return data.decode()
@@ -357,7 +357,7 @@ def _as_text(data: bytes) -> str | None:
 
 
 def _refuse_known_formats(data: bytes) -> None:
-    if not data.strip():
+    if not data or data.isspace():
         raise TargetError("empty, so not a GraphDef; write it again")
     for magic, what in _MAGIC:
         if data.startswith(magic):

@@ -7,8 +7,8 @@ counts as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress, count
 from typing import Literal
 
 from simplace.graph.builder import CONTROL
@@ -21,6 +21,7 @@ _SUM, _CONCAT = "AddN", "ConcatV2"
 _HANDS_ON = IDENTITIES | {"RealDiv", "Mul"}  # a mean is a sum that is divided before it goes back
 
 Output = tuple[int, int]  # a node and its output slot
+_Inputs = dict[int, list[int]]  # edges by the node that they lead to
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,15 @@ def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
     """Find such joins by node; `copies` are those of the graph, in its own node ids."""
     graph, devices = placed.graph, placed.device_of
     most = len(placed.devices)
-    joins = {
+    joining = {
         node
         for node, op in enumerate(graph.ops)
         if op in (_SUM, _CONCAT)
         and 1 < len(graph.in_types[node]) - (op == _CONCAT) <= most  # one tensor of each device
-        and any(devices[graph.edge_src[e]] != devices[node] for e in _list_inputs(graph, node))
+    }
+    inputs = _list_inputs(graph, joining)
+    joins = {
+        node: into for node, into in inputs.items() if any(devices[graph.edge_src[e]] != devices[node] for e in into)
     }
     if not joins:
         return []
@@ -53,7 +57,7 @@ def find_joined(placed: PlacedGraph, copies: CopyColumns) -> list[Joined]:
     return _with_copies(graph, roots, copies)
 
 
-def _examine_join(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[Joined, set[int]] | None:
+def _examine_join(placed: PlacedGraph, node: int, joins: _Inputs) -> tuple[Joined, set[int]] | None:
     """Return a join and the nodes below and after it that hand tensors on, None where not all get the result."""
     graph, devices = placed.graph, placed.device_of
     below = _list_leaves(placed, node, joins)
@@ -70,7 +74,7 @@ def _examine_join(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[Join
     return Joined(kind, node, tuple(leaves), tuple(order), ()), inner | after
 
 
-def _list_leaves(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[list[Output], set[int]] | None:
+def _list_leaves(placed: PlacedGraph, node: int, joins: _Inputs) -> tuple[list[Output], set[int]] | None:
     """Return what a join joins, in order, and the sums below it, as sums of sums count as one.
 
     None where two are of one device: so no walk is longer than there are devices, however sums share sums.
@@ -78,13 +82,13 @@ def _list_leaves(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[list[
     graph, devices = placed.graph, placed.device_of
     leaves: dict[str, Output] = {}
     inner: set[int] = set()
-    work = [*reversed(_list_inputs(graph, node))]
+    work = [*reversed(joins[node])]
     while work:
         edge = work.pop()
         source, target = graph.edge_src[edge], graph.edge_dst[edge]
         if graph.ops[target] == _SUM and graph.ops[source] == _SUM and source in joins:
             inner.add(source)
-            work += reversed(_list_inputs(graph, source))
+            work += reversed(joins[source])
         elif devices[source] in leaves:
             return None
         else:
@@ -92,10 +96,20 @@ def _list_leaves(placed: PlacedGraph, node: int, joins: set[int]) -> tuple[list[
     return list(leaves.values()), inner
 
 
-def _list_inputs(graph: Graph, node: int) -> Sequence[int]:
-    """Return the edges of the tensors that a node joins: the last input of a concatenation is its axis."""
-    edges = graph.data_in_edges(node)
-    return edges[:-1] if graph.ops[node] == _CONCAT else edges
+def _list_inputs(graph: Graph, joining: set[int]) -> _Inputs:
+    """List by node the edges of the tensors that nodes join: the last input of a concatenation is its axis.
+
+    All edges are looked at once, which is quicker than to sort those of a large graph by node.
+    """
+    inputs: _Inputs = {}
+    for edge in compress(count(), map(joining.__contains__, graph.edge_dst)):
+        if graph.edge_dst_slot[edge] != CONTROL:
+            inputs.setdefault(graph.edge_dst[edge], []).append(edge)
+    for node, edges in inputs.items():
+        edges.sort(key=graph.edge_dst_slot.__getitem__)
+        if graph.ops[node] == _CONCAT:
+            edges.pop()
+    return inputs
 
 
 def _follow(graph: Graph, node: int) -> set[int]:

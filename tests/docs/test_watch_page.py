@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm_processes import RUN_SCRIPT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/watch.md"
@@ -29,10 +28,10 @@ def test_the_program_shown_is_the_program(kept, request):
 
 @pytest.mark.tf
 @pytest.mark.usefixtures("shown_version")
-def test_what_it_prints_is_what_the_page_shows(kept):
-    environment = {**os.environ, "COLUMNS": "120", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "docs/programs/train_watched.py"]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=True)
+def test_what_it_prints_is_what_the_page_shows(kept, warm):
+    program = "docs/programs/train_watched.py"
+    ran = warm.run_tensorflow(RUN_SCRIPT, program, COLUMNS="120", TF_CPP_MIN_LOG_LEVEL="3")
+    assert ran.returncode == 0, ran.stderr
     told = [line for line in ran.stderr.splitlines() if line.startswith("simplace:")]
     text = PAGE.read_text(encoding="utf-8")
     shown = PRINTED.search(text)

@@ -7,11 +7,10 @@ blocks of a product) is not in its log.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
@@ -22,10 +21,16 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.api import Settings, place
 from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.machine.machine import Machine
+from tests.warm_processes import WarmProcesses
 
 pytestmark = pytest.mark.tf
 
 LIMIT_MB = 4000
+VARIABLES = {
+    "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB), "TF_ENABLE_ONEDNN_OPTS": "0",
+    "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_VMODULE": "log_memory=2", "TF_CPP_MIN_LOG_LEVEL": "0",
+}  # fmt: skip
+Run = Callable[..., subprocess.CompletedProcess[str]]
 SEEN = 4096  # bytes: smaller allocations, such as of what kernels need besides, are not compared
 ALLOCATION = re.compile(r'TensorAllocation.*kernel_name: "([^"]+)".*requested_bytes: (\d+)')
 
@@ -119,19 +124,20 @@ INFERENCE = """
 """
 
 
-def run_in_tensorflow(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB),
-        "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": "-1", **variables,
-    }  # fmt: skip
-    words = [sys.executable, "-c", dedent(script), *arguments]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done
+@pytest.fixture
+def run_in_tensorflow(warm: WarmProcesses) -> Run:
+    """Return `run(script, *arguments)`: it returns what TensorFlow printed, with what kernels allocate."""
+
+    def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        done = warm.run_tensorflow(script, *arguments, **VARIABLES)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done
+
+    return run
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: int) -> None:
+def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: int, run_in_tensorflow: Run) -> None:
     begin, *rows = json.loads(run_in_tensorflow(SIZES, str(seed)).stdout)
     memory = BfcAllocator(LIMIT_MB << 20, growth=True)
     while memory.in_use < begin[2]:  # the shapes
@@ -148,10 +154,11 @@ def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: in
 
 
 @pytest.mark.parametrize("program", [MOMENTUM, ROWS, INFERENCE], ids=["momentum", "rows", "inference"])
-def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked")
+def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path, run_in_tensorflow: Run) -> None:
     script = tmp_path / "model.py"
     script.write_text("import tensorflow as tf\n" + dedent(program) + "\nstep(*arguments)\n")
-    done = run_in_tensorflow(STEP, str(script), TF_CPP_VMODULE="log_memory=2", TF_CPP_MIN_LOG_LEVEL="0")
+    done = run_in_tensorflow(STEP, str(script))
     before, logged = done.stderr.split("=== end")[0].split("=== step")
     theirs = Counter((name, int(size)) for name, size in ALLOCATION.findall(logged) if int(size) >= SEEN)
 

@@ -15,7 +15,7 @@ from simplace.doctor.examinations import diagnose_result
 from simplace.errors import SimplaceError
 from simplace.machine.machine import Machine
 from simplace.oracle import plugin
-from simplace.oracle.launch import Forks, starting_by
+from simplace.oracle.launch import starting_by_forks
 from simplace.result import Result
 from simplace.targets import Settings, place_target
 from tests.failures.read_cases import Case
@@ -52,7 +52,7 @@ class Measured:
 def measure_cases(cases: Sequence[Case]) -> list[Measured]:
     """Run all programs under TensorFlow and under simplace."""
     truth = _ask_tensorflow(cases)
-    with tempfile.TemporaryDirectory() as folder, Forks() as forks, starting_by(forks):
+    with tempfile.TemporaryDirectory() as folder, starting_by_forks():
         return [_measure(case, truth[case.name], Path(folder)) for case in cases]
 
 

@@ -26,6 +26,7 @@ def test_the_table_has_forty_of_each() -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.usefixtures("forked")
 def test_what_is_foretold_is_what_tensorflow_does() -> None:
     """`python -m tests.failures` measures all of the table."""
     measured = measure_cases([case for case in read_cases() if case.name in ASKED])

@@ -1,8 +1,5 @@
 """Data types against device types: rows join, DEFAULT kernels count everywhere, host memory is named."""
 
-import subprocess
-import sys
-
 import pytest
 
 from simplace.graph.dtypes import DataType
@@ -83,8 +80,8 @@ def test_whether_xla_compiles_an_op_is_said(op, note):
 
 
 @pytest.mark.tf
-def test_jit_compile_takes_and_refuses_what_the_note_says():
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True)
+def test_jit_compile_takes_and_refuses_what_the_note_says(warm):
+    done = warm.run_tensorflow(COMPILED, COLUMNS="120", TF_CPP_MIN_LOG_LEVEL="3")
     said = dict(line.split() for line in done.stdout.splitlines())
     table = KernelTable.shipped("2.21.0")
     assert len(said) == 6

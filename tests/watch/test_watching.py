@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -14,32 +15,35 @@ import pytest
 
 from simplace.api import Settings, place
 from simplace.machine.machine import Machine
+from tests.warm_processes import RUN_SCRIPT, WarmProcesses
 
 pytestmark = pytest.mark.tf
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "tests/watch/watched_program.py"
 
 
-def run_python(*arguments: str, folder: Path = ROOT) -> tuple[str, list[str]]:
-    """Return what a Python program prints, and the lines of simplace's among those that it writes to standard error."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout, [line for line in ran.stderr.splitlines() if line.startswith("simplace")]
+Run = Callable[..., tuple[str, list[str]]]
+
+
+@pytest.fixture(scope="module")
+def run_script(warm: WarmProcesses) -> Run:
+    """Return `run(*words)`: what a Python program prints, and simplace's lines among those on standard error."""
+
+    def run(*words: str, folder: Path = ROOT) -> tuple[str, list[str]]:
+        ran = warm.run_tensorflow(RUN_SCRIPT, *words, folder=folder, COLUMNS="120", TF_CPP_MIN_LOG_LEVEL="3")
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout, [line for line in ran.stderr.splitlines() if line.startswith("simplace")]
+
+    return run
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """Return what the program found out when it watched itself."""
-    facts: dict[str, Any] = json.loads(run_python(PROGRAM)[0])
+    """Return what the program found out when it watched itself, before and after it imported TensorFlow."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, PROGRAM], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    facts: dict[str, Any] = json.loads(done.stdout)
     assert "unexpected" not in facts
     return facts
 
@@ -198,10 +202,10 @@ KERAS = """\
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> dict[str, tuple[str, list[str]]]:
+def trained(tmp_path_factory, run_script) -> dict[str, tuple[str, list[str]]]:
     folder = tmp_path_factory.mktemp("keras")
     (folder / "train.py").write_text(dedent(KERAS))
-    return {how: run_python("train.py", how, folder=folder) for how in ("watched", "plain")}
+    return {how: run_script("train.py", how, folder=folder) for how in ("watched", "plain")}
 
 
 def test_keras_prints_the_same_digits_under_a_callback(trained):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from itertools import groupby
 
 from simplace.partition.shapes import TensorSizes
@@ -151,8 +151,11 @@ def describe_step_run(run: ObservedRun, runs: int) -> str:
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
     """Return the records of the tensors copied between devices, the largest first, then by name."""
-    crossing = copies.between_devices
-    rows = zip([-(copies.sizes[i] or 0) for i in crossing], map(copies.tensor, crossing), crossing, strict=True)
+    crossing, sizes = copies.between_devices, copies.sizes
+    if limit is not None and len(crossing) > limit:  # names are made for those alone that may be among the first
+        least = min(nlargest(limit, (sizes[i] or 0 for i in crossing)), default=0)
+        crossing = [i for i in crossing if (sizes[i] or 0) >= least]
+    rows = zip([-(sizes[i] or 0) for i in crossing], map(copies.tensor, crossing), crossing, strict=True)
     first = sorted(rows) if limit is None else nsmallest(limit, rows)
     return [copies[i] for _, _, i in first]
 
