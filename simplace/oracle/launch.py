@@ -23,7 +23,9 @@ _CHILD += "main(sys.argv[2], int(sys.argv[3]))"
 _SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_server import main; "
 _SERVER += "main(int(sys.argv[2]), int(sys.argv[3]))"
 # TensorFlow, and what it imports, may read any other variable when it is imported.
-_OF_ONE_RUN = ("TF_DUMP_GRAPH_PREFIX", "COLUMNS", "PYTEST_CURRENT_TEST")
+_OF_ONE_RUN = (
+    "COLUMNS", "CUDA_VISIBLE_DEVICES", "PYTEST_CURRENT_TEST", "TF_DUMP_GRAPH_PREFIX", "XDG_CACHE_HOME",
+)  # fmt: skip
 _STDERR = 2  # the file descriptor
 
 

@@ -11,7 +11,7 @@ from tests.agreement.campaign import Count, rounds
 from tests.agreement.regressions import read
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
-PROGRAMS = 60  # on each of two machines: about 8 seconds each
+PROGRAMS = 40  # on each of two machines: about 5 seconds each
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
