@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -33,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
+    assert "tensorflow" not in sys.modules, "a module that pytest imports to collect its tests imports TensorFlow"
     gc.freeze()  # thousands of tests, and all modules: no collection has to walk them
 
 

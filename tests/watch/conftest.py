@@ -1,0 +1,3 @@
+"""What pytest leaves alone here: a program that the tests run."""
+
+collect_ignore = ["watched_program.py"]
