@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil, inf
+
 from graphviz import Digraph
 
 from viz import labels
+from viz.names import elide, visible
 from viz.style import Style, fitted, page_of
 
 
@@ -45,6 +48,15 @@ class Canvas:
         source: str = self._graph.source
         return source
 
+    def size(self, points: float) -> float:
+        """Return the size of text, in points before scaling, that is to have that many, or as many as the style needs.
+
+        >>> from viz.style import STYLES
+        >>> Canvas("x", 240, 100, STYLES["paper"]).size(8), Canvas("x", 240, 100, STYLES["screen"]).size(8)
+        (9.63, 8)
+        """
+        return enlarge_text(self._style, points)
+
     def text(
         self, x: float, y: float, text: str, room: float, *, size: float, colour: str = "", bold: bool = False,
         centre: bool = False,
@@ -74,6 +86,16 @@ class Canvas:
         self._graph.node(f"n{self._serial}", **attributes)
 
 
+def enlarge_text(style: Style, points: float) -> float:
+    """Return the size of text before scaling: as wanted, or the least that the style prints."""
+    return max(points, ceil(style.least / style.scale * 100) / 100)
+
+
+def page_height(style: Style) -> float:
+    """Return how high a drawing may be so that its text keeps its size on the style's page: infinity for any."""
+    return style.height * 72 / style.scale if style.widths and style.height else inf
+
+
 def axis_width(style: Style, margins: float, natural: float = 960.0) -> float:
     """Return how wide a time axis is beside margins of that width, so that text keeps its size on the style's page.
 
@@ -83,3 +105,22 @@ def axis_width(style: Style, margins: float, natural: float = 960.0) -> float:
     if not style.widths:
         return natural
     return max(style.widths[-1] * 72 / style.scale - margins, 200.0)
+
+
+def wrap_caption(caption: str, letters: int) -> list[str]:
+    """Break a caption at line ends, and at "; " where a line has more letters than that; what has no "; " is shortened.
+
+    >>> wrap_caption("one thread; two cores; costs", 22)
+    ['one thread; two cores;', 'costs']
+    """
+    lines: list[str] = []
+    for paragraph in caption.split("\n"):
+        parts = paragraph.split("; ")
+        lines.append(parts[0])
+        for part in parts[1:]:
+            if len(lines[-1]) + len(part) + 3 <= letters:
+                lines[-1] += f"; {part}"
+            else:
+                lines[-1] += ";"
+                lines.append(part)
+    return [elide(visible(line), letters) for line in lines]

@@ -61,9 +61,8 @@ def look(group: Group, style: Style = SCREEN) -> DeviceLook:
     >>> look(Group("a", "a", kind="GPU", index=0)).line == look(Group("b", "b", kind="GPU", index=1)).line
     False
     """
-    pattern = _PATTERNS.get(group.kind.upper(), _OTHER)
-    turn, place = divmod(group.index, len(pattern.hues))
-    hue = pattern.hues[place]
+    pattern = _pattern_of(group)
+    hue, turn = _hue_of(group)
     backdrop, fill = (0.07, 0.26) if style.is_dark else (0.10, 0.34)
     return DeviceLook(
         backdrop=blend(hue, backdrop, style.paper),
@@ -73,6 +72,12 @@ def look(group: Group, style: Style = SCREEN) -> DeviceLook:
         border=_BORDERS[(pattern.border + turn) % len(_BORDERS)],
         width=pattern.width,
     )
+
+
+def band_fill(group: Group, style: Style = SCREEN) -> str:
+    """Return the colour of an area: that of a device, deeper than its nodes, so that neighbours can be told apart."""
+    hue, _ = _hue_of(group)
+    return blend(hue, 0.36 if style.is_dark else 0.6, style.paper)
 
 
 def no_device(style: Style = SCREEN) -> DeviceLook:
@@ -98,6 +103,17 @@ def contrast(one: str, other: str) -> float:
     """
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def _pattern_of(group: Group) -> _Pattern:
+    return _PATTERNS.get(group.kind.upper(), _OTHER)
+
+
+def _hue_of(group: Group) -> tuple[str, int]:
+    """Return a device's hue, and how often the hues were used up before it."""
+    hues = _pattern_of(group).hues
+    turn, place = divmod(group.index, len(hues))
+    return hues[place], turn
 
 
 def _shade(colour: str, share: float) -> str:

@@ -53,7 +53,9 @@ STYLES: Mapping[str, Style] = {
     "paper": Style(
         "paper", text=8.0, widths=(10 / 3, 7.0), height=9.25, aspect=1.0, boxes=24, below=True, least=7.0, pad=1.5
     ),
-    "slide": Style("slide", text=18.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=14),
+    "slide": Style(
+        "slide", text=18.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=14
+    ),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",
         grid="#333a43", stripe="#1b2027", is_dark=True,

@@ -9,6 +9,7 @@ from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.executor.trace import PERMANENT, MemoryChange, Trace
 
 Tensor = tuple[int, int]  # a node of the partitioned graph and the slot of its output
+Resident = list[tuple[Tensor, int]]
 Resize = Callable[[Tensor, int], int]  # the bytes of a tensor that had so many
 
 
@@ -53,12 +54,13 @@ class _Shortage:
     largest_free: int
 
 
-def _keep_size(_: Tensor, size: int) -> int:
+def keep_size(_: Tensor, size: int) -> int:
+    """Return the bytes of a tensor as they are."""
     return size
 
 
 def memory_use(
-    trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int], resize: Resize = _keep_size
+    trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int], resize: Resize = keep_size
 ) -> tuple[MemoryUse, ...]:
     """Follow the memory of each device; where it is limited, TensorFlow's allocator hands it out.
 
@@ -69,15 +71,19 @@ def memory_use(
 
 def fits(trace: Trace, device: str, limit: int, resize: Resize) -> bool:
     """Return whether the memory of a device would suffice if each tensor had the bytes that `resize` returns."""
-    return _find_shortage(*_list_allocations(trace, device, resize), limit) is None
+    return _find_shortage(*list_allocations(trace, device, resize), limit) is None
 
 
-def _list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[dict[Tensor, int], list[MemoryChange]]:
-    permanent = {
-        (node, PERMANENT): resize((node, PERMANENT), size) for where, size, node in trace.resident if where == device
-    }
+def list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[Resident, list[MemoryChange]]:
+    """Return what is in a device's memory before the step begins, and what changes there, in the order of time.
+
+    A node may stand for several variables, such as an update of an optimizer's that no other node reads.
+    """
+    permanent = [
+        ((node, PERMANENT), resize((node, PERMANENT), size)) for where, size, node in trace.resident if where == device
+    ]
     changes = [change for change in trace.memory if change.device == device]
-    if resize is not _keep_size:
+    if resize is not keep_size:
         changes = [replace(change, change=_resize_change(change, resize)) for change in changes]
     return permanent, changes
 
@@ -88,8 +94,8 @@ def _resize_change(change: MemoryChange, resize: Resize) -> int:
 
 
 def _of_device(trace: Trace, device: str, limit: int, resize: Resize) -> MemoryUse:
-    permanent, changes = _list_allocations(trace, device, resize)
-    resident = sum(permanent.values())
+    permanent, changes = list_allocations(trace, device, resize)
+    resident = sum(size for _, size in permanent)
     now, peak, peak_index = resident, resident, -1
     series: list[tuple[int, int]] = [(0, resident)]
     for i, change in enumerate(changes):
@@ -112,15 +118,15 @@ def _of_device(trace: Trace, device: str, limit: int, resize: Resize) -> MemoryU
     )  # fmt: skip
 
 
-def _find_shortage(permanent: Mapping[Tensor, int], changes: list[MemoryChange], limit: int) -> _Shortage | None:
+def _find_shortage(permanent: Resident, changes: list[MemoryChange], limit: int) -> _Shortage | None:
     """Let TensorFlow's allocator hand out one region of the whole memory; return where it first has no room."""
     memory = BfcAllocator(limit, growth=False)
     places: dict[Tensor, list[int]] = {}
-    for tensor, size in permanent.items():
+    for tensor, size in permanent:
         address = memory.allocate(size)
         if address is None:
             return _Shortage(-1, tensor[0], memory.largest_free)
-        places[tensor] = [address]
+        places.setdefault(tensor, []).append(address)
     for number, change in enumerate(changes):
         tensor = change.node, change.slot
         if change.change < 0:
@@ -133,9 +139,11 @@ def _find_shortage(permanent: Mapping[Tensor, int], changes: list[MemoryChange],
     return None
 
 
-def _sort_alive(permanent: Mapping[Tensor, int], changes: list[MemoryChange], last: int) -> tuple[Held, ...]:
+def _sort_alive(permanent: Resident, changes: list[MemoryChange], last: int) -> tuple[Held, ...]:
     """List what is alive after a change, the largest first."""
-    alive = dict(permanent)
+    alive: dict[Tensor, int] = {}
+    for tensor, size in permanent:
+        alive[tensor] = alive.get(tensor, 0) + size
     for change in changes[: last + 1]:
         tensor = change.node, change.slot
         alive[tensor] = alive.get(tensor, 0) + change.change

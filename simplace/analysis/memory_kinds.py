@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -11,7 +11,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, CONSTANTS
-from simplace.program.known_names import get_known_name, tidy_path
+from simplace.program.known_names import Path, get_known_name, tidy_path
 from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import Program
 
@@ -61,22 +61,52 @@ def list_by_line(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
 def list_by_scope(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
     """Sum up the outputs of ops at the peak by layer or other name scope, the largest sum first.
 
-    A gradient counts for the layer that it is of; an op outside of all scopes stands alone. Scopes are opened until
-    none has most of the memory, or there is none in it.
+    A gradient counts for the layer that it is of; an op outside of all scopes stands alone. A scope with most of the
+    memory is opened, if there is another in it.
     """
     outputs = [held for held in use.holders if find_kind(schedule, held) in MADE]
-    paths = {held: _find_scopes(schedule, held.node) for held in outputs}
-    total, rows = sum(held.size for held in outputs), list[tuple[str, Part]]()
-    for depth in range(1, max(map(len, paths.values()), default=0) + 1):
-        groups = _group(outputs, lambda held, depth=depth: "/".join(paths[held][:depth]))  # type: ignore[misc]
-        rows = sorted(groups, key=lambda row: (-row[1].size, row[0]))
-        if rows[0][1].size < _MOST * total:
+    opened = open_scopes(schedule, outputs)
+    rows = _group(outputs, lambda held: name_scope(schedule, held.node, opened))
+    return sorted(rows, key=lambda row: (-row[1].size, row[0]))
+
+
+def open_scopes(schedule: Schedule, outputs: Iterable[Held]) -> frozenset[Path]:
+    """Return the scopes to open, so that none holds most of the bytes of some outputs, or nothing is in it."""
+    sizes: dict[Path, int] = {}
+    for held in outputs:
+        path = list_scopes(schedule, held.node)
+        sizes[path] = sizes.get(path, 0) + held.size
+    opened: set[Path] = {()}
+    while sizes:
+        groups: dict[Path, int] = {}
+        for path, size in sizes.items():
+            top = _find_closed(path, opened)
+            groups[top] = groups.get(top, 0) + size
+        largest = max(groups, key=lambda path: (groups[path], path))
+        inside = sum(size for path, size in sizes.items() if path[: len(largest)] == largest and path != largest)
+        if largest in opened or groups[largest] < _MOST * sum(sizes.values()) or 2 * inside < groups[largest]:
             break
-    return rows
+        opened.add(largest)
+    return frozenset(opened)
 
 
-def _find_scopes(schedule: Schedule, node: int) -> tuple[str, ...]:
-    """Return the scopes of a node, its own name where it has none."""
+def name_scope(schedule: Schedule, node: int, opened: Collection[Path]) -> str:
+    """Return the outermost scope of a node that is not opened, with those around it; its own name where it has none."""
+    return "/".join(_find_closed(list_scopes(schedule, node), opened))
+
+
+def has_scope(schedule: Schedule, node: int) -> bool:
+    """Return whether a node is in any scope of the program."""
+    part = schedule.estimated.graph.nodes[node]
+    return part.origin < 0 or len(_list_parts(get_known_name(schedule.placed, part.origin))) > 1
+
+
+def _find_closed(path: Path, opened: Collection[Path]) -> Path:
+    return next((path[:depth] for depth in range(1, len(path)) if path[:depth] not in opened), path)
+
+
+def list_scopes(schedule: Schedule, node: int) -> Path:
+    """Return the scopes of a node of the partitioned graph, its own name where it has none."""
     part = schedule.estimated.graph.nodes[node]
     return find_scopes(schedule.placed, part.origin) if part.origin >= 0 else _drop_name(part.name)
 
@@ -86,9 +116,13 @@ def find_scopes(placed: PlacedGraph, node: int) -> tuple[str, ...]:
     return _drop_name(get_known_name(placed, node))
 
 
-def _drop_name(name: str) -> tuple[str, ...]:
-    path = tuple(scope for scope in tidy_path(name) if scope != _GRADIENTS)
+def _drop_name(name: str) -> Path:
+    path = _list_parts(name)
     return path[:-1] or path
+
+
+def _list_parts(name: str) -> Path:
+    return tuple(scope for scope in tidy_path(name) if scope != _GRADIENTS)
 
 
 def find_kind(schedule: Schedule, held: Held) -> MemoryKind:

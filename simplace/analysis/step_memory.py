@@ -8,7 +8,7 @@ from functools import partial
 from typing import Self
 
 from simplace.analysis.batch_memory import BatchMemory
-from simplace.analysis.memory import MemoryUse, memory_use
+from simplace.analysis.memory import MemoryUse, Resize, keep_size, memory_use
 from simplace.analysis.memory_kinds import Part, sum_other_variables
 from simplace.analysis.schedule import Schedule
 from simplace.program.program import Program
@@ -44,12 +44,13 @@ class StepMemory:
             for limit in (schedule.execution.limits.get(device, 0),)
         }
         asked = batch if batch and batches.growing else batches.batch
-        uses = (
-            memory_use(schedule.trace, devices, limits)
-            if asked == batches.batch
-            else memory_use(schedule.trace, devices, limits, partial(batches.resize, asked))
-        )
+        uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, asked))
         return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits), others, grows)
+
+    @property
+    def resize(self) -> Resize:
+        """Return the function from a tensor and its bytes in the schedule to its bytes with this batch."""
+        return choose_sizes(self.batches, self.batch)
 
     @property
     def fits(self) -> bool:
@@ -59,3 +60,8 @@ class StepMemory:
     def needed(self, use: MemoryUse) -> int:
         """Return the most bytes that are alive at once on a device, with the variables of other functions."""
         return use.peak + self.others[use.device].size
+
+
+def choose_sizes(batches: BatchMemory, batch: int) -> Resize:
+    """Return the function from a tensor and its bytes to its bytes with a batch."""
+    return keep_size if batch == batches.batch else partial(batches.resize, batch)

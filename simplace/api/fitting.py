@@ -33,7 +33,7 @@ class Memory(StepMemory):
         from simplace.views.figures.drawing import Picture
         from simplace.views.figures.memory_chart import memory_chart
 
-        return Picture(memory_chart(self.schedule, self.uses), style)
+        return Picture(memory_chart(self.schedule, self.uses, self.resize), style)
 
     def __str__(self) -> str:
         from simplace.views.text import memory_tables

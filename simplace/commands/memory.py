@@ -74,5 +74,5 @@ def _run_memory(options: argparse.Namespace) -> int:
 def _draw_memory(memory: StepMemory, options: argparse.Namespace) -> None:
     from simplace.views.figures.memory_chart import memory_chart
 
-    chart = memory_chart(memory.schedule, memory.uses)
+    chart = memory_chart(memory.schedule, memory.uses, memory.resize)
     figures.write_figure(chart, f"the memory of {memory.schedule.placement.program.title}", options)

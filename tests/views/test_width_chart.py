@@ -5,8 +5,9 @@ from __future__ import annotations
 from simplace.analysis.parallelism import DeviceParallelism
 from simplace.analysis.schedule import schedule_placement
 from simplace.placement.placement import Placement
-from simplace.views.figures.parallelism_chart import KEY, parallelism_chart
+from simplace.views.figures.parallelism_chart import parallelism_chart
 from tests.worlds import CPU, GPU0, constant, node, place
+from viz.area import Area, Band
 
 MS = 1_000_000
 
@@ -45,24 +46,40 @@ def test_a_gpu_runs_one_kernel_while_others_wait_for_its_stream() -> None:
     assert width.mean == 1.0
 
 
-def test_the_chart_has_a_panel_per_device_that_works() -> None:
+def test_what_runs_and_what_waits_are_two_panels_with_a_band_per_device_that_works() -> None:
     chart = parallelism_chart(schedule_placement(fan(), executor="textbook", costs="flat", inter_op=2))
-    (area,) = chart.areas
-    assert area.group.title == "CPU:0: 1.33 ops at once on average"
-    assert area.notes == (
-        "at most 2 ops at once",
-        "at most 3 running or ready",
-        "at most 2 busy threads and streams",
+    assert chart.areas == (
+        Area(
+            "ops that run",
+            (Band("CPU:0", ((0.0, 2.0), (0.001, 1.0), (0.003, 0.0)), note="1.33, at most 2"),),
+            heading="ops at once, where any runs",
+            notes=("those that do a part of an op included",),
+            line=((0.0, 2.0), (0.001, 1.0), (0.003, 0.0)),
+            meaning="busy threads and streams: at most 2",
+        ),
+        Area(
+            "ops that are ready and wait for a thread or stream",
+            (Band("CPU:0", ((0.0, 1.0), (0.001, 0.0), (0.003, 0.0)), note="at most 1"),),
+            heading="ops that wait at once",
+        ),
     )
-    assert (area.points, chart.key, chart.title) == (
-        ((0.0, 2.0), (0.001, 1.0), (0.003, 0.0)),
-        KEY,
-        "world: parallelism over 3 ms",
-    )
+    assert chart.title == "world: parallelism over 3 ms"
     assert "at most 2 ops at once on CPU:0; textbook executor, inter-op 2 a device" in chart.description
+
+
+def test_many_devices_are_two_panels_as_well() -> None:
+    nodes = [
+        text
+        for i in range(9)
+        for text in (constant(f"a{i}", (4,), f"/gpu:{i}"), node(f"b{i}", "Neg", f"a{i}", device=f"/gpu:{i}"))
+    ]
+    running, waiting = parallelism_chart(schedule_placement(place(*nodes, gpus=9), costs="flat")).areas
+    looks = [(band.title, band.index, band.pattern) for band in running.bands]
+    assert looks == [(f"GPU:{i}", i, "upright" if i == 8 else "plain") for i in range(9)]
+    assert len(waiting.bands) == 9
 
 
 def test_nothing_that_takes_time_makes_an_empty_chart() -> None:
     chart = parallelism_chart(schedule_placement(place(constant("a", (4,))), costs="flat"))
-    assert (chart.areas, chart.key) == ((), ())
+    assert chart.areas == ()
     assert "nothing takes time" in chart.description

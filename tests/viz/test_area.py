@@ -1,39 +1,38 @@
-"""Area charts: columns, levels, refusals, the golden text."""
+"""Area charts: stacked bands and their key, levels, pages, refusals, the golden text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from viz import FigureError, Group, render
-from viz.area import Area, AreaChart, columns, levels, to_dot
+from viz import FigureError, render
+from viz.area import Area, AreaChart, Band
+from viz.area_drawing import levels, to_dot
+from viz.stack import add_up, cut_columns, find_pieces, find_room
 from viz.style import STYLES
 
-GPU = Group("g", "GPU:0", kind="GPU")
+WEIGHTS = Band("weights", ((0.0, 10.0),), note="10 B")
+LAYER = Band("dense", ((0.0, 0.0), (1.0, 80.0), (1.01, 20.0)), "GPU", 0, "upright", "80 B")
 CHART = AreaChart(
-    "t", "c", (Area(GPU, ((0.0, 10.0), (1.0, 80.0), (1.01, 20.0)), 100.0, ("at the peak", "x")), Area(GPU, ())), 2.0
+    "t",
+    "c; d",
+    (Area("GPU:0: up to 90", (WEIGHTS, LAYER), 100.0, "at the peak", ("x",), marks_peak=True), Area("GPU:1: up to 0")),
+    2.0,
 )
+MOMENTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), max_size=8).map(lambda them: tuple(sorted(them)))
 
 
 def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
     golden("area.dot", to_dot(CHART))
 
 
-LAYERS = AreaChart(
-    "t", "c", (Area(GPU, ((0.0, 1.0), (1.0, 2.0)), back=((0.0, 3.0), (1.5, 2.0)), line=((0.0, 1.0), (0.5, 4.0))),), 2.0,
-    key=("run", "ready", "threads"), least=1.0,
-)  # fmt: skip
-
-
-def test_layers_and_their_key_are_the_golden_text(golden: Callable[[str, str], None]) -> None:
-    golden("area_layers.dot", to_dot(LAYERS))
-
-
-@pytest.mark.parametrize("which", ["back", "line"])
-def test_wrong_points_of_a_layer_are_refused(which: str) -> None:
-    with pytest.raises(FigureError, match="an amount below 0"):
-        AreaChart(areas=(Area(GPU, (), **{which: ((0.0, -1.0),)}),))  # type: ignore[arg-type]
+def test_a_line_and_its_meaning_are_the_golden_text(golden: Callable[[str, str], None]) -> None:
+    run = Band("CPU:0", ((0.0, 1.0), (1.0, 2.0)))
+    area = Area("run", (run,), line=((0.0, 1.0), (0.5, 4.0)), meaning="threads")
+    golden("area_line.dot", to_dot(AreaChart("t", "c", (area,), 2.0, least=1.0)))
 
 
 def test_svg_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
@@ -45,10 +44,50 @@ def test_each_style_draws(style: str) -> None:
     assert render(to_dot(CHART, STYLES[style]), "png")[1:4] == b"PNG"
 
 
-def test_a_short_peak_fills_a_column() -> None:
-    drawn = columns(CHART.areas[0].points, 2.0, 10)
-    assert max(amount for _, _, amount in drawn) == 80.0
-    assert [drawn[0][0], drawn[-1][1]] == [0, 10]
+def test_a_page_without_room_leaves_out_the_lightest_panels_and_says_so() -> None:
+    areas = tuple(Area(f"GPU:{i}: up to {i}", (LAYER,), weight=float(i % 3)) for i in range(5))
+    dot = to_dot(AreaChart("t", "c", areas), STYLES["slide"])
+    assert "c; no room for GPU:0, GPU:3, GPU:4" in dot
+    assert [i for i in range(5) if f"<b>GPU:{i}: up to {i}</b>" in dot] == [1, 2]
+
+
+def test_a_peak_that_lasts_no_time_is_added_up() -> None:
+    bands = (((0.0, 1.0), (2.0, 9.0), (2.0, 3.0)), ((0.0, 5.0), (2.0, 5.0), (2.0, 0.0)))
+    assert add_up(bands) == [(0.0, (1.0, 5.0)), (2.0, (9.0, 5.0)), (2.0, (3.0, 0.0))]
+    assert cut_columns(bands, 4.0, 4)[1:] == [(1.0, 5.0), (9.0, 5.0), (3.0, 0.0)]
+
+
+@given(st.lists(MOMENTS, min_size=1, max_size=4), st.integers(1, 40))
+def test_columns_show_the_largest_sum_of_any_moment(bands: list[tuple[tuple[int, int], ...]], count: int) -> None:
+    columns = cut_columns(bands, 60, count)
+    moments = add_up(bands)
+    assert max(map(sum, columns)) == max((sum(amounts) for _, amounts in moments), default=0)
+    assert set(columns) <= {amounts for _, amounts in moments} | {(0.0,) * len(bands)}
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30), st.integers(1, 8), st.integers(1, 5))
+def test_a_text_stands_within_its_band(columns: list[tuple[int, int]], wide: int, high: int) -> None:
+    pieces = find_pieces(columns, 1, 1.0)
+    found = find_room(pieces, wide, high)
+    if found is None:
+        return
+    start = round(found[0] - wide / 2)
+    covered = columns[start : start + wide]
+    assert len(covered) == wide
+    low, top = max(below for below, _ in covered), min(below + own for below, own in covered)
+    assert low + high / 2 <= found[1] <= top - high / 2
+
+
+def test_a_band_too_thin_for_its_name_has_it_in_the_key_alone() -> None:
+    thin = Band("thin", ((0.0, 1.0),))
+    dot = to_dot(AreaChart("t", "c", (Area("a", (thin, Band("broad", ((0.0, 500.0),)))),), 1.0))
+    assert (
+        dot.count("label=thin") + dot.count('label="thin'),
+        dot.count('label="broad') + dot.count("label=broad"),
+    ) == (
+        1,
+        2,
+    )
 
 
 @pytest.mark.parametrize("highest", [1, 3, 1000, 1 << 30, 5e11])
@@ -64,7 +103,9 @@ def test_levels_are_few_and_round(highest: float) -> None:
 )
 def test_wrong_points_are_refused(points: tuple[tuple[float, float], ...], message: str) -> None:
     with pytest.raises(FigureError, match=message):
-        AreaChart(areas=(Area(GPU, points),))
+        AreaChart(areas=(Area("a", (Band("b", points),)),))
+    with pytest.raises(FigureError, match=message):
+        AreaChart(areas=(Area("a", line=points),))
 
 
 def test_an_empty_chart_draws() -> None:

@@ -5,7 +5,10 @@ from xml.etree import ElementTree
 import pytest
 
 from viz import FigureError, render
-from viz.gantt import Bar, Gantt, Track, merged, to_dot
+from viz.bar_labels import BarLabels
+from viz.gantt import Bar, Gantt, Track
+from viz.gantt_drawing import merged, to_dot
+from viz.style import STYLES
 
 CHART = Gantt("t", "c", (Track("w0", "threads"), Track("w1", "threads")), (Bar(0, 0, 1, "A"), Bar(1, 1, 2, "B")))
 
@@ -25,7 +28,7 @@ def test_svg_holds_lanes_bars_and_hover_text() -> None:
 def test_any_name_is_drawn_as_it_is(name: str) -> None:
     root = ElementTree.fromstring(render(to_dot(Gantt(name, name, (Track(name, name),), (Bar(0, 0, 1, name),)))))
     said = [element.text for element in root.iter() if element.text]
-    # Title, caption, owner, lane and bar, each with a text on hover; of a name without room, that of the bar is whole.
+    # Title, caption, owner, lane and bar, each with a text on hover; a bar's name is never shortened.
     assert said.count(name) == (1 if len(name) > 1000 else 10)
 
 
@@ -56,3 +59,37 @@ def test_empty_chart_draws() -> None:
 def test_wrong_bars_are_refused(bar: Bar, message: str) -> None:
     with pytest.raises(FigureError, match=message):
         Gantt(tracks=CHART.tracks, bars=(bar,))
+
+
+def list_texts(bars: list[Bar], points_a_second: float) -> tuple[list[str], list[tuple[str, str, int, float]]]:
+    labels = BarLabels(bars, lambda bar: (bar.end - bar.start) * points_a_second, 8)
+    return [labels.text(bar) for bar in bars], [(e.code, e.label, e.count, e.seconds) for e in labels.entries]
+
+
+def test_a_label_without_room_is_a_letter_that_the_table_explains() -> None:
+    bars = [Bar(0, 0, 5, "Conv2D"), Bar(0, 5, 6, "Conv2D"), Bar(0, 6, 7, "MatMul"), Bar(0, 7, 7.1, "Cast")]
+    assert list_texts(bars, 10) == (
+        ["Conv2D", "a", "b", ""],
+        [("a", "Conv2D", 2, 6), ("b", "MatMul", 1, 1), ("", "Cast", 1, pytest.approx(0.1))],
+    )
+
+
+def test_a_label_that_is_written_everywhere_is_not_in_the_table() -> None:
+    assert list_texts([Bar(0, 0, 1, "Conv2D"), Bar(0, 1, 2, "Add")], 100) == (["Conv2D", "Add"], [])
+
+
+def test_copies_have_no_letters_and_launches_no_time_of_their_own() -> None:
+    bars = [Bar(0, 0, 1, "4 KiB", kind="copy"), Bar(1, 0, 1, "Neg", kind="launch"), Bar(0, 1, 2.5, "Neg")]
+    assert list_texts(bars, 10) == (["", "a", "a"], [("a", "Neg", 1, 1.5)])
+
+
+def test_a_page_without_room_leaves_out_the_lanes_that_do_least() -> None:
+    tracks = tuple(Track(f"lane {i}", "GPU") for i in range(30))
+    bars = (*(Bar(i, 0, 1 + i, f"op{i}") for i in range(30)), Bar(0, 40, 90, "all", kind="collective", rows=30))
+    dot = to_dot(Gantt("t", "one\ntwo", tracks, bars), STYLES["slide"])
+    left = [i for i in range(30) if f'"lane {i}\\l"' not in dot]
+    assert left == list(range(len(left)))
+    assert 10 < len(left) < 30
+    assert f"no room for {len(left)} of 30 tracks" in dot
+    assert '"one' in dot
+    assert '"two' not in dot

@@ -9,7 +9,7 @@ from pathlib import Path
 from simplace.errors import DrawingError, join_choices
 from simplace.views.figures.caption_files import write_captions
 from simplace.views.file_mark import check_replaceable, write_file
-from viz import Figure, FigureError, LayoutError, area, draw, gantt, measure_text, render, to_dot
+from viz import Figure, FigureError, LayoutError, area_drawing, draw, gantt_drawing, measure_text, render, to_dot
 from viz.area import AreaChart
 from viz.gantt import Gantt
 from viz.names import visible
@@ -29,7 +29,7 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
     try:
         if isinstance(what, Figure):
             return to_dot(what, found).encode() if kind == "dot" else draw(what, kind, style=found)  # type: ignore[arg-type]
-        dot = area.to_dot(what, found) if isinstance(what, AreaChart) else gantt.to_dot(what, found)
+        dot = area_drawing.to_dot(what, found) if isinstance(what, AreaChart) else gantt_drawing.to_dot(what, found)
         if kind == "dot":
             return dot.encode()
         data = render(dot, kind)  # type: ignore[arg-type]

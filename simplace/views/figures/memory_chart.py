@@ -1,77 +1,113 @@
-"""Describe a chart of the live bytes on each device over time."""
+"""Describe a chart of the live bytes on each device over time, by layer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simplace.analysis.memory import MemoryUse
+from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
+from simplace.analysis.memory_kinds import name_variable
 from simplace.analysis.schedule import Schedule
+from simplace.executor.trace import PERMANENT
+from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.placement_figure import number_devices
+from simplace.views.figures.memory_bands import DeviceBands, choose_bands
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_duration
-from viz import Group
 from viz.area import Area, AreaChart
 
-_HOLDERS = 5
+_ALIKE = 3  # devices: from so many on, those alike are drawn as one
+_CLOSE = 0.02  # of the bytes at the peak: so much may differ between devices that are alike
+_TINY = 1e-3  # of the largest peak: a device with less is named, not drawn
 
 
-def memory_chart(schedule: Schedule, uses: Sequence[MemoryUse] | None = None) -> AreaChart:
-    """Return the chart; devices without live tensors are left out. Notes name the peak and its largest tensors.
+def memory_chart(
+    schedule: Schedule, uses: Sequence[MemoryUse] | None = None, resize: Resize = keep_size
+) -> AreaChart:  # fmt: skip
+    """Return the chart, a panel a device; devices that hold nearly nothing are named in its caption.
 
-    `uses` are those to draw instead of the schedule's own.
+    Three devices or more that are alike are one panel. `uses` are those to draw instead of the schedule's own, with
+    `resize`, by which their tensors are larger or smaller than the schedule's.
     """
     uses = schedule.memory if uses is None else uses
+    largest = max((use.peak for use in uses), default=0)
+    drawn = [use for use in uses if use.peak > _TINY * largest]
+    families = _fold_alike(choose_bands(schedule, drawn, resize))
+    areas = tuple(_make_area(schedule, family) for family in families)
     placement = schedule.placement
-    index = {name: i for i, name in number_devices(placement)}
-    areas = tuple(
-        Area(
-            _describe_device(schedule, use, index[use.device]),
-            _list_points(use),
-            float(use.limit),
-            _list_notes(schedule, use),
-        )
-        for use in uses
-        if use.peak
-    )
-    peak = max(uses, key=lambda use: use.peak, default=None)
-    caption = "no device has live tensors"
-    if peak is not None and peak.peak:
-        device = placement.devices.by_name[peak.device].short
-        caption = f"largest peak {format_bytes(peak.peak)} on {device}; costs {schedule.estimated.model.name}"
     title = f"{placement.program.title}: memory over {format_makespan(schedule)}"
+    caption = _write_caption(schedule, uses, drawn)
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
-    return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_bytes, said)
+    return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_amount, said)
 
 
-def _list_points(use: MemoryUse) -> tuple[tuple[float, float], ...]:
-    """Return the steps with the peak among them, though it may last no time at all."""
-    points = list(use.series)
-    if all(amount < use.peak for _, amount in points):
-        at = next((i for i, (time, _) in enumerate(points) if time >= use.peak_at), len(points))
-        points.insert(at, (use.peak_at, use.peak))
-    return tuple((time / 1e9, float(amount)) for time, amount in points)
+def _fold_alike(devices: Sequence[DeviceBands]) -> list[list[DeviceBands]]:
+    """Group the devices: those with the same limit and the same layers, nearly as large, are alike."""
+    families: list[list[DeviceBands]] = []
+    for one in devices:
+        found = next((family for family in families if _is_alike(family[0], one)), None)
+        if found is None:
+            families.append([one])
+        else:
+            found.append(one)
+    return [part for family in families
+            for part in ([family] if len(family) >= _ALIKE else [[one] for one in family])]  # fmt: skip
 
 
-def _format_bytes(amount: float) -> str:
+def _is_alike(one: DeviceBands, other: DeviceBands) -> bool:
+    layers = [sorted(map(strip_number, found.layers)) for found in (one, other)]
+    return (
+        layers[0] == layers[1]
+        and one.use.limit == other.use.limit
+        and abs(one.use.peak - other.use.peak) <= _CLOSE * one.use.peak
+    )
+
+
+def _make_area(schedule: Schedule, family: Sequence[DeviceBands]) -> Area:
+    use = max(family, key=lambda found: found.use.peak).use
+    bands = next(found.bands for found in family if found.use is use)
+    short = [schedule.placement.devices.by_name[found.use.device].short for found in family]
+    name = short[0] if len(short) == 1 else f"{short[0]} … {short[-1]}, {len(short)} devices alike"
+    limit = f" of {format_bytes(use.limit)}" if use.limit else ""
+    shown = "" if len(short) == 1 else f" ({schedule.placement.devices.by_name[use.device].short} is drawn)"
+    return Area(
+        f"{name}: up to {format_bytes(use.peak)}{limit}{shown}",
+        bands,
+        float(use.limit),
+        f"at the peak, {format_duration(use.peak_at)}: {format_bytes(use.peak)}",
+        _list_notes(schedule, use),
+        marks_peak=True,
+        weight=float(use.peak),
+    )
+
+
+def _write_caption(schedule: Schedule, uses: Sequence[MemoryUse], drawn: Sequence[MemoryUse]) -> str:
+    devices = schedule.placement.devices.by_name
+    peak = max(uses, key=lambda use: use.peak, default=None)
+    if peak is None or not peak.peak:
+        return "no device has live tensors"
+    small = [f"{devices[use.device].short} {format_bytes(use.peak)}" for use in uses if use.peak and use not in drawn]
+    parts = [
+        f"largest peak {format_bytes(peak.peak)} on {devices[peak.device].short}",
+        f"costs {schedule.estimated.model.name}",
+        *([f"not drawn: {', '.join(small)}"] if small else []),
+    ]
+    return "; ".join(parts)
+
+
+def _format_amount(amount: float) -> str:
     return format_bytes(round(amount))
 
 
-def _describe_device(schedule: Schedule, use: MemoryUse, index: int) -> Group:
-    device = schedule.placement.devices.by_name[use.device]
-    limit = f" of {format_bytes(use.limit)}" if use.limit else ""
-    return Group(device.name, f"{device.short}: up to {format_bytes(use.peak)}{limit}", kind=device.type, index=index)
-
-
 def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
-    nodes = schedule.estimated.graph.nodes
-    lines = [f"at the peak, {format_duration(use.peak_at)}:"]
-    for held in use.holders[:_HOLDERS]:
-        name = nodes[held.node].name
-        origin = nodes[held.node].origin
-        variable = schedule.placed.notes(origin).variable if origin >= 0 else ""
-        lines.append(f"{format_bytes(held.size)}  {variable or name}{f':{held.slot}' if held.slot > 0 else ''}")
+    lines = [f"largest tensor: {_name_tensor(schedule, held)} {format_bytes(held.size)}" for held in use.holders[:1]]
     if use.runs_out >= 0:
-        lines.append(f"out of memory from {nodes[use.runs_out].name} on")
+        lines.append(f"out of memory from {schedule.estimated.graph.nodes[use.runs_out].name} on")
     return tuple(lines)
+
+
+def _name_tensor(schedule: Schedule, held: Held) -> str:
+    name = (name_variable(schedule, held.node) if held.slot == PERMANENT else "") or (
+        schedule.estimated.graph.nodes[held.node].name.rpartition("/")[2]
+    )
+    return f"{name}:{held.slot}" if held.slot > 0 else name

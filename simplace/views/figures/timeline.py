@@ -25,7 +25,7 @@ _KINDS: dict[str, BarKind] = {
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:
-    """Return the chart of a schedule; tracks without events are left out."""
+    """Return the chart of a schedule, bars labelled by op type or size; tracks without events are left out."""
     trace = schedule.trace
     used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
     rows = {track: row for row, track in enumerate(used)}
@@ -95,11 +95,9 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
     name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
-    label = name.rpartition("/")[2] or name
-    if span.kind == "copy" and graph.copies[node.copy].is_control:
-        label = f"control signal of {label.removeprefix('^')}"
-    if span.kind == "shard":
-        label += " (part)"
+    label = node.op
+    if span.kind == "copy":
+        label = "control" if graph.copies[node.copy].is_control else format_bytes(graph.copies[node.copy].size)
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
         is_critical, _write_tooltip(schedule, span, name),

@@ -1,0 +1,73 @@
+"""Choose what is written into the bars of a chart: a label, or where it has no room a letter, and a table of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from viz.gantt import Bar
+from viz.names import visible
+
+# Letters of about one width, which cannot be taken for another one or a digit.
+_LETTERS = "abcdefghknpqrstuvxyz"
+LETTER = 0.62  # of the size of text: a letter of a label takes so much
+_CODE = 0.66
+_SPELLED = ("op", "launch", "part")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Record of a label in the table: its letter ("" for one without), how many bars have it, and their seconds.
+
+    Launches are not counted where the label has other bars.
+    """
+
+    code: str
+    label: str
+    count: int
+    seconds: float
+
+
+class BarLabels:
+    """Choose the texts of bars, given how wide each is drawn, for text of one size (points)."""
+
+    def __init__(self, bars: Sequence[Bar], width: Callable[[Bar], float], size: float) -> None:
+        self.width, self.size = width, size
+        spelled = [bar for bar in bars if bar.kind in _SPELLED and bar.label]
+        ranked = sorted(_sum_up(spelled), key=lambda one: (-one.seconds, one.label))
+        written = {bar.label for bar in spelled if self._fits(bar)}
+        coded = {bar.label for bar in spelled if not self._fits(bar) and width(bar) >= self._room(1)}
+        self.codes = dict(zip((one.label for one in ranked if one.label in coded), _LETTERS, strict=False))
+        with_code = [_with_code(one, self.codes[one.label]) for one in ranked if one.label in self.codes]
+        self.entries = [
+            *with_code,
+            *(one for one in ranked if one.label not in self.codes and one.label not in written),
+        ]
+
+    def text(self, bar: Bar) -> str:
+        """Return what is written into a bar, "" where not even a letter has room."""
+        if self._fits(bar):
+            return visible(bar.label)
+        return self.codes.get(bar.label, "") if bar.kind in _SPELLED and self.width(bar) >= self._room(1) else ""
+
+    def _fits(self, bar: Bar) -> bool:
+        return bool(bar.label) and self.width(bar) >= self._room(len(visible(bar.label)))
+
+    def _room(self, letters: int) -> float:
+        return self.size * _CODE + 0.6 if letters == 1 else letters * self.size * LETTER + 4
+
+
+def _sum_up(bars: Iterable[Bar]) -> list[Entry]:
+    found: dict[str, list[Bar]] = {}
+    for bar in bars:
+        found.setdefault(bar.label, []).append(bar)
+    return [_sum_label(label, some) for label, some in found.items()]
+
+
+def _sum_label(label: str, bars: Sequence[Bar]) -> Entry:
+    worked = [bar for bar in bars if bar.kind != "launch"] or bars
+    return Entry("", label, sum(bar.count for bar in worked), sum(bar.end - bar.start for bar in worked))
+
+
+def _with_code(entry: Entry, code: str) -> Entry:
+    return Entry(code, entry.label, entry.count, entry.seconds)

@@ -1,0 +1,297 @@
+"""Draw a Gantt chart: lanes of bars over time, as DOT whose positions are all fixed.
+
+Graphviz lays nothing out here (its `nop2` only draws), so `viz.layout.render` makes SVG, PNG and PDF of it.
+Bars that would be narrower than a hair are drawn together. Critical bars have a mark below, wide ones a black outline
+too, so that they show without colour. On a page of a fixed height further lines of the caption are left out, the rows
+of owners and labels without a letter, then the lanes that do least.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isinf
+
+from viz import labels
+from viz.bar_labels import LETTER, BarLabels
+from viz.canvas import Canvas, axis_width, enlarge_text, page_height, wrap_caption
+from viz.gantt import Bar, BarKind, Gantt, Track, keep_tracks
+from viz.names import elide, visible
+from viz.palette import DeviceLook, blend, look, no_device
+from viz.style import SCREEN, Style
+from viz.time_axis import spell, ticks
+
+_LANE, _BAR = 20.0, 15.0
+_LANE_TIGHT, _BAR_TIGHT = 17.5, 13.5
+_HEAD = 20.0
+_TOP = 46.0
+_CAPTION = 14.0  # points: a further line of the caption
+_RIGHT = 18.0
+_HAIR = 0.7  # points: the narrowest bar that is drawn by itself
+_OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
+_KEY, _KEY_LEFT = 18.0, 18.0  # points: a row of the legend, and where it begins
+_ROW, _CELL = 14.0, 160.0  # points: a row of the table of labels, and the least width of a column
+_COUNTS = 18  # letters that a cell takes beside the label
+_ENTRIES, _LEAST_ROWS = 24, 2  # labels in the table at most, and rows of it that lanes make room for
+_STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
+
+
+def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
+    """Write a chart as DOT."""
+    drawing = _Drawing(gantt, style)
+    if drawing.height <= page_height(style):
+        return drawing.dot()
+    brief = _shorten_chart(gantt)
+    order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
+    for left in range(max(len(order), 1)):
+        drawing = _Drawing(_leave_out(brief, order[:left]), style, is_tight=True)
+        if drawing.height <= page_height(style):
+            break
+    return drawing.dot()
+
+
+def _shorten_chart(gantt: Gantt) -> Gantt:
+    """Return a chart with the first line of its caption, and no rows for owners: labels of lanes name them, too."""
+    alike = Counter(track.label for track in gantt.tracks) + Counter({track.owner for track in gantt.tracks})
+    tracks = (
+        Track(track.label if alike[track.label] == 1 else f"{track.owner} {track.label}") for track in gantt.tracks
+    )  # fmt: skip
+    return replace(gantt, caption=gantt.caption.split("\n")[0], tracks=tuple(tracks))
+
+
+def _measure_work(gantt: Gantt, track: int) -> float:
+    """Return for how long a lane does anything; what several lanes do together is there for all of them."""
+    return sum((bar.end - bar.start) * bar.rows for bar in gantt.bars if bar.track <= track < bar.track + bar.rows)
+
+
+def _leave_out(gantt: Gantt, left: Sequence[int]) -> Gantt:
+    """Return a chart without some lanes, whose caption says so."""
+    work = [_measure_work(gantt, track) for track in range(len(gantt.tracks))]
+    share = sum(work[track] for track in left) / (sum(work) or 1)
+    said = f"no room for {len(left)} of {len(work)} tracks, which do {share:.0%} of the work"
+    if not left:
+        return gantt
+    kept = keep_tracks(gantt, set(range(len(work))).difference(left))
+    return replace(kept, caption="\n".join(filter(None, (gantt.caption, said))))
+
+
+def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
+    """Join neighbours on a lane that are shorter than `least` seconds and as near; the counts add up.
+
+    >>> [(b.start, b.end, b.count) for b in merged([Bar(0, 0, 1), Bar(0, 1, 2), Bar(0, 2, 90)], 5)]
+    [(0, 2, 2), (2, 90, 1)]
+    """
+    found: list[Bar] = []
+    for bar in sorted(bars, key=lambda one: (one.track, one.rows, one.start, one.end)):
+        last = found[-1] if found else None
+        is_near = last is not None and (last.track, last.rows) == (bar.track, bar.rows) and bar.start - last.end < least
+        if last is None or not is_near or bar.end - bar.start >= least or last.end - last.start >= 4 * least:
+            found.append(bar)
+            continue
+        if last.end - last.start >= least and last.count == 1:
+            found.append(bar)
+            continue
+        found[-1] = replace(
+            last,
+            end=max(last.end, bar.end),
+            label="",
+            count=last.count + bar.count,
+            is_critical=last.is_critical or bar.is_critical,
+            group=last.group if last.group == bar.group else None,
+            kind=last.kind if last.kind == bar.kind else "op",
+            tooltip=f"{last.count + bar.count} short ops",
+        )
+    return found
+
+
+class _Drawing:
+    def __init__(self, gantt: Gantt, style: Style, is_tight: bool = False) -> None:
+        self.gantt = gantt
+        self.style = style
+        self.is_tight = is_tight
+        self.lane, self.bar = (_LANE, _BAR) if not is_tight else (_LANE_TIGHT, _BAR_TIGHT)
+        self.small, self.middle, self.normal = (enlarge_text(style, size) for size in (8, 8.5, 9))
+        self.end = max([gantt.end, *(bar.end for bar in gantt.bars)], default=0.0) or 1.0
+        self.looks = {group.id: look(group, style) for group in gantt.groups}
+        longest = max([len(visible(track.label)) for track in gantt.tracks], default=4)
+        owners = max([len(visible(track.owner)) for track in gantt.tracks], default=4)
+        self.left = min(max(longest * self.normal * 0.68 + 26, owners * self.normal * 0.73 + 10, 80.0), 330.0)
+        self.width = axis_width(style, self.left + _RIGHT)
+        self.page = self.left + self.width + _RIGHT
+        self.rows: list[float] = []  # the top of each lane, downwards from 0
+        self.heads: list[tuple[float, str]] = []
+        self.captions = wrap_caption(gantt.caption, int((self.page - 16) / (self.normal * 0.6)))
+        self.top = _TOP + _CAPTION * (len(self.captions) - 1)
+        self.bottom = self._place_rows()
+        self.legend = self._legend_rows(self.page)
+        self.bars = merged(gantt.bars, self.end / self.width * _HAIR)
+        self.labels = BarLabels(self.bars, self._width, self.small)
+        self.table_top = self.bottom + 52 + _KEY * max(0, len(self.legend) - 1)
+        longest = max((len(visible(one.label)) for one in self.labels.entries), default=0) + _COUNTS
+        self.columns = max(1, int((self.page - _KEY_LEFT) / max(longest * self.small * LETTER, _CELL)))
+        self.cells = self._table_cells(page_height(style) - self.table_top)
+        rows = -(-len(self.cells) // self.columns)
+        self.height = self.table_top + (rows + 1) * _ROW * bool(rows)
+        self.canvas = Canvas("gantt", self.page, self.height, style)
+        self._box, self._text = self.canvas.box, self.canvas.text
+
+    def dot(self) -> str:
+        self._titles()
+        self._stripes()
+        self._axis()
+        for bar in self.bars:
+            self._bar(bar)
+        self._label_beside([bar for bar in self.bars if bar.kind == "collective"])
+        self._legend()
+        self._table()
+        return self.canvas.dot
+
+    def _table_cells(self, room: float) -> list[tuple[str, str]]:
+        """Return letters and what they stand for, as many as have room, then labels without, then a sum of the rest."""
+        entries = [one for one in self.labels.entries if one.code or not self.is_tight]
+        rows = _ENTRIES if isinf(room) else max(int((room - 6) / _ROW) - 1, _LEAST_ROWS)
+        most = min(rows * self.columns, _ENTRIES)
+        shown = entries if len(entries) <= most else entries[: most - 1]
+        cells = [(one.code, f"{visible(one.label)} ×{one.count:,}, {self._spell(one.seconds)}") for one in shown]
+        rest = entries[len(shown) :]
+        if rest:
+            cells.append(("", f"and {len(rest)} more, {self._spell(sum(one.seconds for one in rest))}"))
+        return cells
+
+    def _spell(self, seconds: float) -> str:
+        return spell(float(f"{seconds:.3g}"), seconds)
+
+    def _table(self) -> None:
+        """Write the table of letters, column by column, under its heading."""
+        if self.cells:
+            said = "op types without room: how often, how long in all"
+            self._text(_KEY_LEFT, self.table_top, said, self.page, size=self.small, colour=self.style.faint_ink)
+        rows = -(-len(self.cells) // self.columns) or 1
+        wide = (self.page - _KEY_LEFT) / self.columns
+        for i, (code, text) in enumerate(self.cells):
+            x, y = _KEY_LEFT + i // rows * wide, self.table_top + (1 + i % rows) * _ROW
+            if code:
+                self._box(x, y - 6, 12, 12, self.style.stripe, color=self.style.faint_ink, penwidth="0.6")
+                self._text(x, y, code, 12, size=self.small, centre=True)
+            letters = int((wide - 20) / (self.small * LETTER))
+            self._text(x + 18, y, elide(text, letters), wide - 20, size=self.small)
+
+    def _width(self, bar: Bar) -> float:
+        return max(_HAIR, (bar.end - bar.start) / self.end * self.width)
+
+    def _place_rows(self) -> float:
+        y, owner = self.top, None
+        for track in self.gantt.tracks:
+            if track.owner != owner and track.owner:
+                self.heads.append((y, track.owner))
+                y += _HEAD
+            owner = track.owner
+            self.rows.append(y)
+            y += self.lane
+        return y + 4
+
+    def _titles(self) -> None:
+        room = self.left + self.width
+        self._text(8, 13, elide(visible(self.gantt.title), int(room / 8)), room, size=13, bold=True)
+        for i, line in enumerate(self.captions):
+            self._text(8, 30 + _CAPTION * i, line, room, size=self.normal, colour=self.style.faint_ink)
+
+    def _stripes(self) -> None:
+        for i, y in enumerate(self.rows):
+            if i % 2 == 0:
+                self._box(0, y, self.left + self.width + _RIGHT, self.lane, self.style.stripe)
+            label = elide(visible(self.gantt.tracks[i].label), 50)
+            self._text(18, y + self.lane / 2, label, self.left, size=self.normal)
+        for y, owner in self.heads:
+            self._text(8, y + _HEAD / 2 + 2, elide(visible(owner), 48), self.page - 16, size=self.normal, bold=True)
+
+    def _axis(self) -> None:
+        for time in ticks(self.end, max(2, min(8, int(self.width / (self.small * 9.4))))):
+            x = self._x(time)
+            self._box(x - 0.3, self.top, 0.6, self.bottom - self.top, self.style.grid)
+            said, faint = spell(time, self.end), self.style.faint_ink
+            self._text(x - 30, self.bottom + 8, said, 60, size=self.small, colour=faint, centre=True)
+
+    def _bar(self, bar: Bar) -> None:
+        found = self.looks.get(bar.group or "", no_device(self.style))
+        x, width = self._x(bar.start), self._width(bar)
+        y = self.rows[bar.track] + (self.lane - self.bar) / 2
+        height = self.rows[bar.track + bar.rows - 1] - self.rows[bar.track] + self.bar
+        extra = {
+            "tooltip": bar.tooltip or bar.label,
+            "label": labels.plain(self.labels.text(bar)),
+            "fontsize": f"{self.small:g}",
+            **self._outline(bar, found, width),
+        }
+        self._box(x, y, width, height, self._fill(bar, found), **extra)
+        if bar.is_critical:
+            self._box(x, y + height + 0.6, max(width, 1.2), 2.2, self.style.ink)
+
+    def _label_beside(self, bars: Sequence[Bar]) -> None:
+        """Write the label of a collective that is too narrow for it to its right, where nothing else stands there."""
+        ends = [self._x(bar.start) for bar in bars[1:]] + [self.left + self.width] * bool(bars)
+        for bar, after in zip(bars, ends, strict=True):
+            right, label = self._x(bar.end), visible(bar.label)
+            room = (len(label) + 1) * self.small * LETTER
+            if not self.labels.text(bar) and 0 < room < after - right:
+                y = (self.rows[bar.track] + self.rows[bar.track + bar.rows - 1] + self.lane) / 2
+                self._text(right + 4, y, label, room, size=self.small)
+
+    def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:
+        if bar.kind == "collective":
+            return {"color": self.style.ink, "penwidth": "0.6", "style": "filled", "fontcolor": self.style.paper}
+        if width < 2:
+            return {"fillcolor": found.line}
+        style = _STYLES.get(bar.kind, "filled")
+        if bar.is_critical and width >= _OUTLINED:
+            return {"color": self.style.ink, "penwidth": "1.3", "style": style}
+        return {"color": found.line, "penwidth": "0.6", "style": style}
+
+    def _legend_rows(self, room: float) -> list[list[tuple[str, Bar]]]:
+        """Break the entries of the legend into rows that fit."""
+        rows: list[list[tuple[str, Bar]]] = [[]]
+        x = _KEY_LEFT
+        for text, bar in self._legend_entries():
+            if rows[-1] and x + self._key_width(text) > room:
+                rows.append([])
+                x = _KEY_LEFT
+            rows[-1].append((text, bar))
+            x += self._key_width(text)
+        return rows
+
+    def _legend_entries(self) -> list[tuple[str, Bar]]:
+        bars = self.gantt.bars
+        used, kinds = {bar.group for bar in bars}, {bar.kind for bar in bars}
+        entries = [(visible(one.title), Bar(0, 0, 1, group=one.id)) for one in self.gantt.groups if one.id in used]
+        words: dict[BarKind, str] = {"launch": "launch on a thread", "part": "part of a split op", "copy": "copy",
+                                    "collective": "collective"}  # fmt: skip
+        entries += [(text, Bar(0, 0, 1, kind=kind)) for kind, text in words.items() if kind in kinds]
+        if any(bar.is_critical for bar in bars):
+            entries.append(("on the critical path", Bar(0, 0, 1, is_critical=True)))
+        return entries
+
+    def _legend(self) -> None:
+        for row, entries in enumerate(self.legend):
+            x, y = _KEY_LEFT, self.bottom + 30 + row * _KEY
+            for text, bar in entries:
+                self._legend_entry(x, y, text, bar)
+                x += self._key_width(text)
+
+    def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> None:
+        found = self.looks.get(bar.group or "", no_device(self.style))
+        self._box(x, y - 5, 16, 10, self._fill(bar, found), **self._outline(bar, found, 16))
+        if bar.is_critical:
+            self._box(x, y + 5.6, 16, 2.2, self.style.ink)
+        self._text(x + 21, y, text, self._key_width(text) - 21, size=self.middle)
+
+    def _fill(self, bar: Bar, found: DeviceLook) -> str:
+        if bar.kind == "collective":
+            return blend(self.style.faint_ink, 0.75, self.style.paper)
+        return found.backdrop if bar.kind == "launch" else found.fill
+
+    def _x(self, time: float) -> float:
+        return self.left + time / self.end * self.width
+
+    def _key_width(self, text: str) -> float:
+        return 21 + len(text) * self.middle * 0.66 + 18
