@@ -17,7 +17,7 @@ class Style:
     `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
-    a page takes. `below` puts title and caption under the drawing. No text is smaller than `least` points where a
+    a page takes, and `fewest` how many are left at least to make text larger. `below` puts title and caption under the drawing. No text is smaller than `least` points where a
     node's label has the wanted size. `pad` are points around a drawing before it is scaled.
     """
 
@@ -35,6 +35,7 @@ class Style:
     enlarges: bool = False
     aspect: float = 1.4
     boxes: int = 40
+    fewest: int = 1
     below: bool = False
     least: float = 0.0
     pad: float = 10.8
@@ -54,7 +55,7 @@ STYLES: Mapping[str, Style] = {
         "paper", text=8.0, widths=(10 / 3, 7.0), height=9.25, aspect=1.0, boxes=24, below=True, least=7.0, pad=1.5
     ),
     "slide": Style(
-        "slide", text=18.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=14
+        "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=8, fewest=4, least=12.0
     ),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",

@@ -1,7 +1,7 @@
 """Attribute values of a placed graph written back as TensorFlow's protobuf messages.
 
-simplace keeps of a constant its type, its shape and at most one integer, so a constant is written without its content:
-TensorFlow reads it as zeros.
+simplace keeps of a large constant, or one of strings, its type and its shape, so it is written without its content:
+TensorFlow reads it as zeros or empty strings.
 """
 
 from __future__ import annotations
@@ -90,6 +90,9 @@ def _write_shape(message: Any, dims: Shape) -> None:
 
 
 def _write_tensor(message: Any, tensor: TensorInfo) -> None:
+    if tensor.content:
+        message.ParseFromString(tensor.content)
+        return
     message.dtype = int(tensor.dtype)
     _write_shape(message.tensor_shape, tensor.shape)
     if tensor.value is not None and tensor.dtype in _INTEGERS:

@@ -1,8 +1,9 @@
 """Write a placed graph as a GraphDef whose nodes have their assigned devices.
 
 The graph is the one that TensorFlow's placer sees: calls inlined, control flow lowered. What the program asked for and
-why the device was chosen are attributes that begin with an underscore, which TensorFlow passes over. Constants are
-written without their content, functions that are still called (of datasets, say) by name only.
+why the device was chosen are attributes that begin with an underscore, which TensorFlow passes over. Large
+constants and those of strings are written without their content, functions that are still called (of datasets, say) by
+name only.
 """
 
 from __future__ import annotations

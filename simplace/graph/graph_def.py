@@ -41,6 +41,8 @@ LARGEST_KEPT = 16 << 20  # bytes of a serialized graph, which TensorFlow may be 
 _OP_NAME = re.compile(r"[A-Za-z0-9_.>][A-Za-z0-9_.>\-/]*\Z")  # node_def.proto: ops, functions and their namespaces
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
+_LARGEST_CONTENT = 4096  # bytes of a constant that is kept: shape inference reads shapes, axes, permutations, paddings
+_WITHOUT_NUMBERS = (DataType.DT_STRING, DataType.DT_RESOURCE, DataType.DT_VARIANT)
 _LARGEST_SHARED = 1024  # bytes; larger attributes are constants, each with a value of its own
 _DTYPES: Mapping[int, DataType] = {int(dtype): dtype for dtype in DataType}
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -270,7 +272,9 @@ class _NodeReader:
 def _convert_tensor(message: Any) -> TensorInfo:
     dims = convert_shape(message.tensor_shape)
     value = _read_scalar(message) if dims == () else None
-    return TensorInfo(data_type(message.dtype), dims, value)  # type: ignore[arg-type]
+    has_numbers = message.dtype not in _WITHOUT_NUMBERS and value is None
+    content = message.SerializeToString() if has_numbers and message.ByteSize() <= _LARGEST_CONTENT else b""
+    return TensorInfo(data_type(message.dtype), dims, value, content)  # type: ignore[arg-type]
 
 
 def _read_scalar(message: Any) -> int | None:

@@ -14,11 +14,16 @@ Shape = tuple[int, ...] | None  # None: unknown rank; -1: unknown dimension
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Record of what placement needs of a constant: its type and shape, and its value where it is one small integer."""
+    """Record of what is kept of a constant: its type and shape, and its value where it is one small integer.
+
+    `content` is the tensor of a small one with numbers as TensorFlow's serialized TensorProto, for exports; b"" for any
+    other. It makes no difference to placement, so it does not count when records are compared.
+    """
 
     dtype: DataType
     shape: Shape
     value: int | None = None
+    content: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import pytest
 from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
 from simplace.errors import DrawingError, SimplaceError
+from simplace.exports import placed_graph_def
 from simplace.exports.formats import FORMATS, Export, choose_format, write_format
 from simplace.exports.viewer_scopes import find_scopes
 from simplace.graph import graph_def
@@ -229,6 +230,31 @@ def test_tensorflow_imports_the_graph_def():
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(message, name="")
     assert {op.name: op.device for op in graph.get_operations()} == DEVICES
+
+
+def numbers(name, *values):
+    listed = " ".join(f"int_val: {value}" for value in values)
+    shape = f"tensor_shape {{ dim {{ size: {len(values)} }} }}" if len(values) > 1 else "tensor_shape { }"
+    value = f'attr {{ key: "value" value {{ tensor {{ dtype: DT_INT32 {shape} {listed} }} }} }}'
+    return node(name, "Const", dtype="DT_INT32", extra=value)
+
+
+@pytest.mark.tf
+def test_shape_inference_reads_the_constants_of_an_exported_graph():
+    import tensorflow as tf
+
+    two = 'attr { key: "N" value { i: 2 } } attr { key: "Tidx" value { type: DT_INT32 } }'
+    kind = 'attr { key: "Tshape" value { type: DT_INT32 } }'
+    placement = place(
+        constant("x", (2, 6)), constant("large", (64, 64)), numbers("shape", 3, 4), numbers("axis", 1),
+        node("reshaped", "Reshape", "x", "shape", extra=kind),
+        node("joined", "ConcatV2", "reshaped", "reshaped", "axis", extra=two),
+    )  # fmt: skip
+    message = tf.compat.v1.GraphDef.FromString(placed_graph_def.write_binary(placement))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(message, name="")
+    assert graph.get_tensor_by_name("joined:0").shape == (3, 8)
+    assert graph.get_tensor_by_name("large:0").shape == (64, 64)
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)

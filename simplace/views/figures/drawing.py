@@ -47,7 +47,9 @@ def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
     figures: list[tuple[float, Figure]] = []
     if not found.least:
         return make(limit)
-    for boxes in dict.fromkeys(max(limit * share // _TRIED, 1) for share in range(_TRIED, -1, -1)):
+    for boxes in dict.fromkeys(
+        max(limit * share // _TRIED, min(found.fewest, limit)) for share in range(_TRIED, -1, -1)
+    ):
         figure = make(boxes)
         if figures and figure == figures[-1][1]:
             continue
