@@ -17,8 +17,9 @@ class Style:
     `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
-    a page takes, and `fewest` how many are left at least to make text larger. `below` puts title and caption under the drawing. No text is smaller than `least` points where a
-    node's label has the wanted size. `pad` are points around a drawing before it is scaled.
+    a page takes, and `fewest` how many are left at least where fewer would make text larger. `below` puts title and
+    caption under the drawing. No text is smaller than `least` points where a node's label has the wanted size. `pad`
+    are points around a drawing before it is scaled.
     """
 
     name: str

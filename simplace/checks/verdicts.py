@@ -22,11 +22,15 @@ SHOWN = "shows all that TensorFlow placed"
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """Record of a kind of problem: `id` is stable, `title` a phrase, `help` what to do about it."""
+    """Record of a kind of problem: `id` is stable, `title` a phrase, `help` what to do about it.
+
+    `page` names its page, such as "doctor/late-log-flag", "" for none.
+    """
 
     id: str
     title: str
     help: str
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from simplace.checks.verdicts import Problem, ProblemKind, Verdict
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.silent_failures import ALL_FINDINGS
-from simplace.explain.finding import Finding
+from simplace.explain.finding import Finding, name_page
 
 
 def describe_rule(kind: type[Finding]) -> ProblemKind:
     """Return the rule of a kind of finding."""
-    return ProblemKind(
-        kind.rule, TITLES[kind], f"simplace explain --rule {kind.rule}: what TensorFlow does and what to write."
-    )
+    told = f"simplace explain --rule {kind.rule}: what TensorFlow does and what to write."
+    return ProblemKind(kind.rule, TITLES[kind], told, name_page(kind.rule))
 
 
 def describe_problem(finding: Finding) -> Problem:

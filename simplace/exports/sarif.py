@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from simplace._version import __version__
 from simplace.checks.verdicts import Problem, ProblemKind
+from simplace.exports.site_address import find_page_address
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 5000  # GitHub keeps no more of a run
@@ -20,7 +21,8 @@ _ROOT = "SRCROOT"
 def write_sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[str, Any]:
     """Return the log as JSON-ready data: the most severe problems first, else in the order given, 5,000 at most.
 
-    Paths are relative to `root` where they are below it. A problem whose line is unknown is one of the target's file.
+    A rule has the address of its page where the package names its site. Paths are relative to `root` where they are
+    below it. A problem whose line is unknown is one of the target's file.
     """
     kept = sorted(problems, key=lambda problem: _LEVELS.index(problem.level))[:MOST_RESULTS]
     rules = list(dict.fromkeys(problem.rule for problem in kept))
@@ -36,7 +38,9 @@ def write_sarif(target: str, problems: Sequence[Problem], root: Path) -> dict[st
 
 
 def _describe_rule(rule: ProblemKind) -> dict[str, Any]:
-    return {"id": rule.id, "shortDescription": {"text": rule.title}, "help": {"text": rule.help}}
+    told = {"id": rule.id, "shortDescription": {"text": rule.title}, "help": {"text": rule.help}}
+    address = find_page_address(f"rules/{rule.page}") if rule.page else ""
+    return {**told, "helpUri": address} if address else told
 
 
 def _describe_result(problem: Problem, rules: Sequence[ProblemKind], target: str, root: Path) -> dict[str, Any]:

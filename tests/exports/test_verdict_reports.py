@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from email.message import Message
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ import junitparser
 import pytest
 import sarif_pydantic
 
+from simplace._version import __version__
 from simplace.checks.requirements import find_violations, parse_requirement
 from simplace.checks.verdicts import (
     UNMET,
@@ -24,6 +26,11 @@ from simplace.checks.verdicts import (
 )
 from simplace.compare.compare_placements import Agreement, Difference, compare_placement
 from simplace.compare.coverage import Coverage
+from simplace.doctor.rule_pages import read_rule_pages
+from simplace.doctor.silent_failures import ALL_FINDINGS
+from simplace.explain.findings import NoSuchDevice
+from simplace.exports import site_address
+from simplace.exports.finding_verdicts import describe_rule
 from simplace.exports.junit import write_junit
 from simplace.exports.sarif import MOST_RESULTS, write_sarif
 from simplace.placement.eager.eager_placement import PlacedEager
@@ -33,6 +40,7 @@ from simplace.result import Placed, Result
 from tests.exports.hostile import NAMES
 from tests.worlds import CPU, GPU0, constant, node, place, shipped
 
+ROOT = Path(__file__).resolve().parents[2]
 NEVER = Unreached("test_step", "src/my model.py:3", "not called")
 REQUIREMENTS = [parse_requirement("Mat*=gpu:1"), parse_requirement("a=cpu")]
 
@@ -65,6 +73,34 @@ def sarif_schema():
 
 def errors(log):
     return [error.message[:200] for error in sarif_schema().iter_errors(json.loads(json.dumps(log)))]
+
+
+@pytest.mark.parametrize(
+    ("links", "address"),
+    [
+        ([], None),
+        (["Source, https://example.org/code"], None),
+        (["Documentation, https://example.org/docs/"],
+         f"https://example.org/docs/{__version__}/rules/doctor/no-such-device/"),
+    ],
+)  # fmt: skip
+def test_a_rule_has_the_address_of_its_page_where_the_package_names_its_site(links, address, monkeypatch):
+    about = Message()
+    for link in links:
+        about["Project-URL"] = link
+    monkeypatch.setattr(site_address, "metadata", lambda _: about)
+    found = [Problem(describe_rule(NoSuchDevice), "error", "no GPU:7"), *problems()]
+    log = write_sarif("model.py", found, Path.cwd())
+    assert errors(log) == []
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert [rule.get("helpUri") for rule in rules if rule["id"] == NoSuchDevice.rule] == [address]
+    assert all("helpUri" not in rule for rule in rules if rule["id"] != NoSuchDevice.rule)
+
+
+def test_each_address_is_that_of_a_page_of_the_site():
+    pages = {describe_rule(kind).page for kind in ALL_FINDINGS}
+    assert sorted(pages) == sorted(page.full_name for page in read_rule_pages() if page.family == "doctor")
+    assert all((ROOT / "docs" / "rules" / f"{page}.md").is_file() for page in pages)
 
 
 def test_junit_has_a_case_a_question():
