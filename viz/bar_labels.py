@@ -35,8 +35,8 @@ class BarLabels:
         self.width, self.size = width, size
         spelled = [bar for bar in bars if bar.kind in _SPELLED and bar.label]
         ranked = sorted(_sum_up(spelled), key=lambda one: (-one.seconds, one.label))
-        written = {bar.label for bar in spelled if self._fits(bar)}
-        coded = {bar.label for bar in spelled if not self._fits(bar) and width(bar) >= self._room(1)}
+        written = {bar.label for bar in spelled if self._fits(bar, bar.label)}
+        coded = {bar.label for bar in spelled if not self._fits(bar, bar.label) and width(bar) >= self._room(1)}
         self.codes = dict(zip((one.label for one in ranked if one.label in coded), _LETTERS, strict=False))
         with_code = [_with_code(one, self.codes[one.label]) for one in ranked if one.label in self.codes]
         self.entries = [
@@ -46,12 +46,14 @@ class BarLabels:
 
     def text(self, bar: Bar) -> str:
         """Return what is written into a bar, "" where not even a letter has room."""
-        if self._fits(bar):
+        if bar.more and self._fits(bar, bar.more):
+            return visible(bar.more)
+        if self._fits(bar, bar.label):
             return visible(bar.label)
         return self.codes.get(bar.label, "") if bar.kind in _SPELLED and self.width(bar) >= self._room(1) else ""
 
-    def _fits(self, bar: Bar) -> bool:
-        return bool(bar.label) and self.width(bar) >= self._room(len(visible(bar.label)))
+    def _fits(self, bar: Bar, text: str) -> bool:
+        return bool(text) and self.width(bar) >= self._room(len(visible(text)))
 
     def _room(self, letters: int) -> float:
         return self.size * _CODE + 0.6 if letters == 1 else letters * self.size * LETTER + 4

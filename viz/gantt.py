@@ -26,9 +26,10 @@ class Bar:
     """Describe what a lane does from `start` to `end`, in seconds.
 
     `label` is never shortened: where a bar has no room for it, a letter stands for it that a table below explains (not
-    for copies and collectives). `group` names the device that gives the colour, None for none. `kind` changes the look:
-    a launch is pale, a part of an op has round corners, a copy a dashed outline. A collective is dark and covers `rows`
-    lanes, from `track` down: what several devices do together.
+    for copies and collectives); `more` is written in its place where there is room for that. `group` names the device
+    that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of an op has round corners,
+    a copy a dashed outline. A collective is dark and covers `rows` lanes, from `track` down: what several devices do
+    together.
     """
 
     track: int
@@ -41,6 +42,7 @@ class Bar:
     tooltip: str = ""
     count: int = 1
     rows: int = 1
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)

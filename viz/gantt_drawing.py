@@ -96,6 +96,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
             last,
             end=max(last.end, bar.end),
             label="",
+            more="",
             count=last.count + bar.count,
             is_critical=last.is_critical or bar.is_critical,
             group=last.group if last.group == bar.group else None,

@@ -20,7 +20,7 @@ def find_page_address(page: str) -> str:
 
 def _find_site() -> str:
     try:
-        links = metadata("simplace").get_all("Project-URL") or []
+        links: list[str] = metadata("simplace").get_all("Project-URL") or []
     except PackageNotFoundError:  # run from its sources
         return ""
     for link in links:

@@ -93,3 +93,8 @@ def test_a_page_without_room_leaves_out_the_lanes_that_do_least() -> None:
     assert f"no room for {len(left)} of 30 tracks" in dot
     assert '"one' in dot
     assert '"two' not in dot
+
+
+def test_more_is_written_where_it_has_room() -> None:
+    bars = [Bar(0, 0, 9, "MatMul", more="A MatMul"), Bar(0, 9, 12, "MatMul", more="A MatMul")]
+    assert list_texts(bars, 12) == (["A MatMul", "MatMul"], [])

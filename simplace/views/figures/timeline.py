@@ -9,6 +9,8 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span, Track
+from simplace.partition.transfers import Copy
+from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
@@ -95,13 +97,32 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
     name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
-    label = node.op
-    if span.kind == "copy":
-        label = "control" if graph.copies[node.copy].is_control else format_bytes(graph.copies[node.copy].size)
+    label, more = (
+        _label_copy(graph.copies[node.copy]) if span.kind == "copy" else (node.op, _name_op(node.name, node.op))
+    )
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
-        is_critical, _write_tooltip(schedule, span, name),
+        is_critical, _write_tooltip(schedule, span, name), more=more,
     )  # fmt: skip
+
+
+def _name_op(name: str, op: str) -> str:
+    """Return an op's own name with its type, "" where the name says no more than the type.
+
+    >>> _name_op("loss/A", "MatMul"), _name_op("add_3", "AddV2")
+    ('A MatMul', '')
+    """
+    own, kind = strip_number(name.rpartition("/")[2]).lower().strip("_"), op.lower().strip("_")
+    says_type = len(own) > 2 and (kind.startswith(own) or own.startswith(kind))
+    return "" if says_type else f"{name.rpartition('/')[2]} {op}"
+
+
+def _label_copy(copy: Copy) -> tuple[str, str]:
+    """Return what is copied: its size, and where there is room whose output it is, too."""
+    own = copy.tensor.rpartition("/")[2]
+    if copy.is_control:
+        return "control", f"control signal of {own.removeprefix('^')}"
+    return format_bytes(copy.size), f"{own} {format_bytes(copy.size)}"
 
 
 def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[int]) -> Iterator[Bar]:
