@@ -17,11 +17,8 @@ from viz.style import SCREEN, Style
 from viz.time_axis import spell, ticks
 
 _TOP, _HEAD, _GAP, _BELOW = 46.0, 16.0, 14.0, 22.0
-_PANEL, _LOWEST, _HIGHEST = (
-    120.0,
-    64.0,
-    220.0,
-)  # points: the height of a panel by itself, and on a page of a fixed height
+# Points: the height of a panel by itself, and on a page of a fixed height.
+_PANEL, _LOWEST, _HIGHEST = 120.0, 64.0, 320.0
 _LEFT, _RIGHT, _KEY = 62.0, 18.0, 250.0
 _KEY_OF_PAGE = 0.4  # of a page: what the key takes of it at most
 _SWATCH = 14.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simplace.analysis.schedule import Schedule, schedule_placement
+from simplace.program.program import NodeNotes
 from simplace.views.figures.memory_bands import choose_bands
 from simplace.views.figures.memory_chart import memory_chart
 from tests.worlds import constant, node, place
@@ -73,6 +74,17 @@ def test_the_bands_sum_up_to_the_peak_and_to_what_is_alive() -> None:
     ]
     assert sums == [size for _, size in use.series]
     assert max(sum(amounts) for _, amounts in add_up([band.points for band in found.bands])) == use.peak
+
+
+def test_ops_without_scopes_and_their_gradients_are_told_by_the_line() -> None:
+    placement = place(
+        constant("a", (256,), "/gpu:0"), node("Exp_1", "Exp", "a"),
+        node("gradient_tape/Exp_1/mul", "Mul", "Exp_1", "a"),
+        node("end", "AddV2", "gradient_tape/Exp_1/mul", "Exp_1"),
+        gpus=1, notes={"Exp_1": NodeNotes("src/model.py:7"), "gradient_tape/Exp_1/mul": NodeNotes("src/model.py:9")},
+    )  # fmt: skip
+    (area,) = memory_chart(schedule_placement(placement, costs="flat")).areas
+    assert list_notes(area.bands)[:2] == [("input, constants", "1 KiB"), ("model.py:7", "2 KiB")]
 
 
 def test_a_layer_has_one_look_on_all_devices_and_no_two_layers_share_one() -> None:

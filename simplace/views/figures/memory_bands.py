@@ -43,8 +43,8 @@ class DeviceBands:
 def choose_bands(schedule: Schedule, uses: Sequence[MemoryUse], resize: Resize = keep_size) -> list[DeviceBands]:
     """Return the bands of each device; a layer has one look on all of them.
 
-    Layers are the name scopes that `simplace memory` lists, gradients among them, and the lines of ops that are in no
-    scope. All but the largest layers of a device are one band.
+    Layers are those of Keras, other name scopes, and the lines of ops that are in no scope; gradients count for what
+    they are of. All but the largest layers of a device are one band.
     """
     groups = _Groups(schedule, uses)
     layers = [follow_groups(schedule.trace, use, groups.name, resize) for use in uses]
@@ -80,7 +80,8 @@ class _Groups:
         layer = next((depth for depth, scope in enumerate(scopes, 1) if scope in self._layers), 0)
         if layer:
             return "/".join(scopes[:layer])
-        line = "" if has_scope(self.schedule, node) else self.schedule.estimated.graph.source_line(node)
+        of = self._ops.get("/".join(scopes), node)  # the gradient of an op has that op's name for a scope
+        line = "" if has_scope(self.schedule, of) else self.schedule.estimated.graph.source_line(of)
         return line or name_scope(self.schedule, node, self.opened)
 
     def _is_state(self, node: int) -> bool:
@@ -91,6 +92,10 @@ class _Groups:
         graph = self.schedule.placed.graph
         nodes = (part.origin, *graph.walk_first_inputs(part.origin))
         return next((bool(self._variables[one]) for one in nodes if one in self._variables), False)
+
+    @cached_property
+    def _ops(self) -> dict[str, int]:
+        return {node.name: i for i, node in enumerate(self.schedule.estimated.graph.nodes)}
 
     @cached_property
     def _parts(self) -> dict[int, Part]:
