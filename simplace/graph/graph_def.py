@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
@@ -270,7 +271,12 @@ class _NodeReader:
 def _convert_tensor(message: Any) -> TensorInfo:
     dims = convert_shape(message.tensor_shape)
     value = _read_scalar(message) if dims == () else None
-    return TensorInfo(data_type(message.dtype), dims, value)  # type: ignore[arg-type]
+    digest = _digest(message.SerializeToString()) if message.ByteSize() <= _LARGEST_SHARED else 0
+    return TensorInfo(data_type(message.dtype), dims, value, digest)  # type: ignore[arg-type]
+
+
+def _digest(data: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8).digest())
 
 
 def _read_scalar(message: Any) -> int | None:

@@ -14,11 +14,15 @@ Shape = tuple[int, ...] | None  # None: unknown rank; -1: unknown dimension
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Record of what placement needs of a constant: its type and shape, and its value where it is one small integer."""
+    """Record of what placement needs of a constant: its type and shape, and its value where it is one small integer.
+
+    Small constants of the same `digest` are equal; 0 is for none.
+    """
 
     dtype: DataType
     shape: Shape
     value: int | None = None
+    digest: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
