@@ -31,7 +31,8 @@ def place(
     The options: `arguments` of a script; `visible`, the GPUs that it sees, such as "1,0"; `calls`, how many calls of
     each function and signature are computed before the latest values stand for the rest (10; -1: all); `timeout` in
     seconds (300, None for none); `kernels`, a TOML file with the kernels of custom ops; `tensorflow`, the version that
-    places a file ("2.18"), by default the installed one.
+    places a file ("2.18"), by default the installed one; `allocations` asks the run of a script without GPUs for what
+    TensorFlow does in host memory, with which `result.memory()` begins.
 
     Raises `simplace.errors.SimplaceError` for what the user can fix.
     """

@@ -124,12 +124,13 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
     from simplace.executor.control_flow import control_flow
     from simplace.executor.execution import execute_graph
     from simplace.partition.dead_nodes import remove_dead_nodes
+    from simplace.partition.graph_optimizer import optimize_subgraphs
     from simplace.partition.graph_partition import partition_graph
     from simplace.partition.run_graph import partition_run
 
     graph = partition_graph(placed) if options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
-    graph = remove_dead_nodes(graph)
+    graph = optimize_subgraphs(remove_dead_nodes(graph)) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, options)
     _ended("estimate costs", estimated)
     execution = execute_graph(estimated, control_flow(graph, trips=options.trips, branches=options.branches), options)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from simplace.compare.coverage import Coverage
     from simplace.explain.explanation import Explanation
     from simplace.placement.eager.eager_placement import PlacedEager
+    from simplace.program.allocation_log import AllocationLog
     from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
@@ -158,7 +159,7 @@ class Result:
     to a program here, None where nothing was logged or the run was narrowed to one function. `eager` holds the ops that
     ran outside of functions, None where none did or nothing was run, `eager_agreement` how far TensorFlow agrees.
     `unreached` are the functions of the program that no call reached, `ending` is how it ended early, "" where it ran
-    to its own end.
+    to its own end. `allocations` is what TensorFlow did in host memory, None where nobody asked.
     """
 
     target: str
@@ -176,6 +177,7 @@ class Result:
     coverage: Coverage | None = None
     unreached: tuple[Unreached, ...] = ()
     ending: Ending = ""
+    allocations: AllocationLog | None = None
 
     @property
     def nodes(self) -> list[PlacedNode]:

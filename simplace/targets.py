@@ -52,7 +52,8 @@ class Settings:
     place a file ("2.18" or "2.18.1"), "" for the installed one. `timeout` is in seconds, None for none. `stdout` is
     the file descriptor that takes what the program prints (None: standard output). Without `jit` the program's
     `jit_compile` counts for nothing. `sources` are pairs (absolute path, text) that a script's run takes in place of
-    its files. `stage` is called with what begins.
+    its files. `allocations` asks a script's run without GPUs for what TensorFlow does in host memory. `stage` is called
+    with what begins.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -66,6 +67,7 @@ class Settings:
     stdout: int | None = None
     jit: bool = True
     sources: tuple[tuple[str, str], ...] = ()
+    allocations: bool = False
     stage: Stage = show_nothing
 
 
@@ -132,6 +134,7 @@ def _place_script(target: str, parsed: Target, settings: Settings, kind: type[R]
         function=parsed.function,
         soft_placement=settings.soft_placement,
         partitions=partitions,
+        allocations=settings.allocations and not settings.machine.has_gpus,
         jit=settings.jit,
         sources=settings.sources,
     )
@@ -239,6 +242,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
         python=observed.python,
         unreached=observed.unreached,
         ending=observed.ending,
+        allocations=observed.allocations,
         eager=eager,
         eager_agreement=eager_agreement,
     )

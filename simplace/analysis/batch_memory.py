@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from simplace.analysis.memory import Tensor, fits
+from simplace.analysis.memory import replay_step
+from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.executor.kernel_memory import READ
 from simplace.executor.kernel_scratch import POOLINGS
 from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
+from simplace.partition.constant_folding import is_folded
 
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
@@ -56,7 +58,11 @@ class BatchMemory:
     def fits(self, batch: int, limits: Mapping[str, int]) -> bool:
         """Return whether a step with that batch fits in the memory of every device that has a limit."""
         resize = partial(self.resize, batch)
-        return all(fits(self.schedule.trace, device, limit, resize) for device, limit in limits.items() if limit)
+        return all(
+            replay_step(self.schedule.trace, device, resize).find_shortage(limit) is None
+            for device, limit in limits.items()
+            if limit
+        )
 
     def find_largest(self, limits: Mapping[str, int]) -> int | None:
         """Return the largest batch that fits, 0 for none; None where the batch is unknown or nothing limits it."""
@@ -94,7 +100,7 @@ def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -
         for slot in slots:
             tensor = estimated.output(i, slot)
             if tensor is not None and any(_grows(tensor, unit, fixed) for unit in units):
-                yield i, PERMANENT if node.op in ARGS else slot
+                yield i, PERMANENT if node.op in ARGS or is_folded(estimated.graph, i) else slot
                 if node.op in POOLINGS:
                     yield i, SCRATCH
 

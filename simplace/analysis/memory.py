@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from simplace.executor.bfc_allocator import BfcAllocator
+from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore, Replay, Resident, Tensor
 from simplace.executor.trace import PERMANENT, MemoryChange, Trace
 
-Tensor = tuple[int, int]  # a node of the partitioned graph and the slot of its output
-Resident = list[tuple[Tensor, int]]
 Resize = Callable[[Tensor, int], int]  # the bytes of a tensor that had so many
 
 
@@ -45,33 +44,30 @@ class MemoryUse:
     largest_free: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Shortage:
-    """Record of the change, by number, that found no room; -1 for what is there before the step begins."""
-
-    number: int
-    node: int
-    largest_free: int
-
-
 def keep_size(_: Tensor, size: int) -> int:
     """Return the bytes of a tensor as they are."""
     return size
 
 
 def memory_use(
-    trace: Trace, devices: tuple[str, ...], limits: Mapping[str, int], resize: Resize = keep_size
+    trace: Trace,
+    devices: tuple[str, ...],
+    limits: Mapping[str, int],
+    resize: Resize = keep_size,
+    before: Mapping[str, MemoryBefore] = MappingProxyType({}),
 ) -> tuple[MemoryUse, ...]:
     """Follow the memory of each device; where it is limited, TensorFlow's allocator hands it out.
 
-    `resize` returns the bytes that each tensor is to have.
+    `resize` returns the bytes that each tensor is to have; `before` has what devices did before the step.
     """
-    return tuple(_of_device(trace, device, limits.get(device, 0), resize) for device in devices)
+    return tuple(
+        _of_device(trace, device, limits.get(device, 0), resize, before.get(device, AT_ONCE)) for device in devices
+    )
 
 
-def fits(trace: Trace, device: str, limit: int, resize: Resize) -> bool:
-    """Return whether the memory of a device would suffice if each tensor had the bytes that `resize` returns."""
-    return _find_shortage(*list_allocations(trace, device, resize), limit) is None
+def replay_step(trace: Trace, device: str, resize: Resize = keep_size, before: MemoryBefore = AT_ONCE) -> Replay:
+    """Return what the allocator of a device is asked for if each tensor has the bytes that `resize` returns."""
+    return Replay.of(*list_allocations(trace, device, resize), before)
 
 
 def list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[Resident, list[MemoryChange]]:
@@ -93,7 +89,7 @@ def _resize_change(change: MemoryChange, resize: Resize) -> int:
     return size if change.change > 0 else -size
 
 
-def _of_device(trace: Trace, device: str, limit: int, resize: Resize) -> MemoryUse:
+def _of_device(trace: Trace, device: str, limit: int, resize: Resize, before: MemoryBefore) -> MemoryUse:
     permanent, changes = list_allocations(trace, device, resize)
     resident = sum(size for _, size in permanent)
     now, peak, peak_index = resident, resident, -1
@@ -108,35 +104,15 @@ def _of_device(trace: Trace, device: str, limit: int, resize: Resize) -> MemoryU
             series.append((change.time, now))
     peak_at = changes[peak_index].time if peak_index >= 0 else 0
     holders = _sort_alive(permanent, changes, peak_index)
-    short = _find_shortage(permanent, changes, limit) if limit > 0 else None
+    short = Replay.of(permanent, changes, before).find_shortage(limit) if limit > 0 else None
     if short is None:
         return MemoryUse(device, resident, peak, peak_at, holders, tuple(series), limit)
     at = changes[short.number].time if short.number >= 0 else 0
     alive_then = _sort_alive(permanent, changes, short.number)
+    node = short.node if short.node >= 0 else next((one.node for one in holders), 0)  # before the step: the largest
     return MemoryUse(
-        device, resident, peak, peak_at, holders, tuple(series), limit, short.node, at, alive_then, short.largest_free
+        device, resident, peak, peak_at, holders, tuple(series), limit, node, at, alive_then, short.largest_free
     )  # fmt: skip
-
-
-def _find_shortage(permanent: Resident, changes: list[MemoryChange], limit: int) -> _Shortage | None:
-    """Let TensorFlow's allocator hand out one region of the whole memory; return where it first has no room."""
-    memory = BfcAllocator(limit, growth=False)
-    places: dict[Tensor, list[int]] = {}
-    for tensor, size in permanent:
-        address = memory.allocate(size)
-        if address is None:
-            return _Shortage(-1, tensor[0], memory.largest_free)
-        places.setdefault(tensor, []).append(address)
-    for number, change in enumerate(changes):
-        tensor = change.node, change.slot
-        if change.change < 0:
-            memory.free(places[tensor].pop(0))
-            continue
-        address = memory.allocate(change.change)
-        if address is None:
-            return _Shortage(number, change.node, memory.largest_free)
-        places.setdefault(tensor, []).append(address)
-    return None
 
 
 def _sort_alive(permanent: Resident, changes: list[MemoryChange], last: int) -> tuple[Held, ...]:

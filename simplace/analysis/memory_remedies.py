@@ -11,8 +11,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from simplace.analysis.memory import MemoryUse, Resize, Tensor, memory_use
+from simplace.analysis.memory import MemoryUse, Resize, memory_use
 from simplace.analysis.memory_kinds import MemoryKind, find_kind, find_scopes, list_by_line, list_by_scope
+from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import Device
@@ -169,7 +170,7 @@ def _resized(memory: StepMemory, use: MemoryUse, remedy: Remedy, resize: Resize,
     limits = {one.device: max(one.limit - (added if one is use else 0), 1) if one.limit else 0 for one in memory.uses}
     uses = memory_use(memory.schedule.trace, tuple(limits), limits, resize)
     (there,) = (one for one in uses if one.device == use.device)
-    return replace(remedy, needed=memory.needed(there) + added, fits=all(one.runs_out < 0 for one in uses))
+    return replace(remedy, needed=memory.find_needed(there, resize) + added, fits=all(one.runs_out < 0 for one in uses))
 
 
 def _with_batch(memory: StepMemory, batch: int) -> Resize:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Self
 
 from simplace.analysis.batch_memory import BatchMemory
-from simplace.analysis.memory import MemoryUse, Resize, keep_size, memory_use
+from simplace.analysis.memory import MemoryUse, Resize, keep_size, memory_use, replay_step
 from simplace.analysis.memory_kinds import Part, sum_other_variables
+from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore
 from simplace.analysis.schedule import Schedule
 from simplace.program.program import Program
 
@@ -20,7 +22,9 @@ class StepMemory:
 
     `uses` have for each device that the step touches what the step needs, and the limit without what `others` names:
     variables of other functions of the run, by device. `largest_batch` is the largest that fits, None where that
-    cannot be told. `programs` are the other functions. `grows` says that memory growth is set.
+    cannot be told. `programs` are the other functions. `grows` says that memory growth is set. `before` has for each
+    device whose memory is known as it was before the step what made it so, variables of all functions included; it
+    holds for the program's own batch.
     """
 
     schedule: Schedule
@@ -31,9 +35,18 @@ class StepMemory:
     largest_batch: int | None
     programs: tuple[Program, ...] = ()
     grows: bool = False
+    before: Mapping[str, MemoryBefore] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, schedule: Schedule, others: Iterable[Program] = (), batch: int = 0, *, grows: bool = False) -> Self:
+    def of(
+        cls,
+        schedule: Schedule,
+        others: Iterable[Program] = (),
+        batch: int = 0,
+        *,
+        grows: bool = False,
+        before: Mapping[str, MemoryBefore] = MappingProxyType({}),
+    ) -> Self:
         """Follow the memory of a step; `batch` is another one than the program's, 0 for that."""
         batches, others = BatchMemory.of(schedule), tuple(others)
         program, devices = schedule.placement.program, schedule.estimated.graph.devices
@@ -44,8 +57,13 @@ class StepMemory:
             for limit in (schedule.execution.limits.get(device, 0),)
         }
         asked = batch if batch and batches.growing else batches.batch
-        uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, asked))
-        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits), others, grows)
+        if asked == batches.batch:
+            whole = limits | {device: schedule.execution.limits.get(device, 0) for device in before}
+            uses = memory_use(schedule.trace, devices, whole, before=before)
+        else:
+            before = MappingProxyType({})
+            uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, asked))
+        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits), others, grows, before)
 
     @property
     def resize(self) -> Resize:
@@ -57,9 +75,36 @@ class StepMemory:
         """Return whether no device runs out of memory."""
         return all(use.runs_out < 0 for use in self.uses)
 
-    def needed(self, use: MemoryUse) -> int:
-        """Return the most bytes that are alive at once on a device, with the variables of other functions."""
+    def tensors(self, use: MemoryUse) -> int:
+        """Return the most bytes of tensors at once on a device, with the variables of other functions."""
         return use.peak + self.others[use.device].size
+
+    def needed(self, use: MemoryUse) -> int:
+        """Return the smallest limit that the step runs in: with variables of other functions, and what is not used."""
+        return self._smallest_limits[use.device]
+
+    def limit(self, use: MemoryUse) -> int:
+        """Return the bytes that TensorFlow has on a device, 0 where nothing limits it."""
+        return use.limit + self._apart(use.device) if use.limit else 0
+
+    def find_needed(self, use: MemoryUse, resize: Resize) -> int:
+        """Return the smallest limit if each tensor of the step had the bytes that `resize` returns."""
+        replay = replay_step(self.schedule.trace, use.device, resize)
+        return replay.find_smallest_limit(use.limit) + self.others[use.device].size
+
+    @cached_property
+    def _smallest_limits(self) -> dict[str, int]:
+        return {
+            use.device: replay_step(
+                self.schedule.trace, use.device, self.resize, self.before.get(use.device, AT_ONCE)
+            ).find_smallest_limit(use.limit)
+            + self._apart(use.device)
+            for use in self.uses
+        }
+
+    def _apart(self, device: str) -> int:
+        """Return the bytes of what the replay does not know of."""
+        return 0 if device in self.before else self.others[device].size
 
 
 def choose_sizes(batches: BatchMemory, batch: int) -> Resize:

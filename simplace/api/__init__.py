@@ -61,6 +61,7 @@ class PlaceKeywords(TypedDict, total=False):
     kernels: str
     tensorflow: str
     jit: bool
+    allocations: bool
 
 
 class SettingKeywords(TypedDict, total=False):
@@ -74,6 +75,7 @@ class SettingKeywords(TypedDict, total=False):
     tensorflow: str
     jit: bool
     stdout: int | None
+    allocations: bool
     stage: Stage
 
 
@@ -212,16 +214,24 @@ class Placements(Result):
     def memory(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Memory:
         """Tell whether a step of one program (the largest by default) fits in memory, and the largest batch that does.
 
-        The options are those of `schedule`: `gpu` names the GPU, `batch` is another batch than the program's own.
+        The options are those of `schedule`: `gpu` names the GPU, `batch` is another batch than the program's own. Where
+        the run told what was allocated before the program's first call, its first two steps are simulated.
         """
         from simplace.analysis.schedule import Schedule
+        from simplace.api import host_memory
         from simplace.api.fitting import Memory
         from simplace.executor.step_options import StepOptions
 
         placed = self._one(program)
         others = [each.placement.program for each in self.programs if each is not placed]
-        schedule = Schedule.of(placed.placement, StepOptions(**options))
-        return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self))
+        chosen: StepKeywords = {**options}
+        before = () if options.get("batch") else host_memory.find_allocations(self, placed)
+        if before:  # what is folded depends on the batch, so only then
+            chosen = {"warm": False, "steps": 2, "optimizes": True, **options}
+        chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
+        schedule = Schedule.of(placed.placement, StepOptions(**chosen))
+        found = host_memory.describe_before(schedule, before)
+        return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found)
 
     def report(
         self,

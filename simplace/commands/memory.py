@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output, terminal
@@ -46,7 +47,7 @@ def _run_memory(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
     with show_progress() as stage:
-        settings = words.read_settings(options, stage)
+        settings = replace(words.read_settings(options, stage), allocations=True)
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
         stage("simulating")

@@ -52,7 +52,8 @@ _INTO_ANY = frozenset(
     "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue "
     "ZerosLike OnesLike".split()
 )
-# ... or, by output, one of these (xent_op.cc, sparse_xent_op.cc, cwise_op_select.cc, fused_batch_norm_op.cc).
+# ... or, by output, one of these (xent_op.cc, sparse_xent_op.cc, cwise_op_select.cc, fused_batch_norm_op.cc,
+# maxpooling_op.cc).
 _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "SoftmaxCrossEntropyWithLogits": {1: (0,)},
     "SparseSoftmaxCrossEntropyWithLogits": {1: (0,)},
@@ -61,6 +62,8 @@ _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "FusedBatchNorm": {0: (0,)},
     "FusedBatchNormV2": {0: (0,)},
     "FusedBatchNormV3": {0: (0,)},
+    "MaxPoolGrad": {0: (0,)},
+    "MaxPoolGradV2": {0: (0,)},
 }
 
 
@@ -86,7 +89,8 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
         return 0 if inputs else -1
     if not inputs or slot:
         return -1
-    is_first = (op in _FIRST_IF_SAME_SHAPE and inputs[0].shape == output.shape) or (
+    has_shape = inputs[0].shape == output.shape or (op == "StridedSlice" and _keeps_order(inputs[0], output))
+    is_first = (op in _FIRST_IF_SAME_SHAPE and has_shape) or (
         op in _FIRST_IF_SAME_SIZE and inputs[0].size == output.size and inputs[0].dtype == output.dtype
     )
     return 0 if is_first else -1

@@ -69,7 +69,8 @@ class StepOptions(Threads):
     `CostModel`. `batch` stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see
     `control_flow`). `limits` maps full device names to bytes; without it a GPU has what TensorFlow takes of the
     hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it. `run` prunes
-    a session's graph to a run.
+    a session's graph to a run. `optimizes` takes out of the step what TensorFlow takes out before the first one without
+    Grappler: what depends on nothing but constants, and what is computed twice.
     """
 
     executor: str = "tensorflow"
@@ -81,6 +82,7 @@ class StepOptions(Threads):
     branches: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     run: SessionRun | None = None
+    optimizes: bool = False
 
 
 class StepKeywords(TypedDict, total=False):
@@ -103,3 +105,4 @@ class StepKeywords(TypedDict, total=False):
     branches: Mapping[str, int]
     limits: Mapping[str, int]
     run: SessionRun | None
+    optimizes: bool

@@ -65,7 +65,7 @@ class _TensorFlowSimulation:
         self.threads = threads
         self.events = Events()
         self.random = Random(threads.seed)
-        self.recorder = TraceRecorder(estimated, threads.intra_op_size)
+        self.recorder = TraceRecorder(estimated, threads.intra_op_size, is_warm=threads.warm)
         self.streams = Streams(self.recorder)
         self.step = 0
         self.step_ends: list[int] = []

@@ -24,8 +24,9 @@ _NOTHING = Tensor("", (), 0)
 class TraceRecorder:
     """Collect tracks, spans and memory changes."""
 
-    def __init__(self, estimated: EstimatedGraph, intra_op: int) -> None:
+    def __init__(self, estimated: EstimatedGraph, intra_op: int, *, is_warm: bool = True) -> None:
         self._intra_op = intra_op
+        self._is_warm = is_warm  # the first step is long over
         self._priced = estimated
         self._graph = estimated.graph
         self._hosts = _find_host_cpus(estimated)
@@ -37,6 +38,7 @@ class TraceRecorder:
         self._given: dict[int, list[Tensor]] = {}
         self._variables: dict[int, Variable] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
+        self._row_accesses: set[int] = set()  # those that read or write rows of variables
         self._resident: list[tuple[str, int, int]] = []
         self._results: list[object] = []  # of the current step, which are alive until it ends
         self._find_resident()
@@ -71,9 +73,12 @@ class TraceRecorder:
             self._write_variables(node, inputs, time, span)
         if part.op in RETVALS:
             self._keep_results(inputs)
+        if node in self._row_accesses:
+            self._access_rows(node, time, span)
         given = self._inputs(node)
+        early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
-        return [*made, *self._take_scratch(node, inputs, time, span)]
+        return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
         """Allocate what a kernel on a CPU takes besides; it ends as an output ends that nobody takes."""
@@ -81,11 +86,11 @@ class TraceRecorder:
         if part.device not in self._cpus:
             return []
         given = self._inputs(node)
-        size = kernel_scratch.compute_scratch(part.op, given, self._priced.outputs[node], self._intra_op)
+        sizes = [kernel_scratch.compute_scratch(part.op, given, self._priced.outputs[node], self._intra_op)]
         written = inputs.get(kernel_scratch.find_overwritten(part.op))
         if isinstance(written, Buffer) and written.uses > 1:
-            size += written.size
-        return [self.allocate(part.device, size, node, SCRATCH, time, span)] if size else []
+            sizes.insert(0, written.size)
+        return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in sizes if size]
 
     def _keep_results(self, results: Mapping[int, object]) -> None:
         """Let the caller's frame hold what is returned until the step has ended."""
@@ -112,7 +117,8 @@ class TraceRecorder:
             found.uses += 1
             return found
         device = self._graph.nodes[node].device
-        for number in kernel_memory.list_forwardable(op, slot, given, output):
+        into = () if op in kernel_scratch.POOLINGS and device not in self._cpus else given  # cuDNN's allocates
+        for number in kernel_memory.list_forwardable(op, slot, into, output):
             found = payloads.get(number)
             if isinstance(found, Buffer) and found.uses == 1 and found.device == device:
                 found.uses += 1
@@ -140,6 +146,15 @@ class TraceRecorder:
                 variable = self._variable(node, slot)
                 size = 0 if variable.buffer is None else variable.buffer.size
                 old = variable.update(partial(self._output_of_variable, node, size, time, span))
+                self.release(old, time, span)
+
+    def _access_rows(self, node: int, time: int, span: int) -> None:
+        """Let each later read of a variable copy it."""
+        for slot, given in enumerate(self._inputs(node)):
+            if given.dtype == "resource":
+                variable = self._variable(node, slot)
+                size = 0 if variable.buffer is None else variable.buffer.size
+                old = variable.access_rows(partial(self._output_of_variable, node, size, time, span))
                 self.release(old, time, span)
 
     def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
@@ -207,7 +222,8 @@ class TraceRecorder:
             for slot, given in enumerate(self._inputs(i)):
                 if given.dtype == "resource":
                     self._add_variable(i, slot, self._value_bytes(self._find_handle(i, slot)))
-                    self._variable(i, slot).is_copied |= by_rows  # since the first step, which is long over
+                    self._variable(i, slot).is_copied |= by_rows and self._is_warm
+                    self._row_accesses |= {i} if by_rows else set()
 
     def _add_variable(self, node: int, slot: int, size: int) -> None:
         handle = self._find_handle(node, slot)

@@ -55,3 +55,12 @@ class Variable:
             return None
         old, self.buffer = self.buffer, allocate()
         return old
+
+    def access_rows(self, allocate: Callable[[], Buffer | None]) -> Buffer | None:
+        """Make each later read a copy; return the buffer that is left to its readers, if any.
+
+        Mirrors EnsureSparseVariableAccess of kernels/training_op_helpers.h.
+        """
+        old = None if self.is_copied else self.update(allocate)
+        self.is_copied = True
+        return old

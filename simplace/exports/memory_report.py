@@ -42,8 +42,9 @@ def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
     graph = schedule.estimated.graph
     return {
         "device": use.device,
+        "tensors": memory.tensors(use),
         "needed": memory.needed(use),
-        "limit": use.limit + others.size if use.limit else None,
+        "limit": memory.limit(use) or None,
         "peak_at": use.peak_at,
         "runs_out": None
         if use.runs_out < 0

@@ -23,7 +23,7 @@ from simplace.graph.function_names import name_by_layers
 from simplace.graph.node_def import Shape
 from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
-from simplace.oracle import plugin, protocol
+from simplace.oracle import allocation_lines, plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
 from simplace.oracle.eager_attrs import read_attrs
 from simplace.oracle.launch import Child, Start, start_as_chosen
@@ -32,6 +32,7 @@ from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
+from simplace.program.allocation_log import AllocationLog
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
     EarlyEnd,
@@ -53,6 +54,7 @@ from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, Re
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
 _TELL_FUNCTIONS = "process_function_library_runtime=1"  # which function is placed next, whoever calls it
+_ALL_MEMORY = str(1 << 20)  # MB: more than a run takes
 _POLL = 0.2  # seconds
 _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = EarlyEnd("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
@@ -127,14 +129,18 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
     environment["TF_CPP_LOG_THREAD_ID"] = "1"  # before TensorFlow 2.21 the log names threads on request only
     for noisy in ("TF_CPP_VMODULE", "TF_CPP_MAX_VLOG_LEVEL", "TF_GRAPH_CACHING", "TF_ENABLED_DEVICE_TYPES"):
         environment.pop(noisy, None)
-    environment["TF_CPP_VMODULE"] = _TELL_FUNCTIONS
+    told = [_TELL_FUNCTIONS]
+    if request.options.allocations:
+        told.append(allocation_lines.VLOG)
+        environment |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": _ALL_MEMORY}
     if request.options.partitions:
+        told.append("graph_partition=2")
         environment |= {
-            "TF_CPP_VMODULE": f"{_TELL_FUNCTIONS},graph_partition=2",
             "TF_DUMP_GRAPH_PREFIX": str(Path(request.directory, protocol.PARTITIONS)),
             "TF_DUMP_GRAPH_FMT": "BIN",
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
         }
+    environment["TF_CPP_VMODULE"] = ",".join(told)
     child = start(request_file, environment, stdout)
     directory = Path(request.directory)
     try:
@@ -239,6 +245,7 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
         unreached=tuple(_unreached(of_kind.get("definition", ()), request.options.function)),
         is_stopped=bool(ends and ends[0]["is_stopped"]),
+        allocations=_read_allocations(Path(request.directory, protocol.LOG)) if request.options.allocations else None,
     )
 
 
@@ -265,6 +272,13 @@ def _read_whole_log(path: Path) -> WholeLog:
         return WholeLog()
     with path.open(encoding="utf-8", errors="replace") as lines:
         return cut_log(line.rstrip("\n") for line in lines)
+
+
+def _read_allocations(path: Path) -> AllocationLog:
+    if not path.exists():
+        return AllocationLog()
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return allocation_lines.read_allocations(line.rstrip("\n") for line in lines)
 
 
 def _not_started(why: EarlyEnd | None) -> ProgramError:

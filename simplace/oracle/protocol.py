@@ -28,7 +28,8 @@ class Options:
     in seconds, None for none. `function` narrows the run to the functions of that Python name, "" takes all.
     `soft_placement` overrides what the program sets, None keeps it. `signature` picks a SavedModel's signature,
     "" takes all. `tags` picks its graph where a SavedModel has several. `partitions` asks for the subgraphs that
-    TensorFlow partitions each placed graph into, and turns Grappler off for it. Without `jit` the program's
+    TensorFlow partitions each placed graph into, and turns Grappler off for it. `allocations` asks for what TensorFlow
+    allocates and frees in host memory, which its allocator of GPUs then hands out. Without `jit` the program's
     `jit_compile` counts for nothing, so that TensorFlow places what XLA would compile. `sources` are pairs (absolute
     path of a Python file, text that the run takes in its place).
     """
@@ -40,6 +41,7 @@ class Options:
     signature: str = ""
     tags: tuple[str, ...] = ()
     partitions: bool = False
+    allocations: bool = False
     jit: bool = True
     sources: tuple[tuple[str, str], ...] = ()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from simplace.graph.node_def import GraphDef
+from simplace.program.allocation_log import AllocationLog
 from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program, SessionRun
 
@@ -174,7 +175,7 @@ class Observation:
     `failure` is None for a program that ran to its end or was stopped because nothing new was to come. `eager_ops`
     counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
     ran. `python` is in the order of its events. `logged` is the whole log. `unreached` is in the order of the
-    definitions, `is_stopped` tells that simplace stopped the program.
+    definitions, `is_stopped` tells that simplace stopped the program. `allocations` is None where nobody asked.
     """
 
     tensorflow: str
@@ -189,6 +190,7 @@ class Observation:
     logged: WholeLog = field(default_factory=WholeLog)
     unreached: tuple[Unreached, ...] = ()
     is_stopped: bool = False
+    allocations: AllocationLog | None = None
 
     @property
     def ending(self) -> Ending:

@@ -16,11 +16,13 @@ from textwrap import dedent
 
 import pytest
 
-from benchmarks.memory import follow_log
+from simplace.analysis.memory_replay import MemoryBefore, Replay
 from simplace.analysis.schedule import schedule_placement
 from simplace.api import Settings, place
 from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.machine.machine import Machine
+from simplace.oracle.allocation_lines import VLOG, read_allocations
+from simplace.program.allocation_log import AllocationLog
 from tests.warm_processes import WarmProcesses
 
 pytestmark = pytest.mark.tf
@@ -28,10 +30,13 @@ pytestmark = pytest.mark.tf
 LIMIT_MB = 4000
 VARIABLES = {
     "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB), "TF_ENABLE_ONEDNN_OPTS": "0",
-    "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_VMODULE": "log_memory=2", "TF_CPP_MIN_LOG_LEVEL": "0",
+    "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_VMODULE": f"{VLOG},process_function_library_runtime=1",
+    "TF_CPP_MIN_LOG_LEVEL": "0",
 }  # fmt: skip
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SEEN = 4096  # bytes: smaller allocations, such as of what kernels need besides, are not compared
+RECORD = re.compile(r"Log(TensorAllocation|TensorOutput|TensorDeallocation) .*?allocation_id: (\d+)")
+BYTES = re.compile(r"requested_bytes: (\d+)")
 ALLOCATION = re.compile(r'TensorAllocation.*kernel_name: "([^"]+)".*requested_bytes: (\d+)')
 
 SIZES = """
@@ -158,11 +163,12 @@ def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: in
 def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path, run_in_tensorflow: Run) -> None:
     script = tmp_path / "model.py"
     script.write_text("import tensorflow as tf\n" + dedent(program) + "\nstep(*arguments)\n")
-    done = run_in_tensorflow(STEP, str(script))
-    before, logged = done.stderr.split("=== end")[0].split("=== step")
+    both, _ = run_in_tensorflow(STEP, str(script)).stderr.split("=== end")
+    before, logged = both.split("=== step")
     theirs = Counter((name, int(size)) for name, size in ALLOCATION.findall(logged) if int(size) >= SEEN)
 
-    (placed,) = place(str(script), Settings(machine=Machine(gpus=0))).programs
+    result = place(str(script), Settings(machine=Machine(gpus=0), allocations=True))
+    (placed,) = result.programs
     schedule = schedule_placement(placed.placement, inter_op=1, intra_op=1)
     nodes = schedule.estimated.graph.nodes
     found = [(nodes[change.node].name, change.change) for change in schedule.trace.memory if change.change >= SEEN]
@@ -171,3 +177,32 @@ def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path
     alive: dict[str, int] = {}
     follow_log(before.splitlines(), alive)
     assert use.peak == pytest.approx(follow_log(logged.splitlines(), alive), rel=0.005)
+
+    run = read_allocations(both.splitlines())
+    assert result.allocations is not None
+    function = placed.placement.program.function
+    assert list_large(result.allocations, function) == list_large(run, next(f for f in run.calls if "step" in f))
+    (use,) = (memory := result.memory(inter_op=1, intra_op=1)).uses
+    smallest = Replay.of({}, (), MemoryBefore(run.allocations, grows=True)).find_smallest_limit()
+    assert memory.needed(use) == pytest.approx(smallest, abs=1 << 20)  # TensorFlow takes whole MB
+
+
+def list_large(log: AllocationLog, function: str | None) -> list[int]:
+    """List the bytes that were allocated before the first call of a function, but for small ones."""
+    return [one.size for one in log.before(function) if one.size >= SEEN]
+
+
+def follow_log(lines: list[str], alive: dict[str, int]) -> int:
+    """Follow the log of tensors; return the most bytes alive at once."""
+    now = peak = sum(alive.values())
+    for line in lines:
+        found = RECORD.search(line)
+        if found is None:
+            continue
+        if found[1] == "TensorDeallocation":
+            now -= alive.pop(found[2], 0)
+        elif found[2] not in alive:
+            size = BYTES.search(line)
+            now += alive.setdefault(found[2], int(size[1]) if size else 0)
+        peak = max(peak, now)
+    return peak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simplace.executor.trace import PERMANENT
 from tests.executor.worlds import Costs, run
 
 GRAIN = 256  # bytes: what two floats take
@@ -46,3 +47,27 @@ def test_a_variable_accessed_by_rows_is_copied_by_each_read_and_update() -> None
     assert allocations(rows + "\n    y = AssignSubVariableOp(v, x, ^rows) @g0 {dtype=float}") == [
         "i", "i:0/_recv_0", "read", "rows", "x", "y",
     ]  # fmt: skip
+
+
+ROWS = """
+    i = Placeholder() @g0 {dtype=int32, shape=dims(2)}
+    rows = ResourceGather(v, i) @g0 {dtype=float, Tindices=int32}
+    read = ReadVariableOp(v, ^rows) @g0 {dtype=float}
+    z = AddV2(rows, read) @g0
+"""
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_reads_are_copies_since_rows_were_accessed(settled: bool) -> None:
+    early = ROWS.replace("ReadVariableOp(v, ^rows)", "ReadVariableOp(v)").replace(
+        "ResourceGather(v, i)", "ResourceGather(v, i, ^read)"
+    )
+    assert count_copies(ROWS, warm=settled) == 1  # the rows were accessed before, in this step
+    assert count_copies(early, warm=settled) == (1 if settled else 0)  # in steps before, or in none
+
+
+def count_copies(text: str, *, warm: bool) -> int:
+    done = run(GIVEN + text, Costs(), warm=warm)
+    names = done.estimated.graph.nodes
+    made = [change for change in done.trace.memory if change.change > 0 and change.slot != PERMANENT]
+    return sum(names[change.node].name == "read" for change in made)

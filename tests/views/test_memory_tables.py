@@ -40,9 +40,9 @@ def test_a_step_that_fits_is_told_in_full() -> None:
         == """\
 p: memory of a step, simulated with by name
 
-device   needs     has  verdict
-──────────────────────────────────────────────
-GPU:0   13 KiB  20 KiB  fits, 7 KiB (35%) free
+device  tensors   needs     has  verdict
+───────────────────────────────────────────────────────
+GPU:0    13 KiB  13 KiB  20 KiB  fits, 7 KiB (35%) free
 
 GPU:0 at its peak, 0 into the step   bytes  share  tensors  largest
 ───────────────────────────────────────────────────────────────────

@@ -45,7 +45,7 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
 
 def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
     """Return in one line whether the memory of a device suffices."""
-    needed, limit = memory.needed(use), use.limit and use.limit + memory.others[use.device].size
+    needed, limit = memory.needed(use), memory.limit(use)
     if not limit:
         return "no limit"
     if use.runs_out >= 0:
@@ -54,7 +54,7 @@ def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
         line = schedule.estimated.graph.source_line(use.runs_out)
         at = f" ({line})" if line else ""
         why = f"no room at {node.name}{at}"
-        if needed <= limit:
+        if memory.tensors(use) <= limit:
             why += f": the largest free piece has {format_bytes(use.largest_free)}"
         return f"does not fit: {why}"
     free = limit - needed
@@ -146,14 +146,16 @@ def _device_table(memory: StepMemory) -> Table:
     rows = tuple(
         (
             devices[use.device].short,
+            format_bytes(memory.tensors(use)),
             format_bytes(memory.needed(use)),
-            format_bytes(use.limit + memory.others[use.device].size) if use.limit else "-",
+            format_bytes(memory.limit(use)) if use.limit else "-",
             write_verdict(memory, use),
         )
         for use in memory.uses
     )
-    columns = (Column("device", flexible=False), Column("needs", "right", flexible=False),
-               Column("has", "right", flexible=False), Column("verdict"))  # fmt: skip
+    columns = (Column("device", flexible=False), Column("tensors", "right", flexible=False),
+               Column("needs", "right", flexible=False), Column("has", "right", flexible=False),
+               Column("verdict"))  # fmt: skip
     return Table(columns, rows)
 
 
@@ -169,8 +171,8 @@ def _kind_table(memory: StepMemory, use: MemoryUse) -> Table:
     rows = list_by_kind(memory.schedule, use)
     if memory.others[use.device].count:
         rows.insert(1, (MemoryKind.OF_OTHERS, memory.others[use.device]))
-    needed = memory.needed(use)
-    cells = tuple((kind.value, *_format_part(memory.schedule, part, needed)) for kind, part in rows)
+    total = memory.tensors(use)
+    cells = tuple((kind.value, *_format_part(memory.schedule, part, total)) for kind, part in rows)
     short = memory.schedule.placement.devices.by_name[use.device].short
     title = f"{short} at its peak, {format_duration(use.peak_at)} into the step"
     return Table((Column(title), *_PARTS), cells)

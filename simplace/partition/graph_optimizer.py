@@ -1,0 +1,20 @@
+"""Optimize each device's subgraph before it runs, as TensorFlow does whether or not Grappler runs.
+
+Mirrors tensorflow/core/common_runtime/graph_optimizer.cc at the level L1, which is what TensorFlow takes by default.
+"""
+
+from __future__ import annotations
+
+from simplace.partition.constant_folding import fold_constants
+from simplace.partition.dead_nodes import remove_dead_nodes
+from simplace.partition.graph_partition import PartitionedGraph
+from simplace.partition.optimizer_cse import merge_equal_nodes
+
+
+def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
+    """Return the graph of what runs in a step.
+
+    TensorFlow folds constants first, and then merges what has equal values. Here values are not known: nodes that
+    compute the same are merged first.
+    """
+    return remove_dead_nodes(fold_constants(remove_dead_nodes(merge_equal_nodes(graph))))

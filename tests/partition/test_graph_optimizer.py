@@ -1,0 +1,64 @@
+"""What TensorFlow takes out of a subgraph before it runs: constants are folded, what is computed twice is merged."""
+
+from simplace.partition.graph_optimizer import optimize_subgraphs
+from simplace.partition.graph_partition import PartitionedGraph, partition_graph
+from tests.executor.worlds import placed, run
+
+FOLDED = """
+    c = Const() @c {dtype=float, _output_shapes=(dims(2),)}
+    d = Neg(c) @c {_output_shapes=(dims(2),)}
+    e = Exp(d) @c {_output_shapes=(dims(2),)}
+    x = Placeholder() @c {dtype=float, shape=dims(2)}
+    y = AddV2(x, e) @c {_output_shapes=(dims(2),)}
+    r = _Retval(y) @c {T=float, index=0}
+"""
+TWICE = """
+    x = Placeholder() @c {dtype=float, shape=shape}
+    a = Neg(x) @c
+    b = Neg(x) @c
+    s = RandomUniform(c) @c {T=int32, dtype=float}
+    t = RandomUniform(c) @c {T=int32, dtype=float}
+    c = Const() @c {dtype=int32}
+    u = AddV2(s, t) @c
+    y = AddV2(a, b) @c
+    r = _Retval(y) @c {T=float, index=0}
+    q = _Retval(u) @c {T=float, index=1}
+"""
+
+
+def optimize(text: str) -> PartitionedGraph:
+    return optimize_subgraphs(partition_graph(placed(text).placed))
+
+
+def ops(graph: PartitionedGraph) -> dict[str, str]:
+    return {node.name: node.op for node in graph.nodes if node.role == "op"}
+
+
+def inputs(graph: PartitionedGraph, name: str) -> list[str]:
+    (number,) = (i for i, node in enumerate(graph.nodes) if node.name == name)
+    return [graph.nodes[edge.src].name for edge in graph.ins[number]]
+
+
+def test_a_constant_stands_for_what_depends_on_constants() -> None:
+    found = optimize(FOLDED)
+    assert ops(found) == {"e": "Const", "x": "Placeholder", "y": "AddV2", "r": "_Retval"}
+    assert inputs(found, "e") == ["_SOURCE"]
+
+
+def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
+    plain, done = run(FOLDED), run(FOLDED, optimizes=True)
+    names = [done.estimated.graph.nodes[node].name for _, _, node in done.trace.resident]
+    assert names == ["e"]
+    assert done.trace.makespan < plain.trace.makespan
+
+
+def test_a_large_constant_is_made_in_each_step() -> None:
+    large = FOLDED.replace("dims(2)", "dims(1024, 1024, 3)")
+    assert set(ops(optimize(large))) == {"c", "d", "e", "x", "y", "r"}
+
+
+def test_equal_nodes_are_one_but_for_those_with_an_effect() -> None:
+    found = optimize(TWICE)
+    assert inputs(found, "y") == ["a", "a"]
+    assert inputs(found, "u") == ["s", "t"]
+    assert "b" not in ops(found)
