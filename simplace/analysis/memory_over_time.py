@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from simplace.analysis.memory import MemoryUse, Resize, Tensor, keep_size, list_allocations
+from simplace.analysis.memory import MemoryUse, Resize, keep_size, list_allocations
+from simplace.analysis.memory_replay import Tensor
 from simplace.executor.trace import MemoryChange, Trace
 
 K = TypeVar("K")

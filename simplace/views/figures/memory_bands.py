@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from itertools import zip_longest
 
 from simplace.analysis.batch_memory import ELEMENTS
-from simplace.analysis.memory import Held, MemoryUse, Resize, Tensor, keep_size
+from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
 from simplace.analysis.memory_kinds import MADE, MemoryKind, find_kind, has_scope, list_scopes, name_scope, open_scopes
 from simplace.analysis.memory_over_time import Series, find_bytes_at_peak, follow_groups
+from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.executor.kernel_memory import UPDATES
 from simplace.views.figures.drawn_graph import DrawnGraph
