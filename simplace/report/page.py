@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -21,6 +19,7 @@ from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
+from simplace.report.embedding import embed_columns, embed_json
 from simplace.report.graph_data import graph_data
 from simplace.report.packed_sentences import FIRST
 from simplace.report.schedule_data import schedule_data
@@ -32,9 +31,9 @@ from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
+    "vendor/dagre.min.js", "text.js", "program.js", "groups.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
     "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
-    "schedule.js", "address.js", "print.js", "main.js",
+    "spans.js", "schedule.js", "address.js", "print.js", "steps.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
@@ -74,8 +73,8 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
-        data=_embed_json("page-data", _collect_head(result, devices)),
-        program_data="\n".join(_embed_json(f"program-{i}", data) for i, data in enumerate(programs)),
+        data=embed_json("page-data", _collect_head(result, devices)),
+        program_data="\n".join(embed_columns(f"program-{i}", data) for i, data in enumerate(programs)),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
@@ -106,14 +105,16 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
     }
 
 
-def _list_layers(simulated: Schedule) -> list[dict[str, Any]]:
-    """Return the layers of the critical path, the longest first, each with its time and where the path has it (ns)."""
+def _list_layers(simulated: Schedule) -> dict[str, list[Any]]:
+    """Return columns of the layers of the critical path, the longest first: the time of each and where the path has it (ns)."""
     ends = locate_layers(simulated)
-    return [
-        {"name": one.name, "time": one.time, "from": ends[one.name][0], "to": ends[one.name][1]}
-        for one in group_by_layer(simulated)
-        if one.name in ends
-    ]
+    found = [one for one in group_by_layer(simulated) if one.name in ends]
+    return {
+        "name": [one.name for one in found],
+        "time": [one.time for one in found],
+        "from": [ends[one.name][0] for one in found],
+        "to": [ends[one.name][1] for one in found],
+    }
 
 
 def _list_devices(result: Result) -> list[Device]:
@@ -164,12 +165,6 @@ def _write_summaries(result: Result, devices: list[Device], programs: list[dict[
         f"{markup.program_summary(placed, signs, data['findings'])}</section>"
         for i, (placed, data) in enumerate(zip(result.programs, programs, strict=True))
     )
-
-
-def _embed_json(name: str, data: Mapping[str, Any]) -> str:
-    """Return an element with data in which nothing can end it: JSON in ASCII, without "<"."""
-    content = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{content}</script>'
 
 
 def _write_policy(sheets: list[str], scripts: list[str]) -> str:

@@ -59,6 +59,13 @@ class Opened:
             assert time.monotonic() < deadline, f"the page did not get ready: {self.complaints()}"
             time.sleep(0.05)
 
+    def wait_until_idle(self) -> None:
+        """Wait until what is done in steps is done."""
+        deadline = time.monotonic() + 60
+        while self.value("jobs.length"):
+            assert time.monotonic() < deadline, "work in steps comes to its end"
+            time.sleep(0.02)
+
     def complaints(self) -> list[str]:
         """Return what the browser's console holds: errors, broken policies, failed loads."""
         return [entry["message"] for entry in self.browser.get_log("browser")]

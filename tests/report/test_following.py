@@ -156,7 +156,8 @@ def test_why_devices_wait_is_said_first_and_layers_move_the_chart(opened: Open) 
     assert page.find("#panel-schedule").is_displayed()
     busy = page.value("state.program.schedule.busy")
     assert [tuple(row) for row in busy["rows"]] == list(verdict.device_time_table(simulated).rows)
-    layers = page.value("state.program.schedule.layers")
+    columns = page.value("state.program.schedule.layers")
+    layers = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert {one["name"]: one["time"] for one in layers}.items() <= {
         one.name: one.time for one in group_by_layer(simulated)
     }.items()
@@ -279,6 +280,7 @@ def test_a_large_graph_is_made_as_far_as_it_is_looked_at(opened: Open) -> None:
     page.run("graph.toggle(graph.visibleItems.find((item) => graph.tree.isScope(item) && !graph.open.has(item)))")
     assert page.value("graph.tree.parent.length") < made + 20
     page.run("go(12345)")
+    page.wait_until_idle()
     assert page.value("graph.tree.parent.length") < made + 120
     assert len(page.all("#graph .box")) < 120
     page.find("#search").send_keys("n1")
