@@ -18,23 +18,29 @@ def embed_json(name: str, data: object) -> str:
 
 
 def embed_columns(name: str, data: Mapping[str, Any]) -> str:
-    """Return the elements of a record of columns, and of records of columns one level down.
+    """Return the elements of a record of columns, and of records in it.
 
     A long list has an element of its own, called "name.key" or "name.key.key"; where it was, the record has None, and
     "aside" lists the paths of all of them (program.js puts them in their places). Of those that `LISTS` names, the element
     has the lengths of their entries and, in one list, what the entries contain: a browser parses that several times faster.
     """
     aside: dict[str, Any] = {}
-    kept = {}
+    kept = _put_aside(data, "", aside)
+    parts = [embed_json(f"{name}.{path}", column) for path, column in aside.items()]
+    return "\n".join([embed_json(name, {**kept, "aside": list(aside)}), *parts])
+
+
+def _put_aside(data: Mapping[str, Any], prefix: str, aside: dict[str, Any]) -> dict[str, Any]:
+    """Return a record without its long lists, which are added to `aside` by their paths."""
+    kept: dict[str, Any] = {}
     for key, value in data.items():
-        inner = value.items() if isinstance(value, Mapping) else ()
-        aside |= {f"{key}.{each}": column for each, column in inner if _is_long(column)}
-        kept[key] = {each: None if _is_long(column) else column for each, column in inner} if inner else value
-        if _is_long(value):
-            aside[key], kept[key] = _flatten_lists(value) if key in LISTS else value, None
-    kept["aside"] = list(aside)
-    parts = [embed_json(name, kept), *(embed_json(f"{name}.{path}", column) for path, column in aside.items())]
-    return "\n".join(parts)
+        if isinstance(value, Mapping):
+            kept[key] = _put_aside(value, f"{prefix}{key}.", aside)
+        elif _is_long(value):
+            aside[prefix + key], kept[key] = _flatten_lists(value) if key in LISTS else value, None
+        else:
+            kept[key] = value
+    return kept
 
 
 def _is_long(value: object) -> bool:

@@ -17,7 +17,8 @@ function embeddedColumns(id) {
 /** Return the record that has a column, and the column's key in it. */
 function placeOf(record, path) {
   const keys = path.split(".");
-  return keys.length > 1 ? [record[keys[0]], keys[1]] : [record, keys[0]];
+  const key = keys.pop();
+  return [keys.reduce((at, step) => at[step], record), key];
 }
 
 /** Lists of numbers, kept as one list; they are read by `at` as those of an array are. */
