@@ -31,9 +31,9 @@ from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "groups.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
-    "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
-    "spans.js", "schedule.js", "address.js", "print.js", "steps.js", "main.js",
+    "vendor/dagre.min.js", "text.js", "steps.js", "program.js", "groups.js", "chains.js", "tree.js", "places.js",
+    "layout.js", "colours.js", "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js",
+    "search.js", "copies.js", "spans.js", "schedule.js", "address.js", "print.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
@@ -106,7 +106,7 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
 
 
 def _list_layers(simulated: Schedule) -> dict[str, list[Any]]:
-    """Return columns of the layers of the critical path, the longest first: the time of each and where the path has it (ns)."""
+    """Return columns of the layers of the critical path, the longest first: their times, where the path has them (ns)."""
     ends = locate_layers(simulated)
     found = [one for one in group_by_layer(simulated) if one.name in ends]
     return {
