@@ -21,8 +21,8 @@ def embed_columns(name: str, data: Mapping[str, Any]) -> str:
     """Return the elements of a record of columns, and of records in it.
 
     A long list has an element of its own, called "name.key" or "name.key.key"; where it was, the record has None, and
-    "aside" lists the paths of all of them (program.js puts them in their places). Of those that `LISTS` names, the element
-    has the lengths of their entries and, in one list, what the entries contain: a browser parses that several times faster.
+    "aside" lists the paths of all of them (program.js puts them in their places). Of those that `LISTS` names, the
+    element has the lengths of their entries and, in one list, what the entries contain: that is parsed faster.
     """
     aside: dict[str, Any] = {}
     kept = _put_aside(data, "", aside)

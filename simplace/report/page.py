@@ -39,8 +39,10 @@ _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
 
 
-def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing) -> str:
-    """Return the page of a result; `simulation` None leaves schedules and costs out.
+def write_page(
+    result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing, *, has_source: bool = True
+) -> str:
+    """Return the page of a result; `simulation` None leaves schedules and costs out, `has_source` False the source.
 
     A program that cannot be run in simulation is shown without a schedule, with the reason. The page's own
     Content-Security-Policy allows its own scripts alone and no connection.
@@ -73,7 +75,7 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
-        data=embed_json("page-data", _collect_head(result, devices)),
+        data=embed_json("page-data", _collect_head(result, devices, has_source)),
         program_data="\n".join(embed_columns(f"program-{i}", data) for i, data in enumerate(programs)),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
@@ -106,7 +108,7 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
 
 
 def _list_layers(simulated: Schedule) -> dict[str, list[Any]]:
-    """Return columns of the layers of the critical path, the longest first: their times, where the path has them (ns)."""
+    """Return columns of the layers of the critical path, the longest first; times are in nanoseconds."""
     ends = locate_layers(simulated)
     found = [one for one in group_by_layer(simulated) if one.name in ends]
     return {
@@ -125,12 +127,12 @@ def _list_devices(result: Result) -> list[Device]:
     return list(known.values())
 
 
-def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
+def _collect_head(result: Result, devices: list[Device], has_source: bool) -> dict[str, Any]:
     signs = zip(device_signs(devices), devices, strict=True)
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
         "programs": [placed.title for placed in result.programs],
-        "sources": collect_excerpts(_list_lines(result)),
+        "sources": collect_excerpts(_list_lines(result)) if has_source else {},
         "rules": {rule: asdict(sign) for rule, sign in rule_signs().items()},
     }
 
