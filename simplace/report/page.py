@@ -39,6 +39,7 @@ _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
 
 
+@paused_collector()
 def write_page(
     result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing, *, has_source: bool = True
 ) -> str:
@@ -51,10 +52,9 @@ def write_page(
     programs = []
     for placed in result.programs:
         stage(f"writing down {placed.title}")
-        with paused_collector():
-            data = graph_data(placed, [device.name for device in devices])
-            stage(f"simulating a step of {placed.title}")
-            data["schedule"] = _simulate_schedule(placed, simulation)
+        data = graph_data(placed, [device.name for device in devices])
+        stage(f"simulating a step of {placed.title}")
+        data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)
     stage("writing the page")
     sheets = [*map(_read_asset, _STYLES), write_style_sheet(devices)]

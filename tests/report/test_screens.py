@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simplace.report.page import write_page
 from tests.report import worlds
 from tests.report.conftest import Opened, Opener
 from tests.views import graphs
@@ -68,16 +69,23 @@ def difference(browser: Any, one: str, other: str) -> float:
     return float(browser.execute_async_script(COMPARE, one, other))
 
 
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("screens") / "report.html"
+    path.write_text(write_page(worlds.result(graphs.training_step(30))), encoding="utf-8", newline="\n")
+    return path
+
+
 @pytest.mark.parametrize("name", ACTS)
-def test_the_page_looks_as_it_did(opened: Opener, name: str, request: pytest.FixtureRequest) -> None:
-    page = opened(worlds.result(graphs.training_step(30)))
+def test_the_page_looks_as_it_did(opened: Opener, file: Path, name: str, request: pytest.FixtureRequest) -> None:
+    page = opened.open_file(file)
     page.run(ACTS[name])
     page.wait_until_idle()
     page.browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
-    screen, file = take_screen(page), SCREENS / f"{name}.png"
+    screen, golden = take_screen(page), SCREENS / f"{name}.png"
     if request.config.getoption("--rewrite-golden"):
-        file.write_bytes(base64.b64decode(screen.partition(",")[2]))
-    known = f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"
+        golden.write_bytes(base64.b64decode(screen.partition(",")[2]))
+    known = f"data:image/png;base64,{base64.b64encode(golden.read_bytes()).decode()}"
     assert difference(page.browser, screen, known) <= TOLERATED, f"tests/report/screens/{name}.png"
 
 
