@@ -238,8 +238,8 @@ class Placements(Result):
         """Write what `simplace report` does: one interactive HTML page, which needs no network.
 
         It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
-        `source` False the lines of your files; `gpu`, `cores` and `batch` set what it is simulated on. A file that simplace did not write is replaced only with
-        `overwrite`. Raises `simplace.errors.SimplaceError`.
+        `source` False the lines of your files; `gpu`, `cores` and `batch` set what it is simulated on. A file that
+        simplace did not write is replaced only with `overwrite`. Raises `simplace.errors.SimplaceError`.
         """
         from simplace.executor.step_options import StepOptions
         from simplace.report import page_file

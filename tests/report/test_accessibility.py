@@ -19,7 +19,8 @@ TAB = "\ue004"
 # Roles that WAI-ARIA requires, or people need, to have a name.
 NAMED = {
     "button", "link", "checkbox", "combobox", "searchbox", "textbox", "listbox", "option", "tab", "tabpanel", "tree",
-    "treeitem", "image", "img", "group", "DisclosureTriangle", "MenuListPopup", "RootWebArea", "navigation", "complementary",
+    "treeitem", "image", "img", "group", "DisclosureTriangle", "MenuListPopup", "RootWebArea", "navigation",
+    "complementary",
 }  # fmt: skip
 UNNAMED_GROUPS = {"group", "MenuListPopup"}  # a browser makes them of elements that need no name
 
@@ -28,7 +29,9 @@ def read_tree(page: Opened) -> list[tuple[str, str]]:
     """Return role and name of what a screen reader is told of."""
     nodes = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     return [
-        (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored", False)
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if not node.get("ignored", False)
     ]
 
 
@@ -49,8 +52,9 @@ def test_all_that_can_be_used_has_a_name(page: Opened) -> None:
 STRUCTURE = """(() => {
   const shown = (one) => one.checkVisibility();
   const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
-  const refers = ["aria-controls", "aria-labelledby", "aria-describedby", "aria-activedescendant", "for"].flatMap((name) =>
-    [...document.querySelectorAll(`[${name}]`)].flatMap((one) => one.getAttribute(name).split(" ")));
+  const references = ["aria-controls", "aria-labelledby", "aria-describedby", "aria-activedescendant", "for"];
+  const named = (name) => [...document.querySelectorAll(`[${name}]`)].map((one) => one.getAttribute(name));
+  const refers = references.flatMap(named).flatMap((ids) => ids.split(" "));
   const levels = [...document.querySelectorAll("h1,h2,h3,h4")].filter(shown).map((one) => Number(one.tagName[1]));
   return {
     doubled: ids.filter((id, i) => ids.indexOf(id) !== i),
@@ -100,8 +104,8 @@ def test_the_tab_key_walks_through_what_can_be_used_and_shows_where_it_is(opened
             break
         seen.append(at)
     names = [one["name"] for one in seen]
-    expected = ["Skip to the graph", "program", "theme", "tab-graph", "search", "grouping", "colouring", "control", "zoom-in",
-                "zoom-out", "zoom-fit", "collapse"]  # fmt: skip
+    expected = ["Skip to the graph", "program", "theme", "tab-graph", "search", "grouping", "colouring", "control",
+                "zoom-in", "zoom-out", "zoom-fit", "collapse"]  # fmt: skip
     assert [name for name in names if name in expected] == expected
     assert [one["name"] for one in seen if not (one["isMarked"] and one["isOnScreen"])] == []
     assert len(names) == len(seen) < 60
@@ -126,7 +130,8 @@ CONTRASTS = """(() => {
   const found = new Map();
   for (let text = texts.nextNode(); text; text = texts.nextNode()) {
     const one = text.parentElement;
-    if (!text.textContent.trim() || one.closest("svg, script, option, noscript") || !one.checkVisibility({ visibilityProperty: true })) continue;
+    const isText = text.textContent.trim() && !one.closest("svg, script, option, noscript");
+    if (!isText || !one.checkVisibility({ visibilityProperty: true })) continue;
     const style = getComputedStyle(one);
     const size = parseFloat(style.fontSize);
     const isLarge = size >= 24 || (size >= 18.6 && Number(style.fontWeight) >= 700);
@@ -151,5 +156,7 @@ def test_texts_have_contrast_in_every_tab(opened: Opener, scheme: str) -> None:
     finally:
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert len(pairs) > 10
-    low = {(ink, paper, words) for ink, paper, is_large, words in pairs if contrast(ink, paper) < (3 if is_large else 4.5)}
+    low = {
+        (ink, paper, words) for ink, paper, is_large, words in pairs if contrast(ink, paper) < (3 if is_large else 4.5)
+    }
     assert low == set()

@@ -1,4 +1,4 @@
-"""Screenshots of the page, a sixth of their size, beside those in tests/report/screens; `--rewrite-golden` writes them."""
+"""Small screenshots of the page beside those in tests/report/screens, which `--rewrite-golden` writes."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ function* readProgram(number) {
   const raw = embeddedColumns(`program-${number}`);
   yield* parseColumns(raw, (path) => AT_FIRST.test(path));
   programs.set(number, new Program(raw, page));
-  if (raw.aside.length) yield;
+  if (programs.get(number).isLarge) yield;
 }
 
 /** Show a program, then `act`: a large one is read first, in steps. */

@@ -2,6 +2,7 @@
 // One placed program: the columns that the page embeds, with what follows from them.
 
 const CONTROL = -1;
+const LARGE = 4096; // nodes of a program on which work is done in steps
 
 /** Read a record of columns; a long column is parsed when it is first read, from an element of its own. */
 function embeddedColumns(id) {
@@ -50,7 +51,7 @@ class Program {
     this.raw = raw;
     this.page = page;
     this.count = raw.nodes.leaf.length;
-    this.isLarge = raw.aside.length > 0; // work on it is done in steps
+    this.isLarge = this.count >= LARGE;
     this.hasTimes = Object.hasOwn(raw.schedule, "times");
     const { src, dst } = raw.edges;
     this.edgeCount = src.length;
