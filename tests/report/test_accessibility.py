@@ -35,7 +35,7 @@ def read_tree(page: Opened) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.fixture(params=[lambda: graphs.towers(2), lambda: graphs.training_step(30), refused, not_granted])
+@pytest.fixture(params=[lambda: graphs.training_step(30), refused])
 def page(request: pytest.FixtureRequest, opened: Opener) -> Opened:
     world: Callable[[], Placement] = request.param
     return opened(worlds.result(world()))
