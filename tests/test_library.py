@@ -30,7 +30,8 @@ def result(graph: Path) -> Placements:
 
 
 @pytest.mark.parametrize(("words", "options"), [([], {}), (["--gpu", "t4", "--batch", "8"], {"gpu": "t4", "batch": 8}),
-                                                (["--no-schedule"], {"schedule": False})])  # fmt: skip
+                                                (["--no-schedule"], {"schedule": False}),
+                                                (["--no-source"], {"source": False})])  # fmt: skip
 def test_the_report_is_that_of_the_command(
     graph: Path, result: Placements, tmp_path: Path, words: list[str], options: dict[str, object]
 ) -> None:

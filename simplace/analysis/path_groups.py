@@ -134,6 +134,7 @@ class _Layers:
         self._graph = schedule.estimated.graph
         self._placement = schedule.placement
         graph = self._placement.graph
+        self._names: dict[int, str] = {}
         self._known = {self._placement.notes(node).known_as for node in graph.op_ids}
         self._lines: dict[str, str] = {}  # of forward ops, by their names and by the scopes that they are in
         for node in graph.op_ids:
@@ -144,6 +145,11 @@ class _Layers:
 
     def name(self, node: int) -> str:
         """Return the layer of a node; of a gradient, that of the forward op in whose scope it is."""
+        if node not in self._names:
+            self._names[node] = self._find_name(node)
+        return self._names[node]
+
+    def _find_name(self, node: int) -> str:
         part = self._graph.nodes[node]
         origin = self._graph.copies[part.copy].producer if part.copy >= 0 else part.origin
         own = self._graph.rewritten.origin[origin] if origin >= 0 else -1

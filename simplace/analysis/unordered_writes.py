@@ -21,6 +21,8 @@ from simplace.program.placed_graph import PlacedGraph
 
 _LOOKED_AT = 64  # writers of one variable; further ones are ignored
 _AT_ONCE = 64  # variables whose writers are followed through the graph in one go
+_FEW = 8  # writers of a variable between which a short search is tried
+_NEARBY = 256  # nodes that it looks at, from each end
 _HANDS_ON = IDENTITIES | ENTERS | SWITCHES | MERGES
 
 
@@ -34,7 +36,11 @@ class UnorderedWrites:
 
 
 def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
-    """List the pairs, by variable and ids. Ops on different branches of one condition are left out."""
+    """List the pairs, by variable and ids. Ops on different branches of one condition are left out.
+
+    Most pairs are told by a short search from both ops; the writers of the other variables are followed through the
+    whole graph, those of many variables in one go.
+    """
     graph = placed.graph
     writers: dict[int, list[int]] = {}
     for node in graph.op_ids:
@@ -42,19 +48,76 @@ def unordered_writes(placed: PlacedGraph) -> tuple[UnorderedWrites, ...]:
             variable = _find_variable(placed, node)
             if variable >= 0:
                 writers.setdefault(variable, []).append(node)
-    several = [(variable, nodes[:_LOOKED_AT]) for variable, nodes in sorted(writers.items()) if len(nodes) > 1]
+    several = {variable: nodes[:_LOOKED_AT] for variable, nodes in sorted(writers.items()) if len(nodes) > 1}
+    pairs = {variable: _find_pairs_nearby(placed, nodes) for variable, nodes in several.items()}
+    far = [(variable, several[variable]) for variable, found in pairs.items() if found is None]
+    return tuple(
+        UnorderedWrites(variable, a, b)
+        for variable, found in {**pairs, **_find_pairs(placed, far)}.items()
+        for a, b in found or ()
+        if not _exclude_each_other(placed, a, b)
+    )
+
+
+def _find_pairs_nearby(placed: PlacedGraph, nodes: list[int]) -> list[tuple[int, int]] | None:
+    """Return the pairs of `nodes` of which none reaches the other, None where a short search does not tell."""
+    if len(nodes) > _FEW:
+        return None
     found = []
+    for a, b in combinations(nodes, 2):
+        ways = _reaches(placed, a, b), _reaches(placed, b, a)
+        if True in ways:
+            continue
+        if None in ways:
+            return None
+        found.append((a, b))
+    return found
+
+
+def _reaches(placed: PlacedGraph, start: int, goal: int) -> bool | None:
+    """Return whether a node reaches another, by a search from both; None after `_NEARBY` nodes of each."""
+    ahead, behind = [start], [goal]
+    after, before = {start}, {goal}
+    for at in range(_NEARBY):
+        if at == len(ahead) or at == len(behind):
+            return False
+        for node in _list_readers(placed, ahead[at]):
+            if node in before:
+                return True
+            if node not in after:
+                after.add(node)
+                ahead.append(node)
+        for node in _list_inputs(placed, behind[at]):
+            if node in after:
+                return True
+            if node not in before:
+                before.add(node)
+                behind.append(node)
+    return None
+
+
+def _list_readers(placed: PlacedGraph, node: int) -> list[int]:
+    graph = placed.graph
+    return [] if is_next_iteration(graph.ops[node]) else [graph.edge_dst[edge] for edge in graph.out_edges[node]]
+
+
+def _list_inputs(placed: PlacedGraph, node: int) -> list[int]:
+    graph = placed.graph
+    sources = [graph.edge_src[edge] for edge in graph.in_edges[node]]
+    return [source for source in sources if not is_next_iteration(graph.ops[source])]
+
+
+def _find_pairs(placed: PlacedGraph, several: list[tuple[int, list[int]]]) -> dict[int, list[tuple[int, int]]]:
+    """Return, by variable, the pairs of its writers of which none reaches the other."""
+    found = {}
     order = _order_nodes(placed) if several else []
     for at in range(0, len(several), _AT_ONCE):
         some = several[at : at + _AT_ONCE]
         after, bit = _find_reached(placed, order, [node for _, nodes in some for node in nodes])
-        found += [
-            UnorderedWrites(variable, a, b)
-            for variable, nodes in some
-            for a, b in combinations(nodes, 2)
-            if not (after[a] & bit[b] or after[b] & bit[a] or _exclude_each_other(placed, a, b))
-        ]
-    return tuple(found)
+        for variable, nodes in some:
+            pairs = combinations(nodes, 2)
+            found[variable] = [(a, b) for a, b in pairs if not (after[a] & bit[b] or after[b] & bit[a])]
+    return found
 
 
 def _find_variable(placed: PlacedGraph, node: int) -> int:

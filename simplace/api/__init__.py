@@ -239,6 +239,7 @@ class Placements(Result):
         *,
         program: str | None = None,
         schedule: bool = True,
+        source: bool = True,
         gpu: str = "a100",
         cores: int = 2,
         batch: int = 32,
@@ -247,15 +248,16 @@ class Placements(Result):
         """Write what `simplace report` does: one interactive HTML page, which needs no network.
 
         It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
-        `gpu`, `cores` and `batch` set what it is simulated on. A file that simplace did not write is replaced only with
-        `overwrite`. Raises `simplace.errors.SimplaceError`.
+        `source` False the lines of your files; `gpu`, `cores` and `batch` set what it is simulated on. A file that
+        simplace did not write is replaced only with `overwrite`. Raises `simplace.errors.SimplaceError`.
         """
         from simplace.executor.step_options import StepOptions
         from simplace.report import page_file
 
         simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None
         page_file.check_page_name(file, simulation, overwrite)
-        page_file.write_page_file(self.only(program) if program else self, file, simulation, overwrite)
+        chosen = self.only(program) if program else self
+        page_file.write_page_file(chosen, file, simulation, overwrite, has_source=source)
 
     def __str__(self) -> str:
         from simplace.views.text import summary
@@ -273,6 +275,6 @@ class Placements(Result):
         return self.program(program) if program else self.largest()
 
     def _repr_html_(self) -> str:
-        from simplace.views import notebook
+        from simplace.report.notebook_frame import write_notebook_html
 
-        return notebook.write_html(self)
+        return write_notebook_html(self)

@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     output.add_force(parser)
     parser.add_argument("--program", metavar="NAME", help="this program only")
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
+    parser.add_argument("--no-source", action="store_true", help="leave out the lines of your files")
     words.add_gpu(parser)
     parser.add_argument(
         "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
@@ -42,7 +43,9 @@ def _run_report(options: argparse.Namespace) -> int:
     output.check_writable(options.output)
     with show_progress() as stage:
         result = words.select_program(place(options.target, words.read_settings(options, stage)), options)
-        size = page_file.write_page_file(result, options.output, simulation, options.force, stage)
+        size = page_file.write_page_file(
+            result, options.output, simulation, options.force, stage, has_source=not options.no_source
+        )
     output.print_text(f"wrote {options.output}: {size / 1e6:.1f} MB", sys.stderr)
     output.print_text(summary.agreement_line(result))
     return output.report_error(result.failure) if result.failure else 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 
 from simplace.devices.device_name import LOCAL_TASK, DeviceName
@@ -40,14 +40,19 @@ class Device:
     @property
     def short(self) -> str:
         """Return the name without the part that every local device shares, such as "GPU:0"."""
-        short = f"{self.type}:{self.spec.id}"
-        if self.name.startswith(LOCAL_TASK + "/"):
-            return short
-        return f"{self.spec.job}/{self.spec.task}/{short}"
+        return _shorten(self.name)
 
     def counts_as(self, device_type: str) -> bool:
         """Return whether kernels of a device type can run here; a composite device takes those of any type."""
         return self.type in (device_type, COMPOSITE)
+
+
+@cache
+def _shorten(name: str) -> str:
+    spec = DeviceName.parse(name)
+    assert spec is not None, f"{name} is a full device name"
+    short = f"{spec.type}:{spec.id}"
+    return short if name.startswith(LOCAL_TASK + "/") else f"{spec.job}/{spec.task}/{short}"
 
 
 def make_device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:

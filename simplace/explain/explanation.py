@@ -165,12 +165,20 @@ class _Teller:
         self._say(f"The device {request} was requested{where}{via}.")
 
     def _say_kernels(self, node: int) -> None:
+        words = self._words
+        key = words.graph.ops[node], id(words.graph.attrs[node]), self._placement.groups.own_types[node]
+        said = words.kernels.get(key)
+        if said is None:
+            said = words.kernels[key] = self._list_kernels(node)
+        self._lines += said
+
+    def _list_kernels(self, node: int) -> list[Sentence]:
         facts, words = why.kernel_facts(self._placement, node), self._words
         op = words.graph.ops[node]
         has = " and ".join(facts.types) or "no device type here"
-        self._say(f"{op}{words.dtypes(node)} has a kernel for {has}.")
-        for kind, nearest in facts.lacking:
-            self._say(f"It has none for {kind}{_describe_nearest(nearest)}.")
+        lines = [f"{op}{words.dtypes(node)} has a kernel for {has}."]
+        lines += [f"It has none for {kind}{_describe_nearest(nearest)}." for kind, nearest in facts.lacking]
+        return [join_sentence(line) for line in lines]
 
     def _say_group(self, node: int, reason: why.Reason) -> None:
         self._say_ties(node, reason.path if isinstance(reason, why.Colocated) else self._own_joins(node))

@@ -418,7 +418,7 @@ def _explain_overruled(placement: Placement, node: int, device: str, own: Device
     members = list_group_members(placement, node)
     first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
     merged = str(first.candidates.constraints.requested) if first.candidates is not None else first.device
-    notice = _find_notice(placement, node)
+    notice = placement.dropped_requests.get(node)
     rivals = [i for i in members if not _parse_constraint(graph, i).compatible_with(own)]
     got = placement.devices.by_name[device].spec
     fixed = [i for i in rivals if graph.assigned[i]]
@@ -463,7 +463,3 @@ def _colocated_by_kernel(placement: Placement, node: int, device: str, lacking: 
 def _asks_for(name: str, got: DeviceName) -> bool:
     spec = DeviceName.parse(name)
     return spec is not None and spec.is_set and spec.matches(got)
-
-
-def _find_notice(placement: Placement, node: int) -> Notice | None:
-    return next((notice for notice in placement.groups.notices if notice.node == node and notice.dropped), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 Form = Literal["full", "name", "variable"]  # "name (op)", "name", "the variable 'name'"
@@ -38,31 +38,22 @@ def join_sentence(*parts: Part | Sentence) -> Sentence:
     >>> join_sentence("a", "b", join_sentence("c", NodeLink(2, "name", "d")), "")
     ('abc', NodeLink(node=2, form='name', text='d'))
     """
-    return Sentence(_merge_texts(parts))
+    found: list[Part] = []
+    text = ""
+    for part in parts:
+        for piece in part if isinstance(part, Sentence) else (part,):
+            if isinstance(piece, str):
+                text += piece
+                continue
+            if text:
+                found.append(text)
+            text = ""
+            found.append(piece)
+    if text:
+        found.append(text)
+    return Sentence(found)
 
 
 def join_with_commas(parts: Sequence[Part]) -> Sentence:
     """Return parts joined with commas."""
     return join_sentence(*(piece for i, part in enumerate(parts) for piece in (", " if i else "", part)))
-
-
-def _merge_texts(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
-    text = ""
-    for part in _flatten_parts(parts):
-        if isinstance(part, str):
-            text += part
-            continue
-        if text:
-            yield text
-        text = ""
-        yield part
-    if text:
-        yield text
-
-
-def _flatten_parts(parts: tuple[Part | Sentence, ...]) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, Sentence):
-            yield from part
-        else:
-            yield part

@@ -48,6 +48,8 @@ class Words:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.graph = placement.graph
+        # What kernels nodes have: alike nodes, of one op, one record of attributes and the same kernels, share it.
+        self.kernels: dict[tuple[str, int, tuple[tuple[str, int], ...]], list[Sentence]] = {}
 
     @cached_property
     def memory(self) -> MemoryTypes:

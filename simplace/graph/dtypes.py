@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 
 REF_OFFSET = 100  # types.proto: DT_X_REF = DT_X + 100
 
@@ -75,6 +76,7 @@ def base_type(dtype: int) -> int:
     return dtype - REF_OFFSET if dtype > REF_OFFSET else dtype
 
 
+@cache
 def format_dtype(dtype: int) -> str:
     """Name `dtype` as users write it.
 

@@ -11,7 +11,7 @@ from simplace.devices.device_set import Device, DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph.graph import Graph
 from simplace.placement.candidates import Candidates
-from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups
+from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups, Notice
 from simplace.placement.rules import Rule
 from simplace.program.placed_graph import PlacedGraph, PlacedNode
 from simplace.program.program import NodeNotes, Program
@@ -91,6 +91,11 @@ class Placement:
             colocation_edges.setdefault(join.first, []).append(join)
             colocation_edges.setdefault(join.second, []).append(join)
         return colocation_edges
+
+    @cached_property
+    def dropped_requests(self) -> dict[int, Notice]:
+        """Map a node to the first notice that a request of its group was dropped for it."""
+        return {notice.node: notice for notice in reversed(self.groups.notices) if notice.dropped}
 
     @property
     def nodes(self) -> list[PlacedNode]:

@@ -26,6 +26,7 @@ class PackedSentences:
         self._explainer = Explainer(placement)
         self._templates: Interner[tuple[str | int, ...]] = Interner()
         self._sentences: Interner[tuple[int, ...]] = Interner()
+        self._known: dict[Sentence, int] = {}  # the numbers of those that name no node: they repeat most
 
     def explanation(self, node: int) -> list[int]:
         """Return the numbers of the sentences that explain a node, in their order."""
@@ -40,6 +41,12 @@ class PackedSentences:
         return {"templates": self._templates.values, "sentences": self._sentences.values}
 
     def _add(self, sentence: Sentence) -> int:
+        number = self._known.get(sentence)
+        if number is not None:
+            return number
         template = tuple([part if isinstance(part, str) else _NUMBERS[part.form] for part in sentence])
         nodes = [part.node - FIRST for part in sentence if not isinstance(part, str)]
-        return self._sentences((self._templates(template), *nodes))
+        number = self._sentences((self._templates(template), *nodes))
+        if not nodes:
+            self._known[sentence] = number
+        return number

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -21,6 +19,7 @@ from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
+from simplace.report.embedding import embed_columns, embed_json
 from simplace.report.graph_data import graph_data
 from simplace.report.packed_sentences import FIRST
 from simplace.report.schedule_data import schedule_data
@@ -32,16 +31,19 @@ from simplace.views.text.traffic_phrases import describe_traffic
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
-    "vendor/dagre.min.js", "text.js", "program.js", "chains.js", "tree.js", "places.js", "layout.js", "colours.js",
-    "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js", "search.js", "copies.js",
-    "schedule.js", "address.js", "print.js", "main.js",
+    "vendor/dagre.min.js", "text.js", "steps.js", "program.js", "groups.js", "chains.js", "tree.js", "places.js",
+    "layout.js", "colours.js", "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js",
+    "search.js", "copies.js", "spans.js", "schedule.js", "address.js", "print.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu
 
 
-def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing) -> str:
-    """Return the page of a result; `simulation` None leaves schedules and costs out.
+@paused_collector()
+def write_page(
+    result: Result, simulation: StepOptions | None = _DEFAULT, stage: Stage = show_nothing, *, has_source: bool = True
+) -> str:
+    """Return the page of a result; `simulation` None leaves schedules and costs out, `has_source` False the source.
 
     A program that cannot be run in simulation is shown without a schedule, with the reason. The page's own
     Content-Security-Policy allows its own scripts alone and no connection.
@@ -50,10 +52,9 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
     programs = []
     for placed in result.programs:
         stage(f"writing down {placed.title}")
-        with paused_collector():
-            data = graph_data(placed, [device.name for device in devices])
-            stage(f"simulating a step of {placed.title}")
-            data["schedule"] = _simulate_schedule(placed, simulation)
+        data = graph_data(placed, [device.name for device in devices])
+        stage(f"simulating a step of {placed.title}")
+        data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)
     stage("writing the page")
     sheets = [*map(_read_asset, _STYLES), write_style_sheet(devices)]
@@ -74,8 +75,8 @@ def write_page(result: Result, simulation: StepOptions | None = _DEFAULT, stage:
         eager=markup.write_eager(result),
         notes=markup.write_notes(result),
         agreement=markup.write_agreement(result),
-        data=_embed_json("page-data", _collect_head(result, devices)),
-        program_data="\n".join(_embed_json(f"program-{i}", data) for i, data in enumerate(programs)),
+        data=embed_json("page-data", _collect_head(result, devices, has_source)),
+        program_data="\n".join(embed_columns(f"program-{i}", data) for i, data in enumerate(programs)),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
@@ -106,14 +107,16 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
     }
 
 
-def _list_layers(simulated: Schedule) -> list[dict[str, Any]]:
-    """Return the layers of the critical path, the longest first, each with its time and where the path has it (ns)."""
+def _list_layers(simulated: Schedule) -> dict[str, list[Any]]:
+    """Return columns of the layers of the critical path, the longest first; times are in nanoseconds."""
     ends = locate_layers(simulated)
-    return [
-        {"name": one.name, "time": one.time, "from": ends[one.name][0], "to": ends[one.name][1]}
-        for one in group_by_layer(simulated)
-        if one.name in ends
-    ]
+    found = [one for one in group_by_layer(simulated) if one.name in ends]
+    return {
+        "name": [one.name for one in found],
+        "time": [one.time for one in found],
+        "from": [ends[one.name][0] for one in found],
+        "to": [ends[one.name][1] for one in found],
+    }
 
 
 def _list_devices(result: Result) -> list[Device]:
@@ -124,12 +127,12 @@ def _list_devices(result: Result) -> list[Device]:
     return list(known.values())
 
 
-def _collect_head(result: Result, devices: list[Device]) -> dict[str, Any]:
+def _collect_head(result: Result, devices: list[Device], has_source: bool) -> dict[str, Any]:
     signs = zip(device_signs(devices), devices, strict=True)
     return {
         "devices": [{**asdict(sign), "name": device.name, "isHost": device.type == "CPU"} for sign, device in signs],
         "programs": [placed.title for placed in result.programs],
-        "sources": collect_excerpts(_list_lines(result)),
+        "sources": collect_excerpts(_list_lines(result)) if has_source else {},
         "rules": {rule: asdict(sign) for rule, sign in rule_signs().items()},
     }
 
@@ -164,12 +167,6 @@ def _write_summaries(result: Result, devices: list[Device], programs: list[dict[
         f"{markup.program_summary(placed, signs, data['findings'])}</section>"
         for i, (placed, data) in enumerate(zip(result.programs, programs, strict=True))
     )
-
-
-def _embed_json(name: str, data: Mapping[str, Any]) -> str:
-    """Return an element with data in which nothing can end it: JSON in ASCII, without "<"."""
-    content = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{content}</script>'
 
 
 def _write_policy(sheets: list[str], scripts: list[str]) -> str:

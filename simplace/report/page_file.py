@@ -23,14 +23,20 @@ def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite:
 
 
 def write_page_file(
-    result: Result, file: str | Path, simulation: StepOptions | None, overwrite: bool, stage: Stage = show_nothing
+    result: Result,
+    file: str | Path,
+    simulation: StepOptions | None,
+    overwrite: bool,
+    stage: Stage = show_nothing,
+    *,
+    has_source: bool = True,
 ) -> int:
-    """Write the page, in UTF-8; return its length in bytes.
+    """Write the page, in UTF-8, with lines of the user's files or without; return its length in bytes.
 
     Raises `DrawingError` where the file cannot be written, and
     `SimplaceError` for a result without graphs.
     """
     result.largest()
-    data = write_page(result, simulation, stage).encode()
+    data = write_page(result, simulation, stage, has_source=has_source).encode()
     write_file(file, data, overwrite)
     return len(data)

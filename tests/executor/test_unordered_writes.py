@@ -1,5 +1,8 @@
 """Pairs of writes that nothing orders."""
 
+import pytest
+
+from simplace.analysis import unordered_writes as unordered
 from simplace.analysis.unordered_writes import unordered_writes
 from tests.executor.worlds import placed
 
@@ -29,7 +32,9 @@ def test_writes_of_two_variables_do_not_meet() -> None:
     assert pairs(VARIABLE + more) == []
 
 
-def test_order_is_found_through_other_ops_and_for_many_variables() -> None:
+@pytest.mark.parametrize("nearby", [0, 2, 256])
+def test_order_is_found_through_other_ops_and_for_many_variables(monkeypatch: pytest.MonkeyPatch, nearby: int) -> None:
+    monkeypatch.setattr(unordered, "_NEARBY", nearby)  # with none, all of the graph is walked
     lines = ["x = Placeholder() @c {dtype=float}"]
     for i in range(100):
         lines += [
@@ -42,7 +47,9 @@ def test_order_is_found_through_other_ops_and_for_many_variables() -> None:
     assert sorted(pairs("\n".join(lines))) == sorted((f"v{i}", f"b{i}", f"c{i}") for i in range(100))
 
 
-def test_a_write_in_a_loop_is_not_ordered_by_the_way_back() -> None:
+@pytest.mark.parametrize("nearby", [0, 256])
+def test_a_write_in_a_loop_is_not_ordered_by_the_way_back(monkeypatch: pytest.MonkeyPatch, nearby: int) -> None:
+    monkeypatch.setattr(unordered, "_NEARBY", nearby)
     loop = """
         v = VarHandleOp() @c {dtype=float, shape=shape}
         x = Placeholder() @c {dtype=float}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,23 +59,42 @@ class Opened:
             assert time.monotonic() < deadline, f"the page did not get ready: {self.complaints()}"
             time.sleep(0.05)
 
+    def wait_until_idle(self) -> None:
+        """Wait until what is done in steps is done."""
+        deadline = time.monotonic() + 60
+        while self.value("jobs.length"):
+            assert time.monotonic() < deadline, "work in steps comes to its end"
+            time.sleep(0.02)
+
     def complaints(self) -> list[str]:
         """Return what the browser's console holds: errors, broken policies, failed loads."""
         return [entry["message"] for entry in self.browser.get_log("browser")]
 
 
-@pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[Result], Opened]]:
-    """Return a function that writes the page of a result and opens it; the console must stay empty to the end."""
-    page_open = Opened(browser)
+class Opener:
+    """Write pages and open them; the console must stay empty to the end."""
 
-    def open_page(result: Result) -> Opened:
-        file = tmp_path / "report.html"
+    def __init__(self, browser: Any, folder: Path) -> None:
+        self.browser = browser
+        self.folder = folder
+        self.page = Opened(browser)
+
+    def __call__(self, result: Result) -> Opened:
+        """Open the page of a result."""
+        file = self.folder / "report.html"
         file.write_text(write_page(result), encoding="utf-8", newline="\n")
-        browser.get_log("browser")
-        browser.get(file.as_uri())
-        page_open.wait_until_ready()
-        return page_open
+        return self.open_file(file)
 
-    yield open_page
-    assert page_open.complaints() == []
+    def open_file(self, file: Path) -> Opened:
+        """Open a page that is written."""
+        self.browser.get_log("browser")
+        self.browser.get(file.as_uri())
+        self.page.wait_until_ready()
+        return self.page
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Opener]:
+    opener = Opener(browser, tmp_path)
+    yield opener
+    assert opener.page.complaints() == []

@@ -284,7 +284,8 @@ def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     page = opened(world)
     page.find("#tab-schedule").click()
     spans = page.value(
-        "schedule.spans.map((span) => [state.program.schedule.lanes[span.lane].name, span.start, span.duration])"
+        "[...Array(schedule.spans.count).keys()].map((i) => schedule.spans.at(i)).map("
+        "(span) => [state.program.schedule.lanes[span.lane].name, span.start, span.duration])"
     )
     trace = simulated.trace
     assert sorted(map(tuple, spans)) == sorted(

@@ -25,7 +25,7 @@ CYCLIC = """(() => {
     if (!graph.tree.isScope(item)) return;
     const parts = graph.tree.partsOf(item);
     if (item && !graph.tree.isPlace(item)) {
-      const { all } = { all: graph.layout.inside(item, new Set()).edges };
+      const { all } = { all: graph.layout.inside(item).edges };
       const after = parts.map((part) => all.filter((edge) => edge.from === part).map((edge) => parts.indexOf(edge.to)));
       if (findKnotted(after).some(Boolean)) found.push(graph.tree.label[item]);
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplace.program.program import NodeNotes
+from simplace.report.page import write_page
 from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Result
 from tests.report import worlds
@@ -37,3 +38,13 @@ def test_the_panel_shows_the_line_of_a_node(opened: Callable[[Result], Opened], 
     page.run("go(0)")
     assert page.find("#details .excerpt").text == "1 import this\n2 x = <b>\n3 last"
     assert page.find("#details .excerpt b").text == "2 x = <b>"
+
+
+def test_a_page_can_leave_the_lines_out(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("secret = 1\n")
+    result = worlds.result(place(constant("x", (2,)), notes={"x": NodeNotes(at=f"{file}:1")}))
+    assert "secret" in write_page(result)
+    without = write_page(result, has_source=False)
+    assert "secret" not in without
+    assert f"{file}:1" in without

@@ -2,7 +2,7 @@
 // The address of what is shown: program, view, grouping, colours, open scopes, search and node, after the "#".
 
 class Address {
-  /** `read()` returns what is shown as [key, value] pairs, "" for what is as at first; `show(fields)` shows it. */
+  /** `read()` returns what is shown as [key, value] pairs, "" for what is as at first; `show(fields, then)` shows it and calls `then`. */
   constructor({ read, show }) {
     this.read = read;
     this.show = show;
@@ -26,21 +26,17 @@ class Address {
     }
   }
 
-  /** Show what the address names. */
-  restore() {
+  /** Show what the address names, `then` act. */
+  restore(then = () => {}) {
     const hash = location.hash.slice(1);
-    if (hash === this.written) return;
+    if (hash === this.written) { then(); return; }
     this.written = hash;
     const fields = new Map(hash.split("&").filter((part) => part.includes("=")).map((part) => {
       const [key, value] = [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)];
       return [key, decoded(value)];
     }));
     this.isShowing = true;
-    try {
-      this.show(fields);
-    } finally {
-      this.isShowing = false;
-    }
+    this.show(fields, () => { this.isShowing = false; then(); });
   }
 }
 

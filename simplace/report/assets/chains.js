@@ -31,7 +31,7 @@ function withoutKnots(program, list) {
     const knotted = findKnotted(edgesAmong(program, whole));
     const isOpened = (entry, i) => knotted[i] && entry.group && !entry.isPlace;
     if (!whole.some(isOpened)) break;
-    whole = whole.flatMap((entry, i) => (isOpened(entry, i) ? entries(entry.group) : [entry]));
+    whole = whole.flatMap((entry, i) => (isOpened(entry, i) ? entries(program, entry.group) : [entry]));
   }
   return whole.sort((one, other) => one.first - other.first);
 }
@@ -57,55 +57,48 @@ function findKnotted(after) {
   return isLeft;
 }
 
+const NONE = [];
+
 /** List, for each sibling, those that read what it or a node inside it makes. */
 function edgesAmong(program, list) {
   const owner = (program.owner ??= new Int32Array(program.count).fill(-1));
-  const inside = list.map((entry) => nodesOf(entry));
+  const inside = list.map(nodesOf);
   inside.forEach((nodes, i) => { for (const node of nodes) owner[node] = i; });
-  const { dst } = program.raw.edges;
+  const { dst, slot } = program.raw.edges;
+  const { outStart, outEdges } = program;
+  const seenBy = new Int32Array(list.length).fill(-1); // the last sibling that was found to feed each
   const after = inside.map((nodes, i) => {
-    const found = new Set();
+    let found = NONE;
     for (const node of nodes) {
-      if (program.op(node).endsWith("NextIteration")) continue; // a loop's way back
-      for (const edge of program.outputs(node)) {
+      if (program.isLoopBack(node)) continue;
+      for (let at = outStart[node]; at < outStart[node + 1]; at += 1) {
+        const edge = outEdges[at];
         const other = owner[dst[edge]];
-        if (other >= 0 && other !== i && !program.isControl(edge)) found.add(other);
+        if (other < 0 || other === i || seenBy[other] === i || slot[edge] === CONTROL) continue;
+        seenBy[other] = i;
+        if (found === NONE) found = [];
+        found.push(other);
       }
     }
-    return [...found];
+    return found;
   });
   for (const nodes of inside) for (const node of nodes) owner[node] = -1;
   return after;
 }
 
-function nodesOf(entry) {
-  if (entry.node !== undefined) return [entry.node];
-  const found = [];
-  if (entry.list) {
-    for (const one of entry.list) for (const node of nodesOf(one)) found.push(node);
-    return found;
-  }
-  const waiting = [entry.group];
-  while (waiting.length) {
-    const group = waiting.pop();
-    for (const one of group.nodes) found.push(one.node);
-    waiting.push(...group.parts.values());
-  }
-  return found;
-}
-
 /** Put together those of a kind that `isEnd` chooses; return what was made, and the places of the others. */
 function joinKinds(list, isEnd, places = list.keys()) {
-  const kinds = new Map();
-  const rest = [];
+  const [ofNodes, ofScopes] = [new Map(), new Map()];
+  const [kinds, rest] = [[], []];
   for (const i of places) {
-    const key = `${list[i].node === undefined ? "scope" : "node"} ${list[i].kind}`;
-    if (!isEnd(i)) rest.push(i);
-    else if (kinds.has(key)) kinds.get(key).push(i);
-    else kinds.set(key, [i]);
+    if (!isEnd(i)) { rest.push(i); continue; }
+    const { node, kind } = list[i];
+    const known = node === undefined ? ofScopes : ofNodes;
+    if (!known.has(kind)) { known.set(kind, []); kinds.push(known.get(kind)); }
+    known.get(kind).push(i);
   }
   const joined = [];
-  for (const alike of kinds.values()) {
+  for (const alike of kinds) {
     const entries = alike.map((i) => list[i]);
     if (alike.length <= KIND_OF_MANY) joined.push(...entries);
     else joined.push({ label: `${entries[0].kind} × ${alike.length}`, list: entries, first: entries[0].first, kind: entries[0].kind });
@@ -115,27 +108,28 @@ function joinKinds(list, isEnd, places = list.keys()) {
 
 /** Sort siblings along their edges, and else by their first nodes; of a cycle, the first node begins. */
 function sortAlong(list, after, places) {
-  const waits = new Map(places.map((i) => [i, 0]));
-  for (const i of places) for (const j of after[i]) if (waits.has(j)) waits.set(j, waits.get(j) + 1);
+  const waits = new Int32Array(list.length);
+  const isLeft = new Uint8Array(list.length);
+  for (const i of places) isLeft[i] = 1;
+  for (const i of places) for (const j of after[i]) waits[j] += 1;
   const byFirst = [...places].sort((a, b) => list[a].first - list[b].first);
   const ready = new Heap((a, b) => list[a].first - list[b].first);
-  for (const i of byFirst) if (!waits.get(i)) ready.push(i);
+  for (const i of byFirst) if (!waits[i]) ready.push(i);
   const order = [];
-  const done = new Set();
   let next = 0;
   while (order.length < byFirst.length) {
     let i = ready.pop();
     if (i === undefined) { // all that are left wait for each other
-      while (done.has(byFirst[next])) next += 1;
+      while (!isLeft[byFirst[next]]) next += 1;
       i = byFirst[next];
     }
-    if (done.has(i)) continue;
-    done.add(i);
+    if (!isLeft[i]) continue;
+    isLeft[i] = 0;
     order.push(i);
     for (const j of after[i]) {
-      if (!waits.has(j) || done.has(j)) continue;
-      waits.set(j, waits.get(j) - 1);
-      if (!waits.get(j)) ready.push(j);
+      if (!isLeft[j]) continue;
+      waits[j] -= 1;
+      if (!waits[j]) ready.push(j);
     }
   }
   return order;
@@ -143,11 +137,12 @@ function sortAlong(list, after, places) {
 
 /** Cut an order into runs of about one length, where few edges cross the cut. */
 function cutRuns(order, after, count) {
-  const at = new Map(order.map((i, place) => [i, place]));
+  const at = new Int32Array(after.length).fill(-1);
+  order.forEach((i, place) => { at[i] = place; });
   const crossing = new Int32Array(order.length + 1);
   for (const i of order) {
     for (const j of after[i]) {
-      const [from, to] = [at.get(i), at.get(j)];
+      const [from, to] = [at[i], at[j]];
       if (to > from) { crossing[from + 1] += 1; crossing[to + 1] -= 1; }
     }
   }

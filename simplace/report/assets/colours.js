@@ -15,7 +15,7 @@ class Colouring {
   /** Return the sign of one node. */
   node(node) {
     if (this.mode === "device") return this.program.deviceSign(this.program.device(node));
-    if (this.mode === "reason") return this.page.rules[this.program.rule(node)] ?? NO_DEVICE;
+    if (this.mode === "reason") return this.#reason(this.program.raw.nodes.rule[node]);
     return this.#cost(this.program.times[node]);
   }
 
@@ -27,7 +27,10 @@ class Colouring {
 
   /** Return the time of an item in nanoseconds. */
   time(tree, item) {
-    return tree.nodes(item).reduce((sum, node) => sum + this.program.times[node], 0);
+    const { times } = this.program;
+    let sum = 0;
+    for (const node of tree.nodes(item)) sum += times[node];
+    return sum;
   }
 
   legend(tree) {
@@ -37,13 +40,18 @@ class Colouring {
 
   #scope(tree, item) {
     if (this.mode === "cost") return [[this.#cost(this.time(tree, item)), tree.size(item)]];
-    const counts = new Map();
-    for (const node of tree.nodes(item)) {
-      const sign = this.node(node);
-      counts.set(sign, (counts.get(sign) ?? 0) + 1);
+    const column = this.program.raw.nodes[this.mode === "device" ? "device" : "rule"];
+    const counts = new Map(); // of the values of the column; some may have one sign
+    for (const node of tree.nodes(item)) counts.set(column[node], (counts.get(column[node]) ?? 0) + 1);
+    const signs = new Map();
+    for (const [value, count] of counts) {
+      const sign = this.mode === "device" ? this.program.deviceSign(value) : this.#reason(value);
+      signs.set(sign, (signs.get(sign) ?? 0) + count);
     }
-    return [...counts].sort(([sign, one], [other, two]) => two - one || sign.label.localeCompare(other.label, "en", { numeric: true }));
+    return [...signs].sort(([sign, one], [other, two]) => two - one || sign.label.localeCompare(other.label, "en", { numeric: true }));
   }
+
+  #reason(text) { return this.page.rules[this.program.text(text)] ?? NO_DEVICE; }
 
   #cost(time) {
     const share = this.total ? time / this.total : 0;

@@ -23,8 +23,8 @@ class GraphView {
     new ResizeObserver(([entry]) => this.#resized(entry.contentRect)).observe(svg);
   }
 
-  /** Show a program's tree, closed except for the first scopes. */
-  show(program, tree, colouring, showControl) {
+  /** Show a program's tree, in steps, closed except for the first scopes. */
+  *show(program, tree, colouring, showControl) {
     Object.assign(this, { program, tree, colouring });
     this.marks.count(tree, this.marks.nodes);
     const { width, height } = this.svg.getBoundingClientRect();
@@ -32,6 +32,7 @@ class GraphView {
     this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
     this.focused = -1;
     this.open = null;
+    if (program.isLarge) yield* this.layout.sumUpFirst();
     this.reset();
   }
 
@@ -63,7 +64,6 @@ class GraphView {
     this.root = 0;
     this.open = this.#firstOpened();
     this.first = [...this.open].join();
-    this.layout.known.clear();
     this.render();
     this.fit();
     this.onChange();
@@ -91,9 +91,9 @@ class GraphView {
   /** Say whether all of the graph can be read at once with those scopes open. */
   #fits(open) {
     const { width, height } = this.svg.getBoundingClientRect();
-    this.layout.known.clear();
     if (!width) return true; // it is behind another tab
-    const size = this.layout.inside(0, open);
+    this.layout.use(open);
+    const size = this.layout.inside(0);
     return size.width * READABLE + 2 * BORDER < width && size.height * READABLE + 2 * BORDER < height;
   }
 
@@ -105,7 +105,6 @@ class GraphView {
     const isScope = (item) => item > 0 && item < this.tree.parent.length && this.tree.isScope(item);
     this.open = new Set(open.filter(isScope));
     this.root = isScope(root) ? root : 0;
-    this.layout.known.clear();
     this.render();
     this.fit();
   }
@@ -115,7 +114,6 @@ class GraphView {
     const before = this.places.get(item);
     const isOpen = this.open.delete(item); // else it is opened
     if (!isOpen) this.open.add(item);
-    this.layout.forget(item);
     this.focused = item;
     this.render();
     const after = this.places.get(item);
@@ -135,7 +133,6 @@ class GraphView {
     if (item !== 0 && !this.tree.isScope(item)) return;
     this.root = item;
     if (item) this.open.add(item);
-    if (item) this.layout.forget(item);
     this.focused = -1;
     this.render();
     this.fit();
@@ -152,17 +149,19 @@ class GraphView {
     if (this.elements.has(item)) { this.elements.get(item).focus({ preventScroll: true }); this.bringIntoView(item); }
   }
 
-  /** Open all that hides a node, select it and bring it to the middle. */
-  reveal(node) {
-    const item = this.tree.leafOf(node);
-    const above = this.tree.above(item);
+  /** Open all that hides a node, in steps, select it and bring it to the middle. */
+  *reveal(node) {
+    const { tree, layout } = this;
+    const item = yield* tree.makeLeaf(node);
+    const above = tree.above(item);
     if (this.root && !above.includes(this.root)) this.root = 0;
-    for (const at of above) {
-      if (!this.open.has(at)) { this.open.add(at); this.layout.forget(at); }
-    }
+    for (const at of above) this.open.add(at);
+    layout.use(this.open);
+    if (this.program.isLarge) for (const at of above) { layout.inside(at); yield; }
     this.selected = node;
     this.focused = item;
     this.render();
+    if (this.program.isLarge) yield;
     this.at.scale = Math.min(Math.max(this.at.scale, 0.8), 1.5);
     this.#centre(item);
     this.onChange();
@@ -207,7 +206,8 @@ class GraphView {
   }
 
   render() {
-    const root = this.layout.inside(this.root, this.open);
+    this.layout.use(this.open);
+    const root = this.layout.inside(this.root);
     this.shown = root;
     this.wires = [];
     this.size = { width: root.width, height: root.height };
@@ -316,10 +316,11 @@ class GraphView {
 
   /** Spell the two most frequent ops of an item. */
   #listOps(item) {
+    const { op } = this.program.raw.nodes;
     const counts = new Map();
-    for (const node of this.tree.nodes(item)) counts.set(this.program.raw.nodes.op[node], (counts.get(this.program.raw.nodes.op[node]) ?? 0) + 1);
+    for (const node of this.tree.nodes(item)) counts.set(op[node], (counts.get(op[node]) ?? 0) + 1);
     const most = [...counts].sort(([, one], [, other]) => other - one);
-    const said = most.slice(0, 2).map(([op, count]) => this.program.text(op) + (count > 1 ? ` ×${count}` : ""));
+    const said = most.slice(0, 2).map(([each, count]) => this.program.text(each) + (count > 1 ? ` ×${count}` : ""));
     return said.join(", ") + (most.length > 2 ? ", …" : "");
   }
 

@@ -18,6 +18,7 @@ class Layout {
     this.showControl = showControl;
     this.subline = subline; // the small text of a box
     this.known = new Map();
+    this.opened = new Set(); // the items that were open when `known` was laid out
     this.edgesOf = new Map(); // what an item's parts send each other, and what enters and leaves
   }
 
@@ -27,19 +28,23 @@ class Layout {
     this.edgesOf.clear();
   }
 
-  /** Forget what changes when an item is opened or closed. */
-  forget(item) {
-    for (const at of [item, ...this.tree.above(item), 0]) this.known.delete(at);
+  /** Open these items and no others: what holds one that was closed, or was open, is laid out again. */
+  use(open) {
+    for (const item of [...this.opened, ...open]) {
+      if (this.opened.has(item) === open.has(item)) continue;
+      for (const at of [...this.tree.above(item), 0]) this.known.delete(at);
+    }
+    this.opened = new Set(open);
   }
 
-  /** Lay out the inside of an open item: boxes and edges in its own coordinates. */
-  inside(item, open) {
-    if (!this.known.has(item)) this.known.set(item, this.#inside(item, open));
+  /** Lay out the inside of an open item: boxes and edges in its own coordinates. `use` was told the open items. */
+  inside(item) {
+    if (!this.known.has(item)) this.known.set(item, this.#inside(item));
     return this.known.get(item);
   }
 
-  #inside(item, open) {
-    const boxes = this.tree.partsOf(item).map((part) => this.#box(part, open));
+  #inside(item) {
+    const boxes = this.tree.partsOf(item).map((part) => this.#box(part));
     const { all, outer } = this.#edgesAt(item);
     if (item === 0 && this.tree.hasPlaces) return this.#places(boxes, all);
     const hides = new Set(boxes.filter((box) => this.tree.isScope(box.item)).map((box) => box.item));
@@ -59,10 +64,10 @@ class Layout {
     return { boxes, edges, ports: [], bars, hidden: 0, ...size };
   }
 
-  #box(item, open) {
+  #box(item) {
     const label = elide(visible(elide(this.tree.label[item], 200)), 60);
-    if (this.tree.isScope(item) && open.has(item)) {
-      const inner = this.inside(item, open);
+    if (this.tree.isScope(item) && this.opened.has(item)) {
+      const inner = this.inside(item);
       const width = Math.max(inner.width + 2 * PADDING, Math.min(textWidth(label) + 60, WIDEST));
       return { item, inner, label, width, height: inner.height + HEADER + 2 * PADDING, x: 0, y: 0 };
     }
@@ -73,6 +78,21 @@ class Layout {
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
 
+  /** Sum up, in steps, what the first screen needs: the parts of the graph, and of the largest of them. */
+  *sumUpFirst() {
+    this.tree.partsOf(0);
+    yield;
+    this.#edgesAt(0);
+    yield;
+    const large = this.tree.partsOf(0).filter((item) => this.tree.isScope(item) && this.tree.size(item) >= STEP);
+    for (const item of large) {
+      this.tree.partsOf(item);
+      yield;
+      this.#edgesAt(item);
+      yield;
+    }
+  }
+
   #edgesAt(item) {
     if (!this.edgesOf.has(item)) this.edgesOf.set(item, this.#sumUp(item));
     return this.edgesOf.get(item);
@@ -81,28 +101,41 @@ class Layout {
   /** Sum up the edges between the parts of an item, and those between them and the rest of the graph. */
   #sumUp(item) {
     const { tree, program } = this;
-    const { src, dst } = program.raw.edges;
+    const { src, dst, slot } = program.raw.edges;
+    const { outStart, outEdges, inStart, inEdges } = program;
     const [inner, outer] = [new Map(), new Map()];
-    const isInside = (other) => tree.first[other] >= tree.first[item] && tree.last[other] <= tree.last[item];
-    for (const node of tree.nodes(item)) {
-      const part = tree.partHolding(item, tree.itemOf[node]);
-      for (const edge of program.outputs(node)) {
-        if (this.#isHidden(edge)) continue;
-        const other = tree.itemOf[dst[edge]];
-        if (!isInside(other)) { this.#count(outer, part, "out", edge); continue; }
-        const to = tree.partHolding(item, other);
-        if (part !== to) this.#count(inner, part, to, edge);
+    const nodes = tree.nodes(item);
+    const partOfNode = this.#markParts(item);
+    for (const node of nodes) {
+      const part = partOfNode[node];
+      for (let at = outStart[node]; at < outStart[node + 1]; at += 1) {
+        const edge = outEdges[at];
+        if (!this.showControl && slot[edge] === CONTROL) continue;
+        const to = partOfNode[dst[edge]];
+        if (to < 0) this.#count(outer, part, "out", edge);
+        else if (part !== to) this.#count(inner, part, to, edge);
       }
-      for (const edge of program.inputs(node)) {
-        if (!this.#isHidden(edge) && !isInside(tree.itemOf[src[edge]])) this.#count(outer, "in", part, edge);
+      if (item === 0) continue; // nothing comes from outside
+      for (let at = inStart[node]; at < inStart[node + 1]; at += 1) {
+        const edge = inEdges[at];
+        if ((this.showControl || slot[edge] !== CONTROL) && partOfNode[src[edge]] < 0) this.#count(outer, "in", part, edge);
       }
     }
+    for (const node of nodes) partOfNode[node] = -1;
     const crossing = [...outer.values()];
     const few = ["in", "out"].flatMap((end) => {
       const these = crossing.filter((edge) => edge.from === end || edge.to === end);
       return these.length <= MOST_PORTS ? these : [];
     });
     return { all: [...inner.values()].sort((one, other) => one.from - other.from || one.to - other.to), outer: few };
+  }
+
+  /** Return a column with the part of an item that holds each of its nodes, -1 for all other nodes. */
+  #markParts(item) {
+    const { tree } = this;
+    this.partOfNode ??= new Int32Array(this.program.count).fill(-1);
+    for (const part of tree.partsOf(item)) for (const node of tree.nodes(part)) this.partOfNode[node] = part;
+    return this.partOfNode;
   }
 
   #count(found, from, to, number) {
@@ -120,8 +153,6 @@ class Layout {
       edge.size += Math.max(0, this.program.raw.copies.size[copy]);
     }
   }
-
-  #isHidden(edge) { return !this.showControl && this.program.isControl(edge); }
 }
 
 /** Give boxes their places in layers and edges their points; return the size of it all. */

@@ -6,16 +6,21 @@ const embedded = (id) => JSON.parse(byId(id).textContent);
 const page = embedded("page-data");
 const state = { program: null, number: -1, view: "graph", drawn: new Set() };
 const programs = new Map();
+const AT_FIRST = /^(texts$|nodes\.(scope|leaf|op|device)$|edges\.|copies\.|overview\.)/; // long columns of the first screen
 
 function say(text) { byId("live").textContent = text; }
 
 /** Show a node and say why it is where it is; `before` is said first. */
 function go(node, before = "") {
   if (state.view !== "graph") openTab("graph");
+  doInSteps(goTo(node), () => { graph.focus(); saySelected(node, before); });
+}
+
+function* goTo(node) {
+  if (state.program.isLarge) yield* parseColumns(state.program.raw, (path) => !path.startsWith("schedule."));
   details.show(state.program, node);
-  graph.reveal(node);
-  graph.focus();
-  saySelected(node, before);
+  if (state.program.isLarge) yield;
+  yield* graph.reveal(node);
 }
 
 function saySelected(node, before = "") {
@@ -54,33 +59,51 @@ const schedule = new ScheduleView(byId("panel-schedule"), details, { onGo: go })
 const printing = new Printing(byId("printed"), { graph, details, showOverview });
 const address = new Address({ read: readShown, show: showFields });
 
-function programAt(number) {
-  if (!programs.has(number)) programs.set(number, new Program(embedded(`program-${number}`), page));
-  return programs.get(number);
+/** Read a program in steps: the columns that the first screen needs; the others are read when the browser is idle. */
+function* readProgram(number) {
+  if (programs.has(number)) return;
+  const raw = embeddedColumns(`program-${number}`);
+  yield* parseColumns(raw, (path) => AT_FIRST.test(path));
+  programs.set(number, new Program(raw, page));
+  if (programs.get(number).isLarge) yield;
 }
 
-function showProgram(number) {
+/** Show a program, then `act`: a large one is read first, in steps. */
+function showProgram(number, act = () => {}) {
+  doInSteps(readProgram(number), () => {
+    beginProgram(number);
+    showGraph(() => { search.use(state.program); drawTab(); act(); });
+  });
+}
+
+function beginProgram(number) {
   state.number = number;
-  state.program = programAt(number);
+  state.program = programs.get(number);
   byId("program").value = String(number);
   for (const section of document.querySelectorAll("[data-program]")) section.hidden = section.dataset.program !== String(number);
   byId("details").hidden = true;
   graph.selected = -1;
   const cost = byId("colouring").querySelector("[value=cost]");
-  cost.disabled = !state.program.times;
+  cost.disabled = !state.program.hasTimes;
   if (cost.disabled && byId("colouring").value === "cost") byId("colouring").value = "device";
   details.program = state.program;
   state.drawn = new Set();
-  showGraph();
-  search.use(state.program);
-  drawTab();
 }
 
-function showGraph() {
-  const tree = new Tree(state.program, byId("grouping").value);
-  const colouring = new Colouring(page, state.program, byId("colouring").value);
+/** Show the graph as the menus say, then `act`: that of a large program is made in steps. */
+function showGraph(act = () => {}) {
+  const panel = byId("panel-graph");
+  panel.inert = state.program.isLarge; // until there is a graph again
+  doInSteps(drawGraph(), () => { panel.inert = false; act(); });
+}
+
+function* drawGraph() {
+  const { program } = state;
+  const tree = yield* Tree.of(program, byId("grouping").value);
+  const colouring = new Colouring(page, program, byId("colouring").value);
+  if (program.isLarge) yield;
   showLegend(colouring, tree);
-  graph.show(state.program, tree, colouring, byId("control").checked);
+  yield* graph.show(program, tree, colouring, byId("control").checked);
 }
 
 /** Show the overview for a while; return what shows again what was shown. */
@@ -89,10 +112,10 @@ function showOverview() {
   address.isShowing = true;
   graph.selected = -1;
   choose("grouping", FIRST.group);
-  showGraph();
+  doAtOnce(drawGraph());
   return () => {
     choose("grouping", before.grouping);
-    showGraph();
+    doAtOnce(drawGraph());
     graph.selected = before.selected;
     graph.restore(before.open, before.root);
     graph.moveBy(before.at.x - graph.at.x, before.at.y - graph.at.y);
@@ -160,14 +183,18 @@ function readShown() {
   ];
 }
 
-/** Show what an address names. */
-function showFields(fields) {
+/** Show what an address names, `then` act. */
+function showFields(fields, then) {
   const number = Number(fields.get("program") ?? NaN) - 1;
   const main = Number(byId("program").querySelector("option[selected]")?.value ?? 0);
   choose("grouping", fields.get("group") ?? FIRST.group);
   choose("colouring", fields.get("colour") ?? FIRST.colour);
   byId("control").checked = fields.get("control") === "1";
-  showProgram(number in page.programs ? number : main);
+  showProgram(number in page.programs ? number : main, () => { showInside(fields); then(); });
+}
+
+/** Show what an address names of the program that is shown. */
+function showInside(fields) {
   const { tree } = graph;
   if (fields.has("open") || fields.has("inside")) {
     const open = fields.has("open") ? fields.get("open").split(",").map((path) => tree.at(path)) : [...graph.open];
@@ -184,7 +211,7 @@ function showFields(fields) {
 function showNamed(name) {
   const node = state.program.find(name);
   if (node < 0) say(`The address names a node that is not in this program: ${visible(name)}`);
-  else { details.show(state.program, node); graph.reveal(node); }
+  else { details.show(state.program, node); doAtOnce(graph.reveal(node)); }
 }
 
 function choose(id, value) {
@@ -218,7 +245,7 @@ function listen() {
     next.click();
   });
   byId("program").addEventListener("change", (event) => showProgram(Number(event.target.value)));
-  byId("grouping").addEventListener("change", showGraph);
+  byId("grouping").addEventListener("change", () => showGraph());
   byId("colouring").addEventListener("change", () => {
     const colouring = new Colouring(page, state.program, byId("colouring").value);
     graph.recolour(colouring);
@@ -264,12 +291,20 @@ function start() {
   nameTheme();
   address.isShowing = true;
   openTab("graph");
-  if (page.programs.length) showProgram(Number(byId("program").value));
-  else say("No program was placed.");
+  if (!page.programs.length) {
+    say("No program was placed.");
+    ready();
+    return;
+  }
+  byId("panel-graph").inert = true; // until there is a graph
+  showProgram(Number(byId("program").value), () => address.restore(ready));
+}
+
+function ready() {
   address.isShowing = false;
-  if (page.programs.length) address.restore();
   performance.mark("simplace-ready");
   document.documentElement.dataset.ready = "yes";
+  if (state.program) doWhenIdle(parseColumns(state.program.raw, () => true));
 }
 
 start();

@@ -16,13 +16,15 @@ class Marks {
     const isMatch = new Uint8Array(tree.order.length);
     for (const node of nodes) isMatch[node] = 1;
     this.before = new Int32Array(tree.order.length + 1);
-    tree.order.forEach((node, i) => { this.before[i + 1] = this.before[i] + isMatch[node]; });
+    const { order } = tree;
+    for (let i = 0; i < order.length; i += 1) this.before[i + 1] = this.before[i] + isMatch[order[i]];
   }
 
   /** Return how many matches an item holds. */
   in(item) {
+    if (!this.nodes.length) return 0;
     if (this.version !== this.tree.version) this.count(this.tree, this.nodes);
-    return this.nodes.length ? this.before[this.tree.last[item]] - this.before[this.tree.first[item]] : 0;
+    return this.before[this.tree.last[item]] - this.before[this.tree.first[item]];
   }
 
   /** Mark the drawn boxes, or take their marks off; return the counts to draw above all lines. */

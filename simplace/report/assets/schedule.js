@@ -4,6 +4,7 @@
 const LANE = 22;
 const AXIS = 24;
 const NAMES = 190; // pixels for the lanes' names at most
+const LONGEST = 30; // events of the critical path that are listed
 const NOTES = 4; // that are shown before the rest folds away
 
 class ScheduleView {
@@ -24,7 +25,7 @@ class ScheduleView {
       this.panel.replaceChildren(make("h2", {}, "Schedule"), make("p", { class: "note" }, visible(schedule.missing)));
       return;
     }
-    this.spans = spansOf(schedule);
+    this.spans = new Spans(schedule);
     const { kind, members } = program.raw.collectives;
     this.collectives = new Map(members.flatMap((nodes, i) => nodes.map((node) => [node, program.text(kind[i])])));
     this.view = { from: 0, to: Math.max(1, schedule.makespan) };
@@ -47,12 +48,15 @@ class ScheduleView {
     this.#paint();
   }
 
-  /** Show the first notes; the rest fold away. */
+  /** Show the first notes; the rest fold away, and are made when they are unfolded. */
   #notes() {
-    const lines = this.program.schedule.notes.map((line) => make("p", { class: "note" }, visible(line)));
-    if (lines.length <= NOTES) return lines;
-    const rest = lines.slice(NOTES);
-    return [...lines.slice(0, NOTES), make("details", {}, make("summary", {}, `and ${plural(rest.length, "more note")}`), ...rest)];
+    const { notes } = this.program.schedule;
+    const [lines, rest] = [notes.slice(0, NOTES), notes.slice(NOTES)];
+    const paragraph = (line) => make("p", { class: "note" }, visible(line));
+    if (!rest.length) return lines.map(paragraph);
+    const folded = make("details", {}, make("summary", {}, `and ${plural(rest.length, "more note")}`));
+    folded.addEventListener("toggle", () => folded.append(...rest.map(paragraph)), { once: true });
+    return [...lines.map(paragraph), folded];
   }
 
   /** List where the time of each device goes. */
@@ -64,19 +68,20 @@ class ScheduleView {
 
   /** List the critical path by layer; a click shows in the chart where the layer is on the path. */
   #layers() {
-    const { layers } = this.program.schedule;
-    if (!layers.length) return [];
-    const whole = layers.reduce((sum, layer) => sum + layer.time, 0);
-    const share = (layer) => `${Math.round((100 * layer.time) / Math.max(1, whole))}%`;
+    const { name, time, from, to } = this.program.schedule.layers;
+    if (!name.length) return [];
+    const whole = Math.max(1, time.reduce((sum, one) => sum + one, 0));
+    const share = (layer) => `${Math.round((100 * time[layer]) / whole)}%`;
+    const show = (layer) => this.#showLayer(name[layer], from[layer], to[layer]);
     const table = new SortedTable([
-      { title: "layer", key: (layer) => layer.name, cell: (layer) => make("button", { type: "button", class: "link", title: "Show it in the chart", onclick: () => this.#showLayer(layer) }, visible(layer.name)) },
-      { title: "time", align: "right", key: (layer) => layer.time, text: (layer) => duration(layer.time), cell: (layer) => [bar100(layer.time / Math.max(1, whole)), duration(layer.time)] },
-      { title: "of the path", align: "right", key: (layer) => layer.time, text: share, cell: share },
-    ], layers);
+      { title: "layer", key: (layer) => name[layer], cell: (layer) => make("button", { type: "button", class: "link", title: "Show it in the chart", onclick: () => show(layer) }, visible(name[layer])) },
+      { title: "time", align: "right", key: (layer) => time[layer], text: (layer) => duration(time[layer]), cell: (layer) => [bar100(time[layer] / whole), duration(time[layer])] },
+      { title: "of the path", align: "right", key: (layer) => time[layer], text: share, cell: share },
+    ], name.keys());
     return [make("h3", {}, "The critical path by layer"), table.element];
   }
 
-  #showLayer({ name, from, to }) {
+  #showLayer(name, from, to) {
     const margin = Math.max(1, (to - from) * 0.05);
     this.#look(from - margin, to - from + 2 * margin);
     this.canvas.parentElement.scrollIntoView({ block: "nearest" });
@@ -85,7 +90,7 @@ class ScheduleView {
 
   /** List the longest critical spans: the chart in words. */
   #longest() {
-    const critical = this.spans.filter((span) => span.critical).sort((a, b) => b.duration - a.duration).slice(0, 30).sort((a, b) => a.start - b.start);
+    const critical = this.spans.longestCritical(LONGEST);
     const rows = critical.map((span) => make("tr", {},
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
       make("td", {}, span.source.source),
@@ -156,17 +161,21 @@ class ScheduleView {
   #bars(pen, width) {
     pen.save();
     pen.beginPath(); pen.rect(this.names, 0, width - this.names, 1e6); pen.clip();
-    const drawnTo = new Map();
-    for (const span of this.spans) {
-      const end = span.start + span.duration;
-      if (end < this.view.from || span.start > this.view.to) continue;
-      const [left, right] = [this.#x(span.start, width), this.#x(end, width)];
-      const row = 2 * span.lane + Number(span.critical); // what is critical is not hidden by what is not
-      if (right < (drawnTo.get(row) ?? -1) + 0.5) continue;
-      drawnTo.set(row, right);
-      this.#bar(pen, span, left, Math.max(right - left, 0.7));
-    }
+    this.program.schedule.lanes.forEach((_, lane) => this.#laneBars(pen, lane, width));
     pen.restore();
+  }
+
+  #laneBars(pen, lane, width) {
+    const { spans, view } = this;
+    const { critical } = this.program.schedule;
+    const drawnTo = [-1, -1]; // what is critical is not hidden by what is not
+    for (let at = spans.firstAfter(lane, view.from); at < spans.firsts[lane + 1] && spans.start[at] <= view.to; at += 1) {
+      if (spans.end(at) < view.from) continue;
+      const [left, right] = [this.#x(spans.start[at], width), this.#x(spans.end(at), width)];
+      if (right < drawnTo[critical[at]] + 0.5) continue;
+      drawnTo[critical[at]] = right;
+      this.#bar(pen, spans.at(at), left, Math.max(right - left, 0.7));
+    }
   }
 
   #bar(pen, span, x, width) {
@@ -255,8 +264,7 @@ class ScheduleView {
     const width = this.canvas.clientWidth;
     const time = this.view.from + ((event.offsetX - this.names) / (width - this.names - 8)) * (this.view.to - this.view.from);
     const slack = (this.view.to - this.view.from) / width;
-    const here = this.spans.filter((span) => span.lane === lane && span.start - slack <= time && time <= span.start + span.duration + slack);
-    return here.sort((a, b) => b.duration - a.duration)[0];
+    return lane < 0 || lane >= this.program.schedule.lanes.length ? null : this.spans.find(lane, time, slack);
   }
 
   #hover(event) {
@@ -275,25 +283,6 @@ class ScheduleView {
 /** Spell the length of a span with its uncertainty. */
 function spelled(span) {
   return duration(span.duration) + plusMinus(span.source.error);
-}
-
-/** Unfold the columns of a schedule into spans, sorted by lane and start. */
-function spansOf(schedule) {
-  const spans = [];
-  let at = 0;
-  schedule.counts.forEach((count, lane) => {
-    let before = 0;
-    for (const last = at + count; at < last; at += 1) {
-      const start = before + schedule.gap[at];
-      before = start + schedule.duration[at];
-      spans.push({
-        lane, start, duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]], waited: schedule.waited[at],
-        why: schedule.whys[schedule.why[at]], critical: Boolean(schedule.critical[at]), node: schedule.node[at], copy: schedule.copy[at],
-        source: schedule.sources[schedule.source[at]],
-      });
-    }
-  });
-  return spans;
 }
 
 function niceStep(rough) {

@@ -74,25 +74,38 @@ class Search {
     if (!words.length || !this.program) return [];
     const { program } = this;
     this.texts ??= program.raw.texts.map((text) => text.toLowerCase());
-    const tests = words.map((word) => this.#test(word));
+    const isLeft = new Uint8Array(program.count).fill(1);
+    for (const word of words) this.#narrow(isLeft, word);
     const found = [];
-    for (let node = 0; node < program.count; node += 1) {
-      if (tests.every((test) => test(node))) found.push(node);
-    }
+    for (let node = 0; node < program.count; node += 1) if (isLeft[node]) found.push(node);
     return this.#ranked(found, words.at(-1));
   }
 
-  /** Return what tells whether a node holds a word: each text is looked at once, however many nodes have it. */
-  #test(word) {
+  /** Leave the nodes that hold a word: each text is looked at once, however many nodes have it. */
+  #narrow(isLeft, word) {
     const { program, texts } = this;
     const { scope, leaf, op, at, device } = program.raw.nodes;
     const holds = Uint8Array.from(texts, (text) => (text.includes(word) ? 1 : 0));
     const isDevice = program.page.devices.map((sign) => sign.label.toLowerCase().includes(word));
     const { clusters } = program.raw;
     const compiled = new Set(clusters.node.filter((_, i) => word === "xla" || clusters.ops[i].some((number) => holds[number])));
-    const isAcross = word.includes("/"); // it may begin in a scope and end in a node's own name
-    return (node) => holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]
-      || (compiled.size > 0 && compiled.has(node)) || (isAcross && (texts[scope[node]] + texts[leaf[node]]).includes(word));
+    const [ends, begins] = this.#across(word);
+    for (let node = 0; node < isLeft.length; node += 1) {
+      if (!isLeft[node] || holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]) continue;
+      if (ends[scope[node]] && begins[leaf[node]]) continue;
+      if (!compiled.has(node)) isLeft[node] = 0;
+    }
+  }
+
+  /** Tell which scopes end, and which own names begin, in such a way that both together hold a word. */
+  #across(word) {
+    const end = word.lastIndexOf("/") + 1;
+    if (!end) return [[], []];
+    const [head, tail] = [word.slice(0, end), word.slice(end)];
+    return [
+      Uint8Array.from(this.texts, (text) => (text.endsWith(head) ? 1 : 0)),
+      Uint8Array.from(this.texts, (text) => (text.startsWith(tail) ? 1 : 0)),
+    ];
   }
 
   /** Sort nodes: own names that are, begin with, contain the last word first; then short names; then by number. */

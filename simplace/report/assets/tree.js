@@ -2,11 +2,12 @@
 // The tree of scopes that the graph opens and closes: items with a bounded number of parts, nodes at its leaves.
 
 const FEW = 8; // boxes: where fewer show, a mere collection is opened too
-const DEEPEST = 40; // steps of a path; what follows counts as one
 
 class Tree {
-  /** Build the tree of a program by one of `PATHS`. */
-  constructor(program, by) {
+  /** Build the tree of a program in steps, by one of `PATHS`, the ways to group its nodes. */
+  static* of(program, by) { return new Tree(program, by, yield* grouped(program, by)); }
+
+  constructor(program, by, group) {
     this.program = program;
     this.by = by;
     this.hasPlaces = by === "overview"; // the outermost items are devices
@@ -20,7 +21,7 @@ class Tree {
     this.leaf = [-1]; // the node of an item, -1 for a scope
     this.first = [0]; // an item holds the nodes order[first] up to, not including, order[last]
     this.last = [program.count];
-    this.entries = [{ group: grouped(program, PATHS[by]) }]; // what the parts of an item are made of once they are asked for
+    this.entries = [{ group }]; // what the parts of an item are made of once they are asked for
     this.order = Int32Array.from({ length: program.count }, (_, node) => node);
     this.itemOf = new Int32Array(program.count); // the innermost item that is made so far
     this.version = 0; // counts the changes of the order
@@ -93,7 +94,7 @@ class Tree {
     if (!entry) return this.parts[item];
     this.entries[item] = null;
     this.version += 1;
-    const list = entry.list ?? entries(entry.group);
+    const list = entry.list ?? entries(this.program, entry.group);
     const whole = this.hasPlaces && !list.some((part) => part.isPlace) ? withoutKnots(this.program, list) : list;
     let at = this.first[item];
     for (const part of bounded(this.program, whole)) at = this.#add(item, part, at);
@@ -103,6 +104,15 @@ class Tree {
   /** Return the item of a node alone; the items around it are made. */
   leafOf(node) {
     while (this.isScope(this.itemOf[node])) this.partsOf(this.itemOf[node]);
+    return this.itemOf[node];
+  }
+
+  /** Make the items around a node, in steps, and return that of the node alone. */
+  *makeLeaf(node) {
+    while (this.isScope(this.itemOf[node])) {
+      this.partsOf(this.itemOf[node]);
+      if (this.program.isLarge) yield;
+    }
     return this.itemOf[node];
   }
 
@@ -128,101 +138,4 @@ class Tree {
     this.last.push(at);
     return at;
   }
-}
-
-function scopes(program, node, skipped = "") {
-  const scope = program.scope(node);
-  const rest = skipped && scope.startsWith(`${skipped}/`) ? scope.slice(skipped.length + 1) : scope;
-  const steps = rest.split("/").slice(0, -1);
-  return steps.length <= DEEPEST ? steps : [...steps.slice(0, DEEPEST), steps.slice(DEEPEST).join("/")];
-}
-
-// What decides the path of a node: a key for nodes that share it, and its steps.
-const PATHS = {
-  overview: (program, node) => {
-    const { place, part, parts } = program.raw.overview;
-    const { device, scope } = program.raw.nodes; // of alike places, the device matters, too
-    return [((place[node] + 1) * (parts.length + 1) + part[node] + 1) * 4096 * 4194304 + (device[node] + 1) * 4194304 + scope[node], () => overviewSteps(program, node)];
-  },
-  layer: (program, node) => [
-    program.raw.overview.layer[node] * 4194304 + program.raw.nodes.scope[node],
-    () => [program.text(program.raw.overview.layer[node]), ...scopes(program, node)],
-  ],
-  scope: (program, node) => [program.raw.nodes.scope[node], () => scopes(program, node)],
-  device: (program, node) => [
-    `${program.device(node)} ${program.raw.nodes.scope[node]}`,
-    () => [program.deviceSign(program.device(node)).label, ...scopes(program, node)],
-  ],
-  function: (program, node) => [
-    ["function", "via", "scope"].map((name) => program.raw.nodes[name][node]).join(" "),
-    () => {
-      const via = program.column("via", node);
-      const called = program.column("function", node);
-      return [called ? `function ${called}` : "the graph itself", ...(via ? [via] : []), ...scopes(program, node, via)];
-    },
-  ],
-};
-
-const NOWHERE = { key: "-1", rank: Number.MAX_VALUE, label: "not placed", detail: "", isKept: true };
-
-/** List the steps to a node by device, part of the step, device where several are alike, and name scope. */
-function overviewSteps(program, node) {
-  const { places, parts, place, part } = program.raw.overview;
-  const where = places[place[node]];
-  const steps = [where ? { key: `place ${place[node]}`, rank: place[node], ...where, isKept: true } : NOWHERE];
-  if (part[node] >= 0) steps.push({ key: `part ${part[node]}`, ...parts[part[node]], isKept: true });
-  else if (parts.length && program.hasParts) steps.push({ key: "rest", label: "ops without tensors", detail: "", isKept: true });
-  if (where?.devices.length > 1) steps.push(program.deviceSign(program.device(node)).label);
-  return [...steps, ...scopes(program, node)];
-}
-
-function grouped(program, pathOf) {
-  const root = { parts: new Map(), nodes: [], first: 0 };
-  const known = new Map();
-  for (let node = 0; node < program.count; node += 1) {
-    const [key, steps] = pathOf(program, node);
-    let group = known.get(key);
-    if (!group) {
-      group = root;
-      for (const step of steps()) {
-        const key = step.key ?? step;
-        if (!group.parts.has(key)) group.parts.set(key, { parts: new Map(), nodes: [], first: node, step });
-        group = group.parts.get(key);
-      }
-      known.set(key, group);
-    }
-    group.nodes.push({ label: program.leafName(node), node, first: node, kind: program.op(node) });
-  }
-  return root;
-}
-
-/** List what a group holds by its first node; a scope with one scope inside and nothing else is one entry. */
-function entries(group) {
-  const found = [...group.nodes];
-  for (const part of group.parts.values()) {
-    const { step } = part;
-    let label = step.label ?? step;
-    let inner = part;
-    for (let only = onlyScope(inner); only; only = onlyScope(inner)) {
-      if (!step.isKept) label = `${label}/${only.step}`;
-      inner = only;
-    }
-    const alone = inner.nodes.length === 1 && !inner.parts.size ? inner.nodes[0] : null;
-    if (!alone || step.devices) found.push({ label, detail: step.detail, group: inner, isPlace: Boolean(step.isKept), rank: step.rank, first: inner.first, kind: stem(label) });
-    else found.push(step.isKept ? alone : { ...alone, label: `${label}/${alone.label}` });
-  }
-  const rank = (entry) => entry.rank ?? Number.MAX_VALUE; // of devices: their order
-  return found.sort((one, other) => rank(one) - rank(other) || one.first - other.first);
-}
-
-/** Return the one scope that a group holds, null where it holds anything else. */
-function onlyScope(group) {
-  if (group.nodes.length || group.parts.size !== 1) return null;
-  const [only] = group.parts.values();
-  return only.step.isKept ? null : only;
-}
-
-/** Return a name without the number that makes it unique. */
-function stem(name) {
-  return name.replace(/(_\d+)+$/, "") || name;
 }

@@ -1,0 +1,100 @@
+"""The page of a large graph: what is made, parsed and laid out, and in how short steps; counted, not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplace.report.page import write_page
+from tests.report import worlds
+from tests.report.conftest import Opened, Opener
+from tests.views import graphs
+
+COUNT = 20_000
+ESCAPE = "\ue00c"
+# Counts the work of each step: columns parsed, paths of nodes looked up, scopes arranged.
+COUNTED = """
+  window.steps = [];
+  const next = () => steps.push({ parsed: 0, paths: 0, arranged: 0 });
+  next();
+  const [post, parse, idle] = [MessagePort.prototype.postMessage, JSON.parse, window.requestIdleCallback];
+  MessagePort.prototype.postMessage = function (...rest) { next(); return post.apply(this, rest); };
+  window.requestIdleCallback = (act) => idle(() => { next(); act(); });
+  JSON.parse = (text) => { steps.at(-1).parsed += Number(text.length > 10_000); return parse(text); };
+  window.countMore = () => {
+    const scope = PATHS.scope;
+    PATHS.scope = (program) => {
+      const { keyOf, stepsOf } = scope(program);
+      return { keyOf: (node) => { steps.at(-1).paths += 1; return keyOf(node); }, stepsOf };
+    };
+    const before = arrange;
+    arrange = (...rest) => { steps.at(-1).arranged += 1; return before(...rest); };
+  };
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a chain without scopes."""
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    path.write_text(write_page(worlds.result(graphs.chain(COUNT))), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture
+def counted(browser: Any) -> Iterator[None]:
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTED})
+    yield
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+def count(page: Opened, kind: str) -> list[int]:
+    """Return how much of a kind of work each step did since the last call."""
+    found = page.value("steps.map((step) => step[arguments[0]])", kind)
+    page.run("steps.splice(0, steps.length - 1)")
+    return list(found)
+
+
+def test_it_is_made_as_far_as_it_is_looked_at(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    made = page.value("graph.tree.parent.length")
+    assert made < 40
+    page.run("graph.toggle(graph.visibleItems.find((item) => graph.tree.isScope(item) && !graph.open.has(item)))")
+    assert page.value("graph.tree.parent.length") < made + 20
+    page.run("go(12345)")
+    page.wait_until_idle()
+    assert page.value("graph.tree.parent.length") < made + 120
+    assert len(page.all("#graph .box")) < 120
+    page.find("#search").send_keys("n1")
+    assert page.value("search.all.length") == 11_111
+    assert len(page.all("#found [role=option]")) == 50
+    page.press(ESCAPE)
+
+
+@pytest.mark.usefixtures("counted")
+def test_no_step_does_much(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    parsed = count(page, "parsed")
+    assert (sum(parsed) > 8, max(parsed)) == (True, 1)
+    page.run("countMore(); choose('grouping', 'scope'); showGraph()")
+    page.wait_until_idle()
+    paths = count(page, "paths")
+    assert (sum(paths), max(paths)) == (COUNT, 10_000)
+    page.run("go(12345)")
+    page.wait_until_idle()
+    arranged = count(page, "arranged")
+    around = page.value("graph.tree.path(graph.tree.itemOf[12345]).length")
+    assert (sum(arranged) >= around - 1, max(arranged)) == (True, 1)
+    assert page.find("#details h2").text == "n12345"
+
+
+def test_what_is_asked_while_it_is_worked_on_comes_after(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    assert page.run("choose('grouping', 'scope'); showGraph(); go(5); go(12345); return byId('panel-graph').inert")
+    page.wait_until_idle()
+    assert not page.value("byId('panel-graph').inert")
+    assert page.value("graph.selected") == 12345
+    assert page.find("#graph .selected").get_attribute("aria-label").startswith("n12345,")
