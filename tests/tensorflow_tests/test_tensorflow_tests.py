@@ -44,7 +44,8 @@ def test_the_table_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     found = compare_runs(PLAIN, OBSERVED)
     write_section({"a_test.py": found, "b_test.py": found}, page)
     text = page.read_text()
-    assert text.startswith(f"# Guides\n\nThe first table.\n\n{TITLE}\n\nFiles of tests") and "old" not in text
+    assert text.startswith(f"# Guides\n\nThe first table.\n\n{TITLE}\n\nFiles of tests")
+    assert "old" not in text
     assert text.splitlines()[-5:] == [
         "| file | tests passed by `python` | under simplace | nodes | eager ops | fail under simplace only |",
         "| --- | --- | --- | --- | --- | --- |",
