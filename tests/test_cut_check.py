@@ -111,6 +111,12 @@ def test_what_a_task_sends_on_is_called_what_it_received():
     ]  # fmt: skip
 
 
+def test_nodes_of_two_parts_may_have_one_name():
+    same_names = tuple(line.replace("_3_G1", "_3") for line in GPU1_PART)
+    parts = CPU_PART, (*GPU_PART, *SENT_ON)
+    assert transfers_in(cut(*parts, same_names).subgraphs) == transfers_in(cut(*parts, GPU1_PART).subgraphs)
+
+
 def test_what_a_master_feeds_and_fetches_is_no_copy():
     feed = end("_recv_x_0", "_Recv", "x:0", "").replace('attr { key: "_src" value { s: "" } }', "")
     assert transfers_in(cut((feed, *CPU_PART), GPU_PART).subgraphs) == [DATA, ORDER]

@@ -15,7 +15,8 @@ _OUTCOME = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([\w.]+)", re.MULTILINE)  #
 _VERDICT = re.compile(r"^(?:agrees|DISAGREES) with TensorFlow .*(?:\n.+)*", re.MULTILINE)
 _COUNT = re.compile(r"(\d+)/(\d+) (nodes|eager ops)")
 _NOTHING = "nothing can be placed"  # a file that calls no op
-_QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONHASHSEED": "0"}
+_SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONHASHSEED": "0"}
+_HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}  # which would hide emulated GPUs, too
 _TIMED_OUT = 124
 _SLOWER = 4  # how much longer than the plain run one under simplace may take
 
@@ -70,7 +71,7 @@ def run_plainly(script: Path, seconds: float) -> FileRun:
     """Run a file of tests by `python`, without any GPU, unless a run of it is kept beside it."""
     kept = script.with_suffix(".plain")
     if not kept.exists():
-        run = _run([sys.executable, script.name], script, seconds)
+        run = _run([sys.executable, script.name], script, seconds, _HIDDEN)
         kept.write_text(f"{run.status} {run.seconds:.1f}\n{run.output}")
     first, _, output = kept.read_text().partition("\n")
     status, took = first.split()
@@ -81,7 +82,7 @@ def run_observed(script: Path, gpus: int, seconds: float) -> FileRun:
     """Run a file of tests by `simplace check`; `seconds` is the limit of the plain run."""
     limit = seconds * _SLOWER
     options = ["--devices", f"cpu:1,gpu:{gpus}", "--calls", "all", "--timeout", f"{limit:g}"]
-    run = _run([sys.executable, "-m", "simplace", "check", script.name, *options], script, limit + 60)
+    run = _run([sys.executable, "-m", "simplace", "check", script.name, *options], script, limit + 60, {})
     script.with_suffix(".observed").write_text(run.output)
     return run
 
@@ -117,9 +118,10 @@ def read_outcomes(output: str) -> Mapping[str, str]:
     return outcomes
 
 
-def _run(command: Sequence[str], script: Path, seconds: float) -> FileRun:
+def _run(command: Sequence[str], script: Path, seconds: float, settings: Mapping[str, str]) -> FileRun:
     began = time.monotonic()
-    where = {"cwd": script.parent, "env": {**os.environ, **_QUIET}}
+    kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
+    where = {"cwd": script.parent, "env": {**kept, **_SETTINGS, **settings}}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
         done = subprocess.run(command, timeout=seconds, check=False, **where, **pipes)  # type: ignore[call-overload]
