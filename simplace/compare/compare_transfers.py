@@ -217,8 +217,7 @@ class _SubgraphReader:
     def _consumers(self, receive: _InPart) -> Iterator[NodeDef]:
         """Yield the nodes of the graph behind a receive; those of a control edge are behind an Identity (`AddRecv`)."""
         for reader in self._readers.get((receive.part, receive.node.name), ()):
-            sent = self._sends[_read_ends(receive.node)]
-            if reader.node.op == "Identity" and self._tensor(sent).startswith("^"):
+            if reader.node.op == "Identity" and self._is_order(self._sends[_read_ends(receive.node)]):
                 behind = self._readers.get((reader.part, reader.node.name), ())
                 yield from (each.node for each in behind if self._is_of_graph(each))
             elif self._is_of_graph(reader):
@@ -234,10 +233,12 @@ class _SubgraphReader:
     def _received(self, part: int, name: str) -> str:
         """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
         node = self._nodes[part, name]
-        if node.op == "Identity" and node.inputs and _is_cut(self._nodes[part, _node_of(node.inputs[0])], RECVS):
-            tensor = self._received(part, _node_of(node.inputs[0]))
-            return tensor if tensor.startswith("^") else ""
-        return self._tensor(self._sends[_read_ends(node)]) if _is_cut(node, RECVS) else ""
+        is_behind = node.op == "Identity" and bool(node.inputs)
+        received = self._nodes[part, _node_of(node.inputs[0])] if is_behind else node
+        if not _is_cut(received, RECVS):
+            return ""
+        send = self._sends[_read_ends(received)]
+        return "" if is_behind and not self._is_order(send) else self._tensor(send)
 
 
 def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:

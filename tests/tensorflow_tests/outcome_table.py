@@ -34,7 +34,7 @@ def tell_result(name: str, result: Comparison) -> str:
     """Return lines for the terminal."""
     how = "alike" if result.is_alike else "DIFFERS"
     took = f"{result.seconds:.0f} s (plain {result.plain_seconds:.0f} s)"
-    said = f"{name}: {how}, {took}, {result.observed_passed} of {result.passed} tests pass; {result.verdict}"
+    said = f"{name}: {how}, {took}, {result.observed_passed} tests pass (plain {result.passed}); {result.verdict}"
     worse = [f"  fails under simplace only: {test}" for test in result.worse[:_SHOWN]]
     worse += [f"  and {len(result.worse) - _SHOWN} more"] if len(result.worse) > _SHOWN else []
     return "\n".join([said, *worse, *([f"  {result.failure}"] if result.failure else [])])
