@@ -40,12 +40,14 @@ SESSION = """
     server = tf.distribute.Server(cluster, job_name="worker", task_index=1)
     with tf.Graph().as_default():
         with v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:1")):
-            v = v1.get_variable("v", [2])
+            v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
             y = tf.sin(v, name="y")
+            more = v1.assign_add(v, [0.0, 1.0])
         z = tf.strings.as_string(y, name="z")
         with v1.Session(server.target) as session:
             session.run(v1.global_variables_initializer())
-            session.run(z)
+            assert session.run(more)[1] + session.run(more)[1] == 3.0
+            assert session.run(z).tolist() == [b"0.000000", b"0.909297"]
 """
 
 

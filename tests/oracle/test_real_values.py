@@ -179,7 +179,10 @@ SESSION = """\
     train = tf.train.GradientDescentOptimizer(1.0).minimize(loss, global_step=step)
     elements = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
     element = elements.get_next()
+    numbers = iter(range(5))
+    (folded,) = tf.py_func(lambda: next(numbers), [], [tf.int64], stateful=False)
     with tf.Session() as session:
+        assert (session.run(folded), session.run(folded)) == (0, 0)
         session.run(tf.global_variables_initializer())
         losses = [float(session.run([loss, train], {x: [[1.0, 1.0]]})[0]) for _ in range(3)]
         assert losses == [2.0, 0.0, -2.0] and session.run(step) == 3
