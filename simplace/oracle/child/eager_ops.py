@@ -155,7 +155,7 @@ class EagerExecution:
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
                 results = given.run(find_host(), lent)
-            return self._put_all(given, home, results)
+            return [self._put(given.op, result, home) for result in results]
         if _works_on_objects(given) or handles:
             attrs = given.named_attrs()
             if given.op in kernel_types.PREFERRING_GPUS:
@@ -163,12 +163,9 @@ class EagerExecution:
             if "output_types" in attrs:
                 self._calls.remark_made_up_elements()
                 return _make_element(given.op, attrs)
-            return self._put_all(given, home, given.run(find_host(), given.inputs))
+            return given.run(find_host(), given.inputs)
         inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
-        return self._put_all(given, home, given.run(find_host(), inputs))
-
-    def _put_all(self, given: _Given, home: str, results: Sequence[Any]) -> list[Any]:
-        return [self._put(given.op, result, home) for result in results]
+        return [self._put(given.op, result, home) for result in given.run(find_host(), inputs)]
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
