@@ -21,6 +21,7 @@ from simplace.oracle.child.empty_resources import has_resources, replace_resourc
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
+from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -387,7 +388,8 @@ def cancel_call(call: Call) -> Call:
     manager.start_cancel()
 
     def run() -> Any:
-        return call(cancellation=manager._impl)
+        with run_at_once():
+            return call(cancellation=manager._impl)
 
     return run
 
