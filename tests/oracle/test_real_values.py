@@ -308,7 +308,26 @@ DERIVATIVES = """
         function, traced = differentiate(function), tf.function(differentiate(traced))
 """
 
+ASYNCHRONOUS = """\
+    import tensorflow as tf
+    from tensorflow.python.ops import data_flow_ops
+    tf.config.experimental.set_synchronous_execution(False)
+    lock, v = tf.CriticalSection(), tf.Variable(tf.ones([2, 2]))
+    @tf.function
+    def square():
+        return lock.execute(lambda: v.assign(tf.matmul(v, v)) + 0.0)
+    assert float(tf.reduce_sum(square())) == 8.0
+    lock.execute(lambda: v.assign_add(tf.ones([2, 2])))
+    assert float(tf.reduce_sum(v)) == 12.0
+    with tf.device("GPU:0"):
+        queue = data_flow_ops.GPUCompatibleFIFOQueue(2, tf.float32)
+        queue.enqueue((tf.matmul(v, v),))
+        taken = queue.dequeue()
+        assert (taken.device[-5:], float(taken[0][0])) == ("GPU:0", 18.0)
+"""
+
 PROGRAMS = {
+    "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),

@@ -31,6 +31,7 @@ from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
+_COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
 _REFUSAL = re.compile(
     r"Cannot (assign a device for operation|colocate nodes|place the graph)|Nodes were connected by a reference"
     r"|No OpKernel was registered to support Op|Malformed device specification|Unable to find any devices"
@@ -90,7 +91,7 @@ class SessionRuns:
             session._simplace_remote = bool(target)
             session._simplace_level = logged.graph_options.optimizer_options.opt_level
             if self._emulate:  # constants are folded where the run is computed, or a py_func would run twice
-                logged.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
+                logged.graph_options.optimizer_options.opt_level = tf.compat.v1.OptimizerOptions.L0
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
             self._partitionings.without_grappler(logged)
@@ -186,9 +187,14 @@ class SessionRuns:
         return run_observed
 
     def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
-        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if the CPU lacks kernels."""
+        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
         if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
             return self._latest[key]
+        if joining := sorted(each for each in self._needed[key] if each.startswith(_COLLECTIVES)):
+            self._recorder.remark(
+                f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
+            )
+            return _make_fetched_zeros(session.graph, fetches)
         try:
             self._latest[key] = call()
         except tf.errors.OpError as error:
