@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from simplace.oracle.child.tf_private import kernels, op_def_registry
 
-# These create, read, write, copy or queue tensors, or hold a lock: their GPU kernels need no GPU, and plugin.c runs them.
+# These create, read, write, copy or queue tensors, or hold a lock: their GPU kernels need no GPU. plugin.c runs them.
 _HARMLESS = frozenset({
     "AssignVariableOp", "Const", "ConsumeMutexLock", "DestroyResourceOp", "FIFOQueueV2", "Identity", "IdentityN",
     "MutexLock", "MutexV2", "NoOp", "QueueCloseV2", "QueueDequeueV2", "QueueEnqueueV2", "QueueIsClosedV2",
