@@ -14,13 +14,21 @@ emulated GPUs. A test that asks for a GPU runs in the second run alone, one that
 `python -m tests.tensorflow_tests FOLDER --page docs/guides.md`.
 """
 _SHOWN = 12
+_COLLECTIVES = "a run of a session with collectives of several GPUs is not computed; it returns zeros, and says so"
+_CAUSES = {  # by the beginning of a test's name
+    "DenseHashTableOpTest.testStringToResource": "TensorFlow itself refuses: a table on a CPU, its default on a GPU",
+    "FunctionalOpsTest.testRemoteFunctionCPUGPU": "a session's RemoteCall to a GPU is computed where there is none",
+    "PackedDistributedVariableTest": "a composite device, of which TensorFlow makes one for a packed variable",
+    "CheckpointUtilsWithDistributionStrategyTest": _COLLECTIVES,
+}
 _COLUMNS = ("file", "tests passed by `python`", "under simplace", "nodes", "eager ops", "fail under simplace only")
 
 
 def write_section(results: Mapping[str, Comparison], page: Path) -> None:
     """Write the table to the end of a page, in place of one that is there."""
     before = page.read_text(encoding="utf-8").partition(TITLE)[0].rstrip()
-    page.write_text(f"{before}\n\n{TITLE}\n\n{_ABOUT}\n{write_table(results)}", encoding="utf-8")
+    text = f"{before}\n\n{TITLE}\n\n{_ABOUT}\n{write_table(results)}{_tell_causes(results)}"
+    page.write_text(text, encoding="utf-8")
 
 
 def write_table(results: Mapping[str, Comparison]) -> str:
@@ -38,6 +46,15 @@ def tell_result(name: str, result: Comparison) -> str:
     worse = [f"  fails under simplace only: {test}" for test in result.worse[:_SHOWN]]
     worse += [f"  and {len(result.worse) - _SHOWN} more"] if len(result.worse) > _SHOWN else []
     return "\n".join([said, *worse, *([f"  {result.failure}"] if result.failure else [])])
+
+
+def _tell_causes(results: Mapping[str, Comparison]) -> str:
+    """Return a list of the tests that fail under simplace only, each with its cause."""
+    tests = sorted(test for result in results.values() for test in result.worse)
+    if not tests:
+        return ""
+    causes = {test: next((why for name, why in _CAUSES.items() if test.startswith(name)), "unknown") for test in tests}
+    return "\nWhy tests fail under simplace only:\n\n" + "".join(f"- `{test}`: {causes[test]}\n" for test in tests)
 
 
 def _tell_row(name: str, results: list[Comparison]) -> list[str]:

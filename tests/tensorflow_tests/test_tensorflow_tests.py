@@ -46,10 +46,15 @@ def test_the_table_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     text = page.read_text()
     assert text.startswith(f"# Guides\n\nThe first table.\n\n{TITLE}\n\nFiles of tests")
     assert "old" not in text
-    assert text.splitlines()[-5:] == [
+    assert text.splitlines()[-12:] == [
         "| file | tests passed by `python` | under simplace | nodes | eager ops | fail under simplace only |",
         "| --- | --- | --- | --- | --- | --- |",
         "| a_test.py | 2 | 1 | 5 of 5 | 6 of 7 | 2 |",
         "| b_test.py | 2 | 1 | 5 of 5 | 6 of 7 | 2 |",
         "| all 2 | 4 | 2 | 10 of 10 | 12 of 14 | 4 |",
+        "",
+        "Why tests fail under simplace only:",
+        "",
+        *["- `A.gpu`: unknown"] * 2,
+        *["- `A.two`: unknown"] * 2,
     ]
