@@ -65,6 +65,23 @@ def test_a_session_places_on_all_tasks_of_its_cluster(run: Observe) -> None:
     assert seen.failure is None
 
 
+def test_a_session_keeps_its_state_as_its_graph_grows(run: Observe) -> None:
+    seen = run(
+        """
+        server = tf.distribute.Server.create_local_server()
+        with tf.Graph().as_default(), v1.Session(server.target) as session:
+            element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
+            nothing = tf.no_op()
+            assert session.run([element, nothing])[0] == 0
+            with tf.control_dependencies([nothing]):
+                doubled = tf.cast(element, tf.float32) * 2.0
+            assert session.run(doubled) == 2.0
+        """,
+        Machine(gpus=1),
+    )
+    assert seen.failure is None
+
+
 def test_without_tasks_each_one_has_the_machine(run: Observe) -> None:
     seen = run(SESSION, Machine(gpus=1))
     assert len(seen.programs[0].devices) == 6

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.graph_copy import copy_to_cpus
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
@@ -80,14 +81,12 @@ class CpuSessions:
 
     def _second(self, session: Any) -> Any:
         """Return the session beside `session`, with all of its graph."""
-        second, graph = getattr(session, "_simplace_second", None), session.graph
-        if session._simplace_remote and (second is None or second._simplace_version != graph.version):
-            if second is not None:
-                self._close(second)  # what is the cluster's, such as variables, stays
-            second = self._make(session, session.sess_str, copy_to_cpus(graph, session._simplace_homes))
-            second._simplace_version = graph.version
-        elif second is None:
-            second = self._make(session, "", graph)
+        second = getattr(session, "_simplace_second", None)
+        if session._simplace_remote:
+            second = second or self._make(session, session.sess_str, tf.Graph())
+            copy_to_cpus(session.graph, second.graph, session._simplace_homes)
+        else:
+            second = second or self._make(session, "", session.graph)
         self._extend(second)
         return second
 
@@ -116,25 +115,6 @@ class _Translation:
     def ops(self, targets: Iterable[Any]) -> list[Any]:
         """Return ops as a session takes them."""
         return [self._graph.get_operation_by_name(tf_session.TF_OperationName(op))._c_op for op in targets]
-
-
-def copy_to_cpus(graph: Any, homes: Mapping[str, str]) -> Any:
-    """Return a copy of a graph with each node on a CPU: that of the task which `homes` has for it, by name."""
-    definition = graph.as_graph_def()
-    for node in definition.node:
-        node.device = _name_cpu(homes.get(node.name, node.device))
-    for function in definition.library.function:
-        for node in function.node_def:
-            node.device = _name_cpu(node.device)
-    copy = tf.Graph()
-    with copy.as_default():
-        tf.import_graph_def(definition, name="")
-    return copy
-
-
-def _name_cpu(device: str) -> str:
-    spec = tf.DeviceSpec.from_string(device)
-    return device if spec.device_type == "CPU" else str(spec.replace(device_type="CPU", device_index=0).to_string())
 
 
 def tensor_name(output: Any) -> str:

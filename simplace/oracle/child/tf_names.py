@@ -72,7 +72,8 @@ SESSIONS = Use("the observation of sessions", _list_names("""
     python.client.session         BaseSession._config BaseSession._extend_graph BaseSession._make_callable_from_options
     python.client.session         BaseSession._session BaseSession.close BaseSession._Callable.__init__
     python.client.session         BaseSession._Callable.__call__ BaseSession._Callable._session
-    python.framework.ops          Operation._c_op SymbolicTensor._as_tf_output|Tensor._as_tf_output
+    python.framework.ops          Operation._add_control_input Operation._c_op
+    python.framework.ops          SymbolicTensor._as_tf_output|Tensor._as_tf_output
 """))  # fmt: skip
 CLUSTERS = Use("the emulation of clusters", _list_names("""
     python.eager.context          Context._initialized Context._server_def Context.enable_collective_ops
