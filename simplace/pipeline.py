@@ -83,7 +83,7 @@ class EagerPlacer:
     """Place eager ops on a set of devices with the kernels of a table; ops that are alike share what they can."""
 
     def __init__(self, devices: DeviceSet, table: KernelTable) -> None:
-        self._devices = devices
+        self.devices = devices
         self._table = table
         self._bodies: dict[tuple[object, ...], Placement] = {}
 
@@ -93,7 +93,7 @@ class EagerPlacer:
         from simplace.placement.eager.execute import choose_device, input_copies, input_devices
         from simplace.placement.eager.wrapped_op import calls_function
 
-        devices, table = self._devices, self._table
+        devices, table = self.devices, self._table
         try:
             choice = choose_device(op, devices, table)
         except Refused as refused:
@@ -113,9 +113,9 @@ class EagerPlacer:
         if key not in self._bodies:
             definition = self._table.op(op.op)
             assert definition is not None, f"{self._table.name} knows no op {op.op}"
-            on_device = keeps_ints_on_device(op, device, self._devices, self._table)
+            on_device = keeps_ints_on_device(op, device, self.devices, self._table)
             program = wrap_op(op, definition, device, wanted, keeps_ints_on_device=on_device)
-            self._bodies[key] = place_program(program, self._devices, self._table)
+            self._bodies[key] = place_program(program, self.devices, self._table)
         return self._bodies[key]
 
 

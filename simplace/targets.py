@@ -268,16 +268,20 @@ def _placed_eager(
     if not known:
         return None, None
     number = {old: new for new, old in enumerate(known)}
-    placer = EagerPlacer(devices, table)
+    placers: dict[tuple[ObservedDevice, ...], EagerPlacer] = {(): EagerPlacer(devices, table)}
     seen: Counter[str] = Counter()
     placed = []
     for each in (observed.eager[i] for i in known):
         base = f"{each.op.at} {each.op.op}".strip()
         seen[base] += 1
         name = f"{base} #{seen[base]}" if seen[base] > 1 else base
+        if each.devices not in placers:
+            placers[each.devices] = EagerPlacer(_make_observed(each.devices), table)
+        placer = placers[each.devices]
         placement = placer.place(each.op)
         made_by = tuple(replace(one, maker=number[one.maker]) for one in each.made_by if one.maker in number)
-        placed.append(PlacedOp(name, placement, each.times, tuple(_copies(placement, each)), made_by))
+        own = placer.devices if each.devices else None
+        placed.append(PlacedOp(name, placement, each.times, tuple(_copies(placement, each)), made_by, own))
     agreement = compare_eager(
         (one.name, one.placement, observed.eager[i]) for one, i in zip(placed, known, strict=True)
     )

@@ -111,6 +111,28 @@ def test_what_a_task_sends_on_is_called_what_it_received():
     ]  # fmt: skip
 
 
+def test_nodes_of_two_parts_may_have_one_name():
+    same_names = tuple(line.replace("_3_G1", "_3") for line in GPU1_PART)
+    parts = CPU_PART, (*GPU_PART, *SENT_ON)
+    assert transfers_in(cut(*parts, same_names).subgraphs) == transfers_in(cut(*parts, GPU1_PART).subgraphs)
+
+
+def test_copies_to_and_fro_make_a_chain_of_any_length():
+    parts: tuple[list[str], list[str]] = ([constant("x0", (2,))], [])
+    for i in range(1000):
+        source, target = (CPU, GPU0) if i % 2 == 0 else (GPU0, CPU)
+        send, receive = (
+            end(f"{op}{i}", op, f"edge_{i}", f"x{i}", *given)
+            .replace(CPU, "?")
+            .replace(GPU0, target)
+            .replace("?", source)
+            for op, given in (("_Send", [f"x{i}"]), ("_Recv", []))
+        )
+        parts[i % 2].append(send)
+        parts[1 - i % 2].extend((receive, node(f"x{i + 1}", "Identity", f"_Recv{i}")))
+    assert {each.tensor for each in transfers_in(cut(*map(tuple, parts)).subgraphs)} == {f"x{i}:0" for i in range(1000)}
+
+
 def test_what_a_master_feeds_and_fetches_is_no_copy():
     feed = end("_recv_x_0", "_Recv", "x:0", "").replace('attr { key: "_src" value { s: "" } }', "")
     assert transfers_in(cut((feed, *CPU_PART), GPU_PART).subgraphs) == [DATA, ORDER]

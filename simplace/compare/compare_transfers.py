@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 from simplace.graph import dtypes
 from simplace.graph.builder import CONTROL
@@ -158,75 +159,86 @@ def _pair_differences(ours: Counter[Transfer], theirs: Counter[Transfer]) -> Ite
         yield from (CopyDifference(a, b) for a, b in zip_longest(mine, other))
 
 
+class _InPart(NamedTuple):
+    """Pair a node with the number of its subgraph: two of different tasks may have one name."""
+
+    part: int
+    node: NodeDef
+
+
 class _SubgraphReader:
     """Reader of TensorFlow's sends and receives, which are paired by their devices and `tensor_name`."""
 
     def __init__(self, subgraphs: Iterable[GraphDef]) -> None:
-        self._nodes: dict[str, NodeDef] = {}
-        self._readers: dict[str, list[NodeDef]] = {}
-        self._sends: dict[_Ends, NodeDef] = {}
-        self._receives: dict[_Ends, NodeDef] = {}
-        for node in (node for graph in subgraphs for node in graph.nodes):
-            self._nodes[node.name] = node
+        self._nodes: dict[tuple[int, str], NodeDef] = {}
+        self._readers: dict[tuple[int, str], list[_InPart]] = {}
+        self._sends: dict[_Ends, _InPart] = {}
+        self._receives: dict[_Ends, _InPart] = {}
+        for part, node in ((part, node) for part, graph in enumerate(subgraphs) for node in graph.nodes):
+            self._nodes[part, node.name] = node
             if _is_cut(node, SENDS):
-                self._sends[_read_ends(node)] = node
+                self._sends[_read_ends(node)] = _InPart(part, node)
             elif _is_cut(node, RECVS):
-                self._receives[_read_ends(node)] = node
+                self._receives[_read_ends(node)] = _InPart(part, node)
             for name in node.inputs:
-                self._readers.setdefault(_node_of(name), []).append(node)
-        self._orders = {send.inputs[0] for send in self._sends.values() if self._is_order(send)}
+                self._readers.setdefault((part, _node_of(name)), []).append(_InPart(part, node))
+        self._orders = {(send.part, send.node.inputs[0]) for send in self._sends.values() if self._is_order(send)}
 
     def transfers(self) -> Iterator[Transfer]:
         """Yield them in the order of the sends."""
         for ends, send in self._sends.items():
             receive = self._receives[ends]
-            after = {self._name(name[1:]) for name in receive.inputs if name.startswith("^") and name[1:] != send.name}
+            waits = (name[1:] for name in receive.node.inputs if name.startswith("^"))
+            after = {self._name(receive.part, name) for name in waits if name != send.node.name}
             yield Transfer(
                 self._tensor(send),
-                _read_string(send.attrs, "send_device"),
-                _read_string(send.attrs, "recv_device"),
-                dtypes.format_dtype(dtypes.base_type(receive.attrs["tensor_type"])),
-                send.op,
-                receive.op,
+                _read_string(send.node.attrs, "send_device"),
+                _read_string(send.node.attrs, "recv_device"),
+                dtypes.format_dtype(dtypes.base_type(receive.node.attrs["tensor_type"])),
+                send.node.op,
+                receive.node.op,
                 tuple(sorted({_canonicalize_tensor(node.name) for node in self._consumers(receive)})),
                 tuple(sorted(after)),
             )
 
-    def _is_order(self, send: NodeDef) -> bool:
+    def _is_order(self, send: _InPart) -> bool:
         """Return whether a control edge is sent, as a constant of its own (`AddDummyConst`)."""
-        source = _read_string(send.attrs, "_src")
-        return _node_of(send.inputs[0]) != source and self._nodes[send.inputs[0]].inputs == (f"^{source}",)
+        source, given = _read_string(send.node.attrs, "_src"), send.node.inputs[0]
+        return _node_of(given) != source and self._nodes[send.part, given].inputs == (f"^{source}",)
 
-    def _tensor(self, send: NodeDef) -> str:
+    def _tensor(self, send: _InPart) -> str:
         """Name what is sent; what was received before by what that was."""
         if self._is_order(send):
-            return f"^{_node_of(self._name(_read_string(send.attrs, '_src')))}"
-        name = send.inputs[0]
-        received = self._received(_node_of(name))
+            return f"^{_node_of(self._name(send.part, _read_string(send.node.attrs, '_src')))}"
+        name = send.node.inputs[0]
+        received = self._received(send.part, _node_of(name))
         return received or _canonicalize_tensor(name if ":" in name else f"{name}:0")
 
-    def _consumers(self, receive: NodeDef) -> Iterator[NodeDef]:
+    def _consumers(self, receive: _InPart) -> Iterator[NodeDef]:
         """Yield the nodes of the graph behind a receive; those of a control edge are behind an Identity (`AddRecv`)."""
-        for node in self._readers.get(receive.name, ()):
-            if node.op == "Identity" and self._tensor(self._sends[_read_ends(receive)]).startswith("^"):
-                yield from filter(self._is_of_graph, self._readers.get(node.name, ()))
-            elif self._is_of_graph(node):
-                yield node
+        for reader in self._readers.get((receive.part, receive.node.name), ()):
+            if reader.node.op == "Identity" and self._is_order(self._sends[_read_ends(receive.node)]):
+                behind = self._readers.get((reader.part, reader.node.name), ())
+                yield from (each.node for each in behind if self._is_of_graph(each))
+            elif self._is_of_graph(reader):
+                yield reader.node
 
-    def _is_of_graph(self, node: NodeDef) -> bool:
-        return node.name not in self._orders and not _is_cut(node, SENDS | RECVS)
+    def _is_of_graph(self, reader: _InPart) -> bool:
+        return (reader.part, reader.node.name) not in self._orders and not _is_cut(reader.node, SENDS | RECVS)
 
-    def _name(self, name: str) -> str:
+    def _name(self, part: int, name: str) -> str:
         """Name a node that a receive waits for; another receive by what it receives."""
-        return self._received(name) or _canonicalize_tensor(name)
+        return self._received(part, name) or _canonicalize_tensor(name)
 
-    def _received(self, name: str) -> str:
+    def _received(self, part: int, name: str) -> str:
         """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
-        node = self._nodes[name]
-        if node.op == "Identity" and node.inputs and _is_cut(self._nodes[_node_of(node.inputs[0])], RECVS):
-            tensor = self._received(_node_of(node.inputs[0]))
-            return tensor if tensor.startswith("^") else ""
-        return self._tensor(self._sends[_read_ends(node)]) if _is_cut(node, RECVS) else ""
+        node = self._nodes[part, name]
+        is_behind = node.op == "Identity" and bool(node.inputs)
+        received = self._nodes[part, _node_of(node.inputs[0])] if is_behind else node
+        if not _is_cut(received, RECVS):
+            return ""
+        send = self._sends[_read_ends(received)]
+        return "" if is_behind and not self._is_order(send) else self._tensor(send)
 
 
 def _is_cut(node: NodeDef, ops: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, join_alternatives
 from simplace.explain.explanation import Explanation
 from simplace.explain.sentence import Sentence, join_sentence
@@ -86,12 +87,12 @@ def tell_choice(placed: PlacedOp, eager: PlacedEager) -> Sentence:
             return join_sentence(f"The scope around it requests {asked}, and it has a kernel there: {device}.")
         case EagerRule.SOFT_FALLBACK:
             spec = DeviceName.parse(op.scope)
-            exists = spec is not None and bool(eager.devices.matching(spec))
+            exists = spec is not None and bool(eager.devices_of(placed).matching(spec))
             cause = f"{op.op} has no kernel there for its data types" if exists else "no such device exists here"
             return join_sentence(
                 f"The scope around it requests {asked}, but {cause}; soft placement chose {device} instead."
             )
-    return _tell_best(choice, eager, device)
+    return _tell_best(choice, eager.devices_of(placed), device)
 
 
 def tell_copy(copy: EagerCopies, eager: PlacedEager) -> Sentence:
@@ -111,8 +112,8 @@ def _facts(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
     yield from _tell_host_results(placed, eager)
 
 
-def _tell_best(choice: EagerChoice, eager: PlacedEager, device: str) -> Sentence:
-    best = eager.devices.types[0]
+def _tell_best(choice: EagerChoice, devices: DeviceSet, device: str) -> Sentence:
+    best = devices.types[0]
     if best in dict(choice.types):
         return join_sentence(
             f"No device was requested; the first one of the best type with a kernel is used: {device}."
@@ -128,12 +129,13 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
         (name, op.attrs[name]) for name, kind in definition.attr_types.items() if kind == "type" and name in op.attrs
     ]
     types = ", ".join(f"{name}={dtypes.format_dtype(dtype)}" for name, dtype in kinds)
-    near = {kind: nearest_dtype(table, op.op, kind, op.attrs) for kind in eager.devices.types}
+    kinds_here = eager.devices_of(placed).types
+    near = {kind: nearest_dtype(table, op.op, kind, op.attrs) for kind in kinds_here}
     has = _kernel_types(placed, eager)
     yield join_sentence(
         f"{op.op}{types and ' with '}{types} has a kernel for {' and '.join(has) or 'no device type here'}."
     )
-    for kind in eager.devices.types:
+    for kind in kinds_here:
         nearest = near[kind]
         if kind not in has and nearest is not None:
             given, instead = dtypes.format_dtype(nearest.dtype), dtypes.format_dtype(nearest.instead)
@@ -144,12 +146,13 @@ def _tell_kernels(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
 
 
 def _kernel_types(placed: PlacedOp, eager: PlacedEager) -> list[str]:
-    return [kind for kind, _ in supported_device_types(eager.table, placed.op.op, placed.op.attrs, eager.devices.types)]
+    types = eager.devices_of(placed).types
+    return [kind for kind, _ in supported_device_types(eager.table, placed.op.op, placed.op.attrs, types)]
 
 
 def _tell_host_results(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:
     body = placed.placement.body
-    device = eager.devices.find(placed.placement.device)
+    device = eager.all_devices.find(placed.placement.device)
     if body is None or device is None or device.type == "CPU":
         return
     graph = body.graph
@@ -173,5 +176,5 @@ def _is_line(at: str, name: str) -> bool:
 
 
 def _short(eager: PlacedEager, device: str) -> str:
-    found = eager.devices.find(device)
+    found = eager.all_devices.find(device)
     return found.short if found is not None else device

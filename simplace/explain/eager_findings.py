@@ -119,8 +119,9 @@ def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
     for (at, op, scope, device, is_by_library), ops in found.items():
         spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
         names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
-        if spec is None or not eager.devices.matching(spec):
-            yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(eager.devices))
+        devices = eager.devices_of(ops[0])
+        if spec is None or not devices.matching(spec):
+            yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(devices))
             continue
         if is_by_library:  # it works with what it gets
             continue
@@ -148,11 +149,11 @@ def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
 
 def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:
     used = used_devices(eager)
-    for device in eager.devices:
+    for device in eager.all_devices:
         if device.type == "GPU" and device.name not in used:
             yield IdleGpu("", "", (), device.short, 0)
 
 
 def _short(eager: PlacedEager, name: str) -> str:
-    found = eager.devices.find(name)
+    found = eager.all_devices.find(name)
     return found.short if found is not None else name

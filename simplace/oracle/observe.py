@@ -205,7 +205,7 @@ def _last_words(request: Request) -> str:
 
 
 def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
-    events = list(_read_events(Path(request.directory, protocol.EVENTS)))
+    events = list(_add_devices(list(_read_events(Path(request.directory, protocol.EVENTS)))))
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
@@ -299,6 +299,16 @@ def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
+def _add_devices(events: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield events, those of programs and eager ops with the devices told before them, unless those told last."""
+    told = last = [event["devices"] for event in events if event["kind"] == "devices"][-1:]
+    for event in events:
+        if event["kind"] == "devices":
+            told = [event["devices"]]
+        is_placed = event["kind"] in ("program", "eager") and not event.get("devices")
+        yield {**event, "devices": told[0]} if is_placed and told != last else event
+
+
 def _read_program(
     event: Mapping[str, Any],
     notes: Mapping[str, Mapping[str, NodeNotes]],
@@ -361,6 +371,7 @@ def _eager_op(
         tuple(copied),
         tuple(sizes),
         tuple(MadeBy(*each) for each in made_by),
+        tuple(_read_device(each) for each in event.get("devices", ())),
     )
 
 

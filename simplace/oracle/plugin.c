@@ -348,6 +348,10 @@ static const char *const harmless[] = {
     "N10tensorflow4data",                "N10tensorflow5ArgOpE",             "N10tensorflow6RecvOpE",
     "N10tensorflow6SendOpE",             "N10tensorflow7StackOpE",           "N10tensorflow8RetvalOpE",
     "N10tensorflow9ReshapeOpE",
+    /* queues, which hand tensors on, and mutexes, which hold none */
+    "N10tensorflow11FIFOQueueOpE",       "N10tensorflow9EnqueueOpE",         "N10tensorflow9DequeueOpE",
+    "N10tensorflow11QueueSizeOpE",       "N10tensorflow15QueueIsClosedOpE",  "N10tensorflow12QueueCloseOpE",
+    "N10tensorflow11MutexLockOpE",       "N10tensorflow18ConsumeMutexLockOpE",
     /* control flow around a resource that is on a GPU, such as a replica's iterator */
     "N10tensorflow10LoopCondOpE",        "N10tensorflow15NextIterationOpE",  "N10tensorflow16ControlTriggerOpE",
     "N10tensorflow17PartitionedCallOpE", "N10tensorflow6ExitOpE",            "N10tensorflow7EnterOpE",

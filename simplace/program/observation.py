@@ -82,7 +82,8 @@ class Partitioning:
 class ObservedProgram:
     """Pair a program with TensorFlow's own placement of it: log lines in the order they were printed.
 
-    `devices` are those of this program alone, () where they are those of the observation: a session has its own.
+    `devices` are those of this program alone, () where they are those of the observation: a session has its own, and a
+    program may change those of its functions.
     `cuts` are in the order they were made, () where they were not asked for. `is_asked` is False where
     TensorFlow was not asked to place it. `is_rewritten` tells that later passes may have added and removed nodes, so
     that `log` has those that are left.
@@ -112,7 +113,8 @@ class ObservedEagerOp:
 
     `log` holds TensorFlow's lines about the graph of this one op, () where it knew the kernel already; `device` is
     where it ran, "" where it was refused. `copied` counts by input the tensors that came to an op there for the first
-    time, `sizes` their bytes, and `made_by` tells what made them; all are () for a program that was cut off.
+    time, `sizes` their bytes, and `made_by` tells what made them; all are () for a program that was cut off. `devices`
+    are those that TensorFlow had then, () where they are those of the observation.
     """
 
     op: EagerOp
@@ -123,6 +125,7 @@ class ObservedEagerOp:
     copied: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
     made_by: tuple[MadeBy, ...] = ()
+    devices: tuple[ObservedDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

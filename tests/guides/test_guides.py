@@ -57,10 +57,15 @@ def test_the_page_has_a_row_a_notebook(tmp_path: Path) -> None:
     run = {"failure": "", "agrees": True, "verdict": verdict, "differing": [], "ended_cells": 0}
     runs = {"guide/data": {"1": run, "2": {**run, "differing": [["a", "b"]], "ended_cells": 3}}}
     page = tmp_path / "page.md"
+    page.write_text("# Old\n\nold\n\n## Other\n\nkept\n")
     write_page(runs, page)
-    assert page.read_text().splitlines()[-3:] == [
+    assert page.read_text().splitlines()[-7:] == [
         "| notebook | gpu:1 | gpu:2 |",
         "| --- | --- | --- |",
         "| guide/data | alike; 5 of 5 nodes, 7 of 7 eager ops | 1 line differs; 5 of 5 nodes, 7 of 7 eager ops; "
         "3 cells end with an exception |",
+        "",
+        "## Other",
+        "",
+        "kept",
     ]

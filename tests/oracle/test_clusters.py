@@ -40,12 +40,14 @@ SESSION = """
     server = tf.distribute.Server(cluster, job_name="worker", task_index=1)
     with tf.Graph().as_default():
         with v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:1")):
-            v = v1.get_variable("v", [2])
+            v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
             y = tf.sin(v, name="y")
+            more = v1.assign_add(v, [0.0, 1.0])
         z = tf.strings.as_string(y, name="z")
         with v1.Session(server.target) as session:
             session.run(v1.global_variables_initializer())
-            session.run(z)
+            assert session.run(more)[1] + session.run(more)[1] == 3.0
+            assert session.run(z).tolist() == [b"0.000000", b"0.909297"]
 """
 
 
@@ -60,6 +62,23 @@ def test_a_session_places_on_all_tasks_of_its_cluster(run: Observe) -> None:
         "worker/replica:0/task:1/device:GPU:0", "worker/replica:0/task:1/device:GPU:1",
         "worker/replica:0/task:0/device:GPU:0",
     ]  # fmt: skip
+    assert seen.failure is None
+
+
+def test_a_session_keeps_its_state_as_its_graph_grows(run: Observe) -> None:
+    seen = run(
+        """
+        server = tf.distribute.Server.create_local_server()
+        with tf.Graph().as_default(), v1.Session(server.target) as session:
+            element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
+            nothing = tf.no_op()
+            assert session.run([element, nothing])[0] == 0
+            with tf.control_dependencies([nothing]):
+                doubled = tf.cast(element, tf.float32) * 2.0
+            assert session.run(doubled) == 2.0
+        """,
+        Machine(gpus=1),
+    )
     assert seen.failure is None
 
 

@@ -40,6 +40,25 @@ def devices(each: ObservedEagerOp) -> tuple[str, ...]:
     return tuple(given.device for given in each.op.inputs)
 
 
+def test_an_op_has_the_devices_that_the_context_had_then(seen) -> None:
+    ops = seen(
+        """\
+        from tensorflow.python.eager import context
+        def renew(cpus):
+            context._reset_context()
+            host = tf.config.list_physical_devices("CPU")[0]
+            tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * cpus)
+        renew(2)
+        with tf.device("CPU:1"):
+            print(tf.fill([2], 3).device)
+        renew(1)
+        with tf.device("CPU:1"):
+            print(tf.fill([2], 3).device)
+        """
+    )
+    assert [ops[line, "Fill"].device for line in (9, 12)] == [CPU.replace("CPU:0", "CPU:1"), GPU0]
+
+
 def test_kinds_are_counted_with_their_copies(seen) -> None:
     ops = seen(
         """\

@@ -121,6 +121,19 @@ def test_an_accumulator_that_nothing_was_put_into(tmp_path: Path) -> None:
     checked(tmp_path, text, V1)
 
 
+def test_collectives_of_a_session_are_not_waited_for(tmp_path: Path) -> None:
+    text = """\
+    reduced = []
+    for i in range(2):
+        with tf.device(f"GPU:{i}"):
+            given = dict(group_size=2, group_key=1, instance_key=1, merge_op="Add", final_op="Id", subdiv_offsets=[0])
+            reduced.append(tf.raw_ops.CollectiveReduce(input=tf.ones([3]), **given))
+    with tf.Session() as session:
+        assert session.run(reduced)[1].tolist() == [0.0, 0.0, 0.0]
+    """
+    checked(tmp_path, text, V1)
+
+
 def test_calls_that_a_session_inlines(tmp_path: Path) -> None:
     text = """\
     from tensorflow.python.framework import function

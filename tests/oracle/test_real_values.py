@@ -179,7 +179,10 @@ SESSION = """\
     train = tf.train.GradientDescentOptimizer(1.0).minimize(loss, global_step=step)
     elements = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
     element = elements.get_next()
+    numbers = iter(range(5))
+    (folded,) = tf.py_func(lambda: next(numbers), [], [tf.int64], stateful=False)
     with tf.Session() as session:
+        assert (session.run(folded), session.run(folded)) == (0, 0)
         session.run(tf.global_variables_initializer())
         losses = [float(session.run([loss, train], {x: [[1.0, 1.0]]})[0]) for _ in range(3)]
         assert losses == [2.0, 0.0, -2.0] and session.run(step) == 3
@@ -305,7 +308,26 @@ DERIVATIVES = """
         function, traced = differentiate(function), tf.function(differentiate(traced))
 """
 
+ASYNCHRONOUS = """\
+    import tensorflow as tf
+    from tensorflow.python.ops import data_flow_ops
+    tf.config.experimental.set_synchronous_execution(False)
+    lock, v = tf.CriticalSection(), tf.Variable(tf.ones([2, 2]))
+    @tf.function
+    def square():
+        return lock.execute(lambda: v.assign(tf.matmul(v, v)) + 0.0)
+    assert float(tf.reduce_sum(square())) == 8.0
+    lock.execute(lambda: v.assign_add(tf.ones([2, 2])))
+    assert float(tf.reduce_sum(v)) == 12.0
+    with tf.device("GPU:0"):
+        queue = data_flow_ops.GPUCompatibleFIFOQueue(2, tf.float32)
+        queue.enqueue((tf.matmul(v, v),))
+        taken = queue.dequeue()
+        assert (taken.device[-5:], float(taken[0][0])) == ("GPU:0", 18.0)
+"""
+
 PROGRAMS = {
+    "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),

@@ -124,6 +124,14 @@ def test_an_input_of_another_task_stays_there():
     assert (found.device, found.refusal, arg.device) == (GPU0, None, remote)
 
 
+def test_another_task_soft_places_nothing():
+    remote = "/job:localhost/replica:0/task:1/device:CPU"
+    both = EagerPlacer(seen_from_the_first([CPU, GPU0, f"{remote}:0"]), shipped())
+    assert both.place(eager("Identity", (FLOAT, CPU), scope=f"{remote}:0", T=FLOAT)).device == f"{remote}:0"
+    refusal = both.place(eager("Identity", (FLOAT, CPU), scope=f"{remote}:7", T=FLOAT)).refusal
+    assert (refusal.code, refusal.message) == ("INVALID_ARGUMENT", f"{remote}:7 unknown device.")
+
+
 def test_a_call_has_a_device_and_no_little_graph():
     called = placed(eager("PartitionedCall", (FLOAT, CPU), Tin=(FLOAT,), Tout=(FLOAT,)))
     assert (called.device, called.body) == (GPU0, None)

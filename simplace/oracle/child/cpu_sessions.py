@@ -1,6 +1,7 @@
 """Sessions computed on the CPU: beside each session of the program one that sees no GPU runs the same graph.
 
-Where no device is a GPU, soft placement puts what asks for one on the CPU. All state of the program (variables,
+Where no device is a GPU, soft placement puts what asks for one on the CPU. In a cluster, whose GPUs every session sees,
+the second session runs a copy of the graph with each node on the CPU of its task. All state of the program (variables,
 iterators, queues) is that of the second session: the first one only places and partitions.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.graph_copy import copy_to_cpus
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
@@ -35,7 +37,10 @@ class CpuSessions:
 
     def run(self, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
         """Run what `BaseSession._call_tf_sessionrun` is asked to."""
-        return self._run(self._second(session), options, feeds, fetches, targets, metadata)
+        second = self._second(session)
+        own = _Translation(second.graph)
+        run = options, own.feeds(feeds), own.tensors(fetches), own.ops(targets), metadata
+        return self._run(second, *run)
 
     def make_callable(self, session: Any, options: Any) -> Any:
         """Return what `BaseSession._make_callable_from_options` returns."""
@@ -53,11 +58,19 @@ class CpuSessions:
 
     def set_up_partial_run(self, session: Any, feeds: Any, fetches: Any, targets: Any) -> Any:
         """Begin a partial run; return its handle."""
-        return self._set_up(self._second(session)._session, feeds, fetches, targets)
+        second = self._second(session)
+        own = _Translation(second.graph)
+        return self._set_up(second._session, own.tensors(feeds), own.tensors(fetches), own.ops(targets))
+
+    def prepare_run(self, session: Any, feeds: Any, fetches: Any, targets: Any) -> None:
+        """Make a master place and partition what a run needs, and run nothing: it waits for a partial run's feeds."""
+        self._set_up(session._session, list(feeds), fetches, targets)
 
     def run_part(self, session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
         """Continue a partial run."""
-        return self._run_part(self._second(session), handle, feeds, fetches)
+        second = self._second(session)
+        own = _Translation(second.graph)
+        return self._run_part(second, handle, own.feeds(feeds), own.tensors(fetches))
 
     def close(self, session: Any) -> None:
         """Close a session and the one beside it."""
@@ -69,18 +82,53 @@ class CpuSessions:
     def _second(self, session: Any) -> Any:
         """Return the session beside `session`, with all of its graph."""
         second = getattr(session, "_simplace_second", None)
-        if second is None:
-            second = session._simplace_second = object.__new__(session_module.BaseSession)
-            second._simplace_is_second = True
-            second._session = None
-            self._create(second, "", session.graph, _without_gpus(session._config))
+        if session._simplace_remote:
+            second = second or self._make(session, session.sess_str, tf.Graph())
+            copy_to_cpus(session.graph, second.graph, session._simplace_homes)
+        else:
+            second = second or self._make(session, "", session.graph)
         self._extend(second)
         return second
 
+    def _make(self, session: Any, target: str | bytes, graph: Any) -> Any:
+        made = session._simplace_second = object.__new__(session_module.BaseSession)
+        made._simplace_is_second = True
+        made._session = None
+        self._create(made, target, graph, _without_gpus(session._config, session._simplace_level))
+        return made
 
-def prepare_run(session: Any, run: Mapping[str, Any]) -> None:
+
+class _Translation:
+    """The tensors and ops of a run as those of the same names in a graph."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def tensors(self, outputs: Iterable[Any]) -> list[Any]:
+        """Return tensors as a session takes them."""
+        return [self._graph.get_tensor_by_name(tensor_name(output))._as_tf_output() for output in outputs]
+
+    def feeds(self, feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return values by the tensors that they are fed for."""
+        return dict(zip(self.tensors(feeds), feeds.values(), strict=True))
+
+    def ops(self, targets: Iterable[Any]) -> list[Any]:
+        """Return ops as a session takes them."""
+        return [self._graph.get_operation_by_name(tf_session.TF_OperationName(op))._c_op for op in targets]
+
+
+def tensor_name(output: Any) -> str:
+    """Return the name of a tensor as a session takes it."""
+    return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
+
+
+def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targets: Iterable[Any]) -> None:
     """Make TensorFlow place and partition what a run of a session needs, and run nothing."""
-    options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
+    options = config_pb2.CallableOptions(
+        feed=sorted(map(tensor_name, feeds)),
+        fetch=sorted(map(tensor_name, fetches)),
+        target=sorted(map(tf_session.TF_OperationName, targets)),
+    )
     buffer = tf_session.TF_NewBufferFromString(options.SerializeToString())
     try:
         handle = wrap_foreign(tf_session.TF_SessionMakeCallable)(session._session, buffer)
@@ -106,12 +154,13 @@ def takes_element(types: frozenset[str]) -> bool:
     return any(each.startswith(_INPUTS) for each in types)
 
 
-def _without_gpus(config: Any) -> Any:
+def _without_gpus(config: Any, level: int) -> Any:
     made = tf.compat.v1.ConfigProto()
     made.CopyFrom(config)
     made.device_count["GPU"] = 0
     made.allow_soft_placement = True
     made.log_device_placement = False
+    made.graph_options.optimizer_options.opt_level = level
     made.ClearField("gpu_options")
     if "pluggable_device_options" in made.DESCRIPTOR.fields_by_name:
         made.ClearField("pluggable_device_options")

@@ -49,7 +49,7 @@ class DatasetFunctions:
         if key in self._known or self._calls.is_left_out(shown_name(name)):
             return
         self._known.add(key)
-        self._calls.tell_devices()
+        self._calls.devices.tell()
         graph, names = self._functions.library(name)
         self._functions.write_notes(names)
         self._calls.reach_functions(names)

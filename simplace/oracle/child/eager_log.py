@@ -17,9 +17,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.machine.machine import Machine
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.devices import computes_nothing, describe_context
+from simplace.oracle.child.context_devices import ContextDevices
+from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.failures import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -51,7 +51,8 @@ class EagerKind:
     later ones are computed on the host without being tried. `copied` and `sizes` count, by
     input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside its
     tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input
-    and the number of the kind that made the tensor, how often it was read. `number` is -1 as long as nothing was told.
+    and the number of the kind that made the tensor, how often it was read. `changes` is how often the program
+    had changed its devices before; `number` is -1 as long as nothing was told.
     """
 
     at: str
@@ -61,6 +62,7 @@ class EagerKind:
     soft_placement: bool
     attrs: tuple[Attr, ...]
     inputs: Inputs
+    changes: int
     number: int = -1
     device: str = ""
     is_for_host: bool = False
@@ -105,8 +107,8 @@ class Attempt:
 class EagerLog:
     """Tell kinds of eager ops apart, and write them down."""
 
-    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines, devices: ContextDevices) -> None:
+        self._devices = devices
         self._recorder = recorder
         self._log = log
         self._lines = lines
@@ -128,7 +130,7 @@ class EagerLog:
         """Return the kind that an op about to run is of."""
         (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()
         chosen = choose_attrs(op, attrs)
-        key = (at, library, op, scope, soft, chosen, inputs)
+        key = (at, library, op, scope, soft, chosen, inputs, self._devices.tell())
         kind = self._kinds.get(key)
         if kind is None:
             with self._turn:
@@ -160,8 +162,6 @@ class EagerLog:
         if not (attempt.placed or attempt.device or refusal):
             return
         kind.device = attempt.device
-        if not self._told:  # now, in case the program crashes later
-            self._recorder.event("devices", devices=describe_context(self._machine))
         with self._turn:
             kind.number = len(self._told)
             self._told.append(kind)

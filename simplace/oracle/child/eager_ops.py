@@ -16,6 +16,7 @@ from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
 from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.tensors import (
@@ -108,13 +109,16 @@ class EagerExecution:
             given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):
                 self._datasets.record(op, inputs, given.named_attrs(), given.scope)
-            if watched is None:
-                return self._compute(given)
-            kind = watched.kind_of(op, given.scope, watched.describe(inputs), given.attrs)
-            if kind.times == 0:
-                return kind.sign(self._run_first(watched, kind, given))
-            kind.count(inputs)
-            return kind.sign(self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given))
+            with run_at_once():
+                return self._compute(given) if watched is None else self._run_watched(watched, given)
+
+    def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
+        """Run an op that the program asks for, and count it."""
+        kind = watched.kind_of(given.op, given.scope, watched.describe(given.inputs), given.attrs)
+        if kind.times == 0:
+            return kind.sign(self._run_first(watched, kind, given))
+        kind.count(given.inputs)
+        return kind.sign(self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given))
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
@@ -186,7 +190,8 @@ class EagerExecution:
         if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
             return self._make_constant(value, ctx, dtype)
         start = watched.position()
-        tensor = self._make_constant(value, ctx, dtype)
+        with run_at_once():
+            tensor = self._make_constant(value, ctx, dtype)
         if watched.position() == start:  # a number that TensorFlow had made before, or one for the CPU
             return tensor
         described = watched.describe_constant(tensor)

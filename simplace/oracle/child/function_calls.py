@@ -16,11 +16,12 @@ from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
-from simplace.oracle.child.devices import computes_nothing, describe_context, describe_remote
+from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
+from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -106,7 +107,7 @@ class FunctionCalls:
         self._turn = threading.RLock()
         self._machine = request.machine
         self._narrow = request.options.function
-        self._has_told_devices = False
+        self.devices = parts.devices
         self._emulate = bool(request.plugin)
         self._placed: dict[tuple[str, ...], list[PlacementLine]] = {}  # by instance
         self._seen: set[_Kind] = set()
@@ -257,7 +258,7 @@ class FunctionCalls:
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
             return
-        self.tell_devices()
+        self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
         number = self._recorder.program(
@@ -282,12 +283,6 @@ class FunctionCalls:
     def is_left_out(self, shown: str) -> bool:
         """Return whether the run is narrowed to other functions."""
         return bool(self._narrow) and shown.split(" ")[0] != self._narrow
-
-    def tell_devices(self) -> None:
-        """Tell the devices before the first program, in case this one crashes later."""
-        if not self._has_told_devices:
-            self._has_told_devices = True
-            self._recorder.event("devices", devices=describe_context(self._machine))
 
     def _fill_variables(self, inputs: Sequence[Any]) -> None:
         """Assign zeros to the variables that a function should have initialized and could not."""
@@ -328,7 +323,7 @@ class FunctionCalls:
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
             return
-        self.tell_devices()
+        self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
         self._recorder.program(
@@ -393,7 +388,8 @@ def cancel_call(call: Call) -> Call:
     manager.start_cancel()
 
     def run() -> Any:
-        return call(cancellation=manager._impl)
+        with run_at_once():
+            return call(cancellation=manager._impl)
 
     return run
 

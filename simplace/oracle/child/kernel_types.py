@@ -10,11 +10,12 @@ import tensorflow as tf
 
 from simplace.oracle.child.tf_private import kernels, op_def_registry
 
-# These create, read, write or copy tensors: their GPU kernels need no GPU, and plugin.c runs them.
+# These create, read, write, copy or queue tensors, or hold a lock: their GPU kernels need no GPU. plugin.c runs them.
 _HARMLESS = frozenset({
-    "AssignVariableOp", "Const", "DestroyResourceOp", "Identity", "IdentityN", "NoOp", "ReadVariableOp", "Reshape",
-    "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
-    "_Retval",
+    "AssignVariableOp", "Const", "ConsumeMutexLock", "DestroyResourceOp", "FIFOQueueV2", "Identity", "IdentityN",
+    "MutexLock", "MutexV2", "NoOp", "QueueCloseV2", "QueueDequeueV2", "QueueEnqueueV2", "QueueIsClosedV2",
+    "QueueSizeV2", "ReadVariableOp", "Reshape", "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg",
+    "_DeviceArg", "_DeviceRetval", "_EagerConst", "_Retval",
 })  # fmt: skip
 PREFERRING_GPUS = frozenset({"ReduceDataset"})  # what it calls is placed on a GPU (kernels/data/reduce_dataset_op.cc)
 _REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from simplace.oracle.child.call_limit import CallLimit
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.reached_functions import ReachedFunctions
@@ -27,3 +28,4 @@ class RunParts:
     clusters: Clusters
     partitionings: PartitionGraphs
     reached: ReachedFunctions
+    devices: ContextDevices

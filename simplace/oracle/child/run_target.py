@@ -26,6 +26,7 @@ from simplace.oracle.child import (
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
@@ -79,10 +80,11 @@ def run_request(request: Request) -> int:
         partitionings.prepare()
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     reached = ReachedFunctions(recorder, lines)
-    parts = RunParts(request, recorder, log, lines, limit, functions, clusters, partitionings, reached)
+    seen = ContextDevices(recorder, request.machine)
+    parts = RunParts(request, recorder, log, lines, limit, functions, clusters, partitionings, reached, seen)
     calls = kind_of_calls(parts)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
-    eager_log = EagerLog(recorder, log, lines, request.machine) if is_watched else None
+    eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
     eager = EagerExecution(calls, datasets, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):

@@ -17,7 +17,7 @@ from simplace.graph.op_kinds import WHILES
 from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
-from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
+from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import make_zeros, note_graph
@@ -31,6 +31,7 @@ from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
+_COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
 _REFUSAL = re.compile(
     r"Cannot (assign a device for operation|colocate nodes|place the graph)|Nodes were connected by a reference"
     r"|No OpKernel was registered to support Op|Malformed device specification|Unable to find any devices"
@@ -88,11 +89,15 @@ class SessionRuns:
             target = self._clusters.session_target(target)
             logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
             session._simplace_remote = bool(target)
+            session._simplace_level = logged.graph_options.optimizer_options.opt_level
+            if self._emulate:  # constants are folded where the run is computed, or a py_func would run twice
+                logged.graph_options.optimizer_options.opt_level = tf.compat.v1.OptimizerOptions.L0
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
             self._partitionings.without_grappler(logged)
             create(session, target, graph, logged)
             session._simplace_kept = {}
+            session._simplace_homes = {}  # the devices of nodes, by name
             session._simplace_refused = False
             session._simplace_starved = frozenset()  # names of queues and the like
             session._simplace_program = -1
@@ -121,14 +126,15 @@ class SessionRuns:
         def run_observed(session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
             names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
-            self._note_fed(session, {_tensor_name(output): np.shape(value) for output, value in feeds.items()})
-            if not self._is_emulated(session):
-                return self._run(session, names, list(map(_tensor_name, fetches)), lambda: run(session, *asked))
+            self._note_fed(session, {tensor_name(output): np.shape(value) for output, value in feeds.items()})
+            if not self._emulate:
+                return self._run(session, names, list(map(tensor_name, fetches)), lambda: run(session, *asked))
             key = (*names["feeds"], "", *names["fetches"], "", *names["targets"])
             if key not in session._simplace_prepared:
-                self._prepare(session, names, lambda: prepare_run(session, names))
+                prepare = self._cpu.prepare_run if session._simplace_remote else prepare_run
+                self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
                 session._simplace_prepared.add(key)
-            return self._compute(session, key, list(map(_tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
+            return self._compute(session, key, list(map(tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
 
         return run_observed
 
@@ -136,8 +142,7 @@ class SessionRuns:
         def make_observed(made: Any, session: Any, options: Any) -> None:
             made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
             _, made._simplace_failed = self._prepare(session, made._simplace_run, lambda: make(made, session, options))
-            emulated = self._is_emulated(session)
-            made._simplace_second = self._cpu.make_callable(session, options) if emulated else None
+            made._simplace_second = self._cpu.make_callable(session, options) if self._emulate else None
 
         return make_observed
 
@@ -159,7 +164,7 @@ class SessionRuns:
             session = next(each for each in self._all if each._session is native)
             names = _describe_run(feeds, fetches, targets, by_rendezvous=True)
             handle, has_failed = self._prepare(session, names, lambda: set_up(native, feeds, fetches, targets))
-            if self._is_emulated(session):
+            if self._emulate:
                 return self._cpu.set_up_partial_run(session, feeds, fetches, targets)
             handle = handle or f"simplace {len(session._simplace_failed)}"
             session._simplace_failed[handle] = has_failed
@@ -169,9 +174,9 @@ class SessionRuns:
 
     def _observe_partial_run(self, run: Any) -> Any:
         def run_observed(session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
-            if self._is_emulated(session):
+            if self._emulate:
                 return self._cpu.run_part(session, handle, feeds, fetches)
-            names = list(map(_tensor_name, fetches))
+            names = list(map(tensor_name, fetches))
             self._limit.count_run(_NAME)
             if not session._simplace_failed[handle]:
                 result, error = _attempt_call(lambda: run(session, handle, feeds, fetches))
@@ -181,14 +186,15 @@ class SessionRuns:
 
         return run_observed
 
-    def _is_emulated(self, session: Any) -> bool:
-        """Return whether the runs of a session are computed by a second one; a cluster's are not."""
-        return self._emulate and not session._simplace_remote
-
     def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
-        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if the CPU lacks kernels."""
+        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
         if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
             return self._latest[key]
+        if joining := sorted(each for each in self._needed[key] if each.startswith(_COLLECTIVES)):
+            self._recorder.remark(
+                f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
+            )
+            return _make_fetched_zeros(session.graph, fetches)
         try:
             self._latest[key] = call()
         except tf.errors.OpError as error:
@@ -289,6 +295,7 @@ class SessionRuns:
     def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> bool:
         lines = self._log.since(start, every_thread=session._simplace_remote)  # a master has threads of its own
         placed = [line for line in lines if isinstance(line, PlacementLine) and not line.verbose]
+        session._simplace_homes.update((line.node.name, line.node.device) for line in placed)
         if placed or refusal is not None:
             self._record(session, placed, refusal, pruned_to)
             self._limit.is_new(_NAME)
@@ -364,8 +371,8 @@ def _prunes_first(session: Any) -> bool:
 def _describe_run(feeds: Any, fetches: Any, targets: Any, *, by_rendezvous: bool) -> Run:
     """Return what a run feeds, fetches and only runs, in the order that DirectSession sorts them to."""
     return {
-        "feeds": sorted(map(_tensor_name, feeds)),
-        "fetches": sorted(map(_tensor_name, fetches)),
+        "feeds": sorted(map(tensor_name, feeds)),
+        "fetches": sorted(map(tensor_name, fetches)),
         "targets": sorted(tf_session.TF_OperationName(target) for target in targets),
         "by_rendezvous": by_rendezvous,
     }
@@ -397,10 +404,6 @@ def _lacks_state(session: Any, error: Any) -> bool:
     """Return whether a variable is uninitialized only because an emulated GPU computed nothing in an earlier run."""
     missing = (tf.errors.FailedPreconditionError, tf.errors.NotFoundError)
     return session._simplace_refused and isinstance(error, missing)
-
-
-def _tensor_name(output: Any) -> str:
-    return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
 
 
 def _write_inputs_as_made(definition: Any, graph: Any) -> None:

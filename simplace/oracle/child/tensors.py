@@ -114,7 +114,8 @@ def _name_resource(handle: Any) -> str:
 
 
 def _is_readable(handle: Any) -> bool:
-    return task_of(handle.device) == task_of(find_host()) and "/device:GPU:" not in handle.backing_device
+    is_elsewhere = handle.is_packed or "/device:GPU:" in handle.backing_device
+    return not is_elsewhere and task_of(handle.device) == task_of(find_host())
 
 
 def is_variable(tensor: Any) -> bool:

@@ -54,6 +54,8 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.op_def_registry  get
     python.framework.ops          EagerTensor EagerTensor._copy_to_device EagerTensor._handle_data EagerTensor._id
     python.framework.ops          EagerTensor._summarize_value
+    python.pywrap_tfe             TFE_ContextGetExecutorForThread TFE_ContextSetExecutorForThread TFE_DeleteExecutor
+    python.pywrap_tfe             TFE_ExecutorIsAsync TFE_NewExecutor
     python.pywrap_tfe             TFE_Py_Execute TFE_Py_ExecuteCancelable TFE_Py_FastPathExecute
     python.saved_model.loader_impl  parse_saved_model
     python.util.tf_stack          extract_stack
@@ -70,6 +72,8 @@ SESSIONS = Use("the observation of sessions", _list_names("""
     python.client.session         BaseSession._config BaseSession._extend_graph BaseSession._make_callable_from_options
     python.client.session         BaseSession._session BaseSession.close BaseSession._Callable.__init__
     python.client.session         BaseSession._Callable.__call__ BaseSession._Callable._session
+    python.framework.ops          Operation._add_control_input Operation._c_op
+    python.framework.ops          SymbolicTensor._as_tf_output|Tensor._as_tf_output
 """))  # fmt: skip
 CLUSTERS = Use("the emulation of clusters", _list_names("""
     python.eager.context          Context._initialized Context._server_def Context.enable_collective_ops

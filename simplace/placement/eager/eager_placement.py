@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from simplace.devices.device_set import DeviceSet
 from simplace.kernels.registry import KernelTable
@@ -48,7 +49,8 @@ class EagerCopies:
 class PlacedOp:
     """Pair an eager op's placement with how often it ran; `name` tells it from all others of the program.
 
-    `made_by` lists what read what another op made: the input, and the number of that op in the program.
+    `made_by` lists what read what another op made: the input, and the number of that op in the program. `devices` are
+    those that TensorFlow had then, None where they are those of the program.
     """
 
     name: str
@@ -56,6 +58,7 @@ class PlacedOp:
     times: int
     copies: tuple[EagerCopies, ...] = ()
     made_by: tuple[MadeBy, ...] = ()
+    devices: DeviceSet | None = None
 
     @property
     def op(self) -> EagerOp:
@@ -75,3 +78,13 @@ class PlacedEager:
     def times(self) -> int:
         """Return how many ops ran."""
         return sum(each.times for each in self.ops)
+
+    def devices_of(self, placed: PlacedOp) -> DeviceSet:
+        """Return the devices that TensorFlow had when an op ran."""
+        return self.devices if placed.devices is None else placed.devices
+
+    @cached_property
+    def all_devices(self) -> DeviceSet:
+        """Return the devices that the program had at any time."""
+        sets = (self.devices, *(self.devices_of(each) for each in self.ops))
+        return DeviceSet({device.name: device for devices in sets for device in devices}.values())

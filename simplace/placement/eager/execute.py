@@ -64,6 +64,8 @@ def choose_device(op: EagerOp, devices: DeviceSet, table: KernelTable) -> EagerC
         return EagerChoice(op.inputs[resource].device, EagerRule.RESOURCE, types, resource)
     if is_pinned_small(op):
         return EagerChoice(devices.host.name, EagerRule.SMALL_INPUTS, types)
+    if _is_sent(op, devices) and devices.find(op.scope) is None:
+        raise invalid_argument(f"{op.scope} unknown device.")
     if not types:
         raise Refused(Refusal("NOT_FOUND", _no_kernel(op, table)))
     spec = (DeviceName.parse(op.scope) if op.scope else devices.home) or DeviceName()
@@ -131,6 +133,13 @@ def _input_device(given: EagerInput, is_host_argument: bool, device: str, device
     if given.dtype in _HANDLES or (is_host_argument and given.dtype == DataType.DT_INT32):
         return devices.host.name
     return given.device if is_host_argument else device
+
+
+def _is_sent(op: EagerOp, devices: DeviceSet) -> bool:
+    """Return whether an op is for another task, which gets the device's name as it is (EagerRemoteExecute)."""
+    spec = DeviceName.parse(op.scope)
+    is_named = spec is not None and any(part is not None for part in spec[:3])
+    return is_named and _is_remote(op.scope, devices) and not all(device.is_local for device in devices)
 
 
 def _is_remote(device: str, devices: DeviceSet) -> bool:

@@ -145,7 +145,7 @@ def _tensors(found: list[tuple[PlacedOp, EagerCopies]]) -> int:
 def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
     seen: Counter[str] = Counter()
     groups = []
-    for device in eager.devices:
+    for device in eager.all_devices:
         if device.name in used:
             times = sum(each.times for each in eager.ops if each.placement.device == device.name)
             ops = quantities.format_count(times, "op")
@@ -156,7 +156,7 @@ def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
 
 def _caption(eager: PlacedEager, agreement: Agreement | None, used: set[str]) -> str:
     parts = [f"{quantities.format_count(len(eager.ops), 'eager op')}, run {eager.times:,} times"]
-    idle = [device.short for device in eager.devices if device.name not in used]
+    idle = [device.short for device in eager.all_devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")
     if agreement is not None:

@@ -20,7 +20,7 @@ REFUSED = "refused"
 def device_table(eager: PlacedEager) -> Table:
     """Count ops, how often they ran, and the copies that arrive, a device a row."""
     rows = []
-    for device in eager.devices:
+    for device in eager.all_devices:
         here = [each for each in eager.ops if each.placement.device == device.name]
         arriving = [copy for each in eager.ops for copy in each.copies if copy.target == device.name]
         times = sum(each.times for each in here)
@@ -42,7 +42,7 @@ def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
     rows = tuple(
         (
             at or "-",
-            device_text(eager.devices, device),
+            device_text(eager.all_devices, device),
             ops_text(of_row[at, device]),
             _copied(_copies(of_row[at, device])) or "-",
         )
@@ -65,7 +65,7 @@ def op_table(eager: PlacedEager) -> Table:
             each.op.op,
             f"{each.times:,}",
             short_request(each.op.scope) or "-",
-            device_text(eager.devices, each.placement.device),
+            device_text(eager.all_devices, each.placement.device),
             str(tell_choice(each, eager)),
             _copied(each.copies) or "-",
         )
