@@ -72,6 +72,14 @@ class LinesOverGpus(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayersOverGpus(Change):
+    """Layers of Keras on other GPUs; `devices` has them by name. `has_updates`: what an optimizer does follows them."""
+
+    devices: tuple[tuple[str, str], ...]
+    has_updates: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColocatedGradients(Change):
     """Gradients beside the ops that they are of: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
 
@@ -143,6 +151,7 @@ class Several(Change):
 
 KINDS: Mapping[type[Change], str] = {
     ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
+    LayersOverGpus: "layers-over-gpus",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
     OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla", Several: "several",
 }  # fmt: skip

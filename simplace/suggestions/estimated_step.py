@@ -13,7 +13,7 @@ from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.program.program import Pin
+from simplace.program.program import Pin, Program
 from simplace.result import Placed, Result
 
 
@@ -46,19 +46,28 @@ def count_step_examples(schedule: Schedule) -> int:
     return max(1, count_examples(find_batch(schedule)))
 
 
-def estimate_pinned(placed: Placed, pins: Mapping[str, str], options: StepOptions) -> int | None:
-    """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that."""
+def estimate_pinned(
+    placed: Placed, pins: Mapping[str, str], options: StepOptions, program: Program | None = None
+) -> int | None:
+    """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that.
+
+    A `program` given takes the place of the one that was placed.
+    """
+    old = placed.placement
     try:
-        placement = place_pinned(placed.placement, pins, soft_placement=placed.placement.soft_placement)
+        placement = place_pinned(old, pins, soft_placement=old.soft_placement, program=program)
         return Schedule.of(placement, options).trace.makespan
     except SimplaceError:  # refused, or an argument that would be on a device that is not there
         return None
 
 
-def place_pinned(placement: Placement, pins: Mapping[str, str], *, soft_placement: bool) -> Placement:
+def place_pinned(
+    placement: Placement, pins: Mapping[str, str], *, soft_placement: bool, program: Program | None = None
+) -> Placement:
     """Place a program again as if its nodes requested devices, by name; raise `SimplaceError` where that cannot be."""
+    program = program or placement.program
     wanted = tuple(_read_pin(name, device) for name, device in pins.items())
-    program = replace(placement.program, pins=(*placement.program.pins, *wanted))
+    program = replace(program, pins=(*program.pins, *wanted))
     table = placement.groups.support.table
     return place_program(program, placement.devices, table, soft_placement=soft_placement)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from simplace.executor.step_options import StepOptions
+from simplace.program.program import Program
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
@@ -14,9 +16,10 @@ from simplace.suggestions.changes import Change, CompiledByXla, Several, join_ch
 from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
+from simplace.suggestions.layer_splits import find_layer_splits
+from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
 from simplace.suggestions.source_file import SourceFile
-from simplace.suggestions.split_search import find_splits
 from simplace.suggestions.step_bound import find_bound
 from simplace.suggestions.strategy_changes import find_strategy_changes
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
@@ -147,32 +150,37 @@ class _Search:
         What a session has placed before keeps its device in an estimate, and may not in a run: there a change that
         cannot be estimated is worth a run, too.
         """
-        estimated: list[tuple[float, Change]] = []
-        is_session = evidence.placed.placement.program.kind == "session"
         start = self.found
-        for change in self._list_pinned(evidence, step):
+        estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
+        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
+        self.found += len(others)
+        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+
+    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[int, Change]]:
+        """Yield the pinned changes that gain by an estimate, with the nanoseconds of their steps."""
+        is_session = evidence.placed.placement.program.kind == "session"
+        for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
                 nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
                 if nanoseconds is None and is_session:
-                    estimated.append((step.nanoseconds, change))
+                    yield step.nanoseconds, change
                 elif nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
-                    estimated.append((nanoseconds, change))
-        estimated.sort(key=lambda one: one[0])
-        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
-        self.found += len(others)
-        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+                    yield nanoseconds, change
+        for split, nanoseconds in find_layer_splits(evidence, partial(self._estimate, evidence)):
+            self.found += 1
+            if nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
+                yield nanoseconds, split
 
-    def _list_pinned(self, evidence: Evidence, step: Step) -> Iterator[Change]:
+    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
+        over = self.clock.is_over(_ESTIMATED_SHARE)
+        return None if over else estimate_pinned(evidence.placed, pins, self.options, program)
+
+    def _list_pinned(self, evidence: Evidence) -> Iterator[Change]:
         for find in _WITH_PINS:
             yield from find(evidence)
-
-        def estimate(pins: Mapping[str, str]) -> int | None:
-            over = self.clock.is_over(_ESTIMATED_SHARE)
-            return None if over else estimate_pinned(evidence.placed, pins, self.options)
-
-        yield from find_splits(evidence, estimate)
+        yield from find_line_splits(evidence, partial(self._estimate, evidence))
 
 
 def _gain(trial: Trial | None) -> float:

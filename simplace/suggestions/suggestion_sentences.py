@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from itertools import groupby
 
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
     CompiledByXla,
+    LayersOverGpus,
     LinesOverGpus,
     MixedPrecision,
     NewScope,
@@ -65,6 +67,14 @@ def _(change: OneGpu) -> str:
 def _(change: LinesOverGpus) -> str:
     each = [f"{line} on {device}" for line, device in change.devices]
     return f"compute {_list_some(each)}"
+
+
+@describe_change.register
+def _(change: LayersOverGpus) -> str:
+    groups = groupby(sorted(change.devices, key=lambda one: one[1]), key=lambda one: one[1])
+    each = [f"{_list_some([layer for layer, _ in layers])} on {device}" for device, layers in groups]
+    updates = ", and update their variables there" if change.has_updates else ""
+    return f"{change.at}: build and call {', '.join(each)}{updates}"
 
 
 @describe_change.register
