@@ -16,6 +16,7 @@ from simplace.suggestions.changes import Change, CompiledByXla, Several, join_ch
 from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
+from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
@@ -36,7 +37,8 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches, find_parallel_maps,
+    find_prefetches,
 )  # fmt: skip
 
 
@@ -70,7 +72,7 @@ def find_suggestions(
     program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
     Raises `SimplaceError` where the step cannot be simulated.
     """
-    before = Step.of(placed, options)
+    before = Step.of(result, placed, options)
     evidence = Evidence(script, result, placed, before.schedule)
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
@@ -127,7 +129,8 @@ class _Search:
             best = better
             placed = find_again(evidence.placed, better.result)
             assert placed is not None, "a trial that held has the step"
-            evidence = Evidence(evidence.script, better.result, placed, better.after.schedule, better.texts)
+            after = better.after
+            evidence = Evidence(evidence.script, better.result, placed, after.schedule, better.texts, after.copied)
 
     def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
         """Try changes on top of the best change so far, as long as there is time."""
@@ -159,6 +162,7 @@ class _Search:
     def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[int, Change]]:
         """Yield the pinned changes that gain by an estimate, with the nanoseconds of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
+        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
@@ -166,11 +170,11 @@ class _Search:
                 nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
                 if nanoseconds is None and is_session:
                     yield step.nanoseconds, change
-                elif nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
+                elif nanoseconds is not None and nanoseconds < most:
                     yield nanoseconds, change
         for split, nanoseconds in find_layer_splits(evidence, partial(self._estimate, evidence)):
             self.found += 1
-            if nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
+            if nanoseconds < most:
                 yield nanoseconds, split
 
     def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
