@@ -103,6 +103,14 @@ class PrefetchToDevice(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ThreadSettings(Change):
+    """Other numbers of TensorFlow's threads, 0 for one per core."""
+
+    inter_op: int
+    intra_op: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColocatedGradients(Change):
     """Gradients beside the ops that they are of: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
 
@@ -175,7 +183,7 @@ class Several(Change):
 KINDS: Mapping[type[Change], str] = {
     ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
     LayersOverGpus: "layers-over-gpus",
-    ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device",
+    ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
     OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla", Several: "several",
 }  # fmt: skip

@@ -12,7 +12,7 @@ from simplace.program.program import Program
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
-from simplace.suggestions.changes import Change, CompiledByXla, Several, join_changes, relocate_change
+from simplace.suggestions.changes import Change, CompiledByXla, Several, ThreadSettings, join_changes, relocate_change
 from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
@@ -20,9 +20,10 @@ from simplace.suggestions.input_changes import find_parallel_maps, find_prefetch
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
-from simplace.suggestions.source_file import SourceFile
+from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
 from simplace.suggestions.strategy_changes import find_strategy_changes
+from simplace.suggestions.thread_changes import find_thread_settings, read_threads
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
 from simplace.suggestions.xla_changes import find_xla_changes
@@ -72,6 +73,7 @@ def find_suggestions(
     program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
     Raises `SimplaceError` where the step cannot be simulated.
     """
+    options = read_threads(list_files(iter([script]), script), options)
     before = Step.of(result, placed, options)
     evidence = Evidence(script, result, placed, before.schedule)
     search = _Search(before, run, options, _Clock(seconds), stage)
@@ -110,6 +112,7 @@ class _Search:
         """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
 
         What XLA compiles is a suggestion by itself: it makes other kernels of the same ops, wherever they are placed.
+        So are settings of threads, which hold for all of a program.
         """
         best: Trial | None = None
         for _ in range(_ROUNDS):
@@ -117,11 +120,11 @@ class _Search:
             step = after or self.before
             candidates = self._list_candidates(evidence, step)
             if best is None:
-                xla = list(find_xla_changes(evidence))
-                self.found += len(xla)
-                candidates += xla
+                alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
+                self.found += len(alone)
+                candidates += alone
             found = list(self._try_all(candidates, evidence, best))
-            by_placement = (one for one in found if not isinstance(one.change, CompiledByXla))
+            by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
             gained = (one for one in by_placement if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
             better = min(gained, key=_rank, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
@@ -176,6 +179,12 @@ class _Search:
             self.found += 1
             if nanoseconds < most:
                 yield nanoseconds, split
+
+    def _choose_threads(self, evidence: Evidence, step: Step) -> list[ThreadSettings]:
+        """Return the best settings of threads by an estimate, if they gain."""
+        best = min(find_thread_settings(evidence), key=lambda one: one[1], default=None)
+        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
+        return [] if best is None or best[1] >= most else [best[0]]
 
     def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
         over = self.clock.is_over(_ESTIMATED_SHARE)

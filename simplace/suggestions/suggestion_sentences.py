@@ -21,6 +21,7 @@ from simplace.suggestions.changes import (
     PrefetchToDevice,
     ScopeDevice,
     Several,
+    ThreadSettings,
 )
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.trial import Outcome, Trial
@@ -88,6 +89,12 @@ def _(change: ParallelMap) -> str:
 @describe_change.register
 def _(change: PrefetchToDevice) -> str:
     return f"{change.at}: copy the next elements to {change.device} while a step runs"
+
+
+@describe_change.register
+def _(change: ThreadSettings) -> str:
+    inter, intra = (str(number) if number else "one per core" for number in (change.inter_op, change.intra_op))
+    return f"{change.at}: set inter-op threads to {inter}, intra-op threads to {intra}"
 
 
 @describe_change.register

@@ -13,7 +13,7 @@ from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
-from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, PrefetchToDevice
+from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, PrefetchToDevice, ThreadSettings
 from simplace.suggestions.edits import ConflictError, apply_edits
 from simplace.suggestions.estimated_step import Step, count_step_examples, step_fits
 from simplace.suggestions.evidence import Evidence
@@ -119,8 +119,10 @@ def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evide
     A prefetch copies them beside a step. What XLA compiles whole gets its arguments copied before it begins.
     """
     before = count_step_examples(evidence.schedule)
-    step = Step.of(result, placed, options, before)
     change, is_whole = trial.change, placed.placement.program.kind == "compiled"
+    if isinstance(change, ThreadSettings):
+        options = replace(options, inter_op=change.inter_op, intra_op=change.intra_op)
+    step = Step.of(result, placed, options, before)
     copied = change.copied if isinstance(change, PrefetchToDevice) else evidence.copied * step.examples // before
     return replace(step, copied=copied, given=evidence.element_time if is_whole else 0)
 
