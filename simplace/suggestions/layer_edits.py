@@ -159,7 +159,7 @@ def _insert_functions(source: SourceFile, orders: Sequence[str], bodies: Sequenc
         yield Replacement(source.name, (first.lineno, 0), (first.lineno, 0), lines)
     last = _find_end_of_imports(source)
     named = [f"{_name_order(i)} = {order}" for i, order in enumerate(orders, 1)]
-    text = "".join(f"\n{body}" for body in bodies) + ("\n" + "\n".join(named) + "\n") * bool(named)
+    text = "".join(f"\n{body}" for body in bodies) + ("\n\n" + "\n".join(named) + "\n") * bool(named)
     text = text.replace("tf.", f"{tensorflow_name(source)}.").replace("\n", source.newline)
     yield Replacement(source.name, (last + 1, 0), (last + 1, 0), text)
 

@@ -112,8 +112,10 @@ class _Updates:
             found = {name: self._find_sources(held) for name, held in variables.items()}
             times = Counter(node for each in found.values() for node in each)
             nodes = {name: {node for node in each if times[node] == 1} for name, each in found.items()}
-            for name, each in nodes.items():
-                variables[name] |= {variable for node in each for variable in self._read.get(node, ())}
+            read = {name: {one for node in each for one in self._read.get(node, ())} for name, each in nodes.items()}
+            readers = Counter(variable for each in read.values() for variable in each)
+            for name, each in read.items():
+                variables[name] |= {variable for variable in each if readers[variable] == 1}
         return {name: (nodes[name], held) for name, held in variables.items()}
 
     @cached_property
