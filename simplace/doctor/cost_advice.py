@@ -132,8 +132,8 @@ _WHY: dict[Awaited, tuple[str, str]] = {
     ),
     "input": (
         "The step begins when the dataset has its next element.",
-        "Prepare elements ahead: Dataset.prefetch(tf.data.AUTOTUNE) as the last transformation, and map with "
-        "num_parallel_calls=tf.data.AUTOTUNE.",
+        "Call map functions with state, such as random numbers, for several elements at once: map with "
+        "num_parallel_calls=tf.data.AUTOTUNE. TensorFlow does so for others, and prefetches, by itself.",
     ),
     "devices": (
         "What it computes depends on what another device computes before.",
