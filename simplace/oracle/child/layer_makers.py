@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
+import inspect
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -36,7 +36,7 @@ class LayerMakers:
         @functools.wraps(make)
         def make_noted(kind: Any, *args: Any, **kwargs: Any) -> Any:
             layer = make(kind, *args, **kwargs)
-            call = self._locate(sys._getframe(1))
+            call = self._locate(inspect.currentframe())
             if call is not None:
                 self._making[id(layer)] = call
             return layer
