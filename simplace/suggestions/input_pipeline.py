@@ -10,6 +10,7 @@ from simplace.analysis.time_sources import Kind
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.placement.placement import Placement
+from simplace.program.eager_op import EagerOp
 from simplace.program.program import Caller
 from simplace.result import Result
 
@@ -50,6 +51,8 @@ def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[
         caller = placed.placement.program.caller
         if caller is None or caller.op not in (_SEQUENTIAL, *_PARALLEL) or placed.placement.refusal is not None:
             continue
+        if any(op.library == "keras" for op in _list_ops(result, caller)):  # arrays that Keras cuts into batches
+            continue
         try:
             schedule = Schedule.of(placed.placement, options)
         except SimplaceError:  # an argument that no one knows
@@ -63,8 +66,7 @@ def _measure_map(result: Result, schedule: Schedule, caller: Caller, examples: i
     is_parallel = caller.op != _SEQUENTIAL or not _has_state(schedule.placement)
     one = schedule.trace.makespan
     work = sum(span.duration for span in schedule.trace.spans)
-    at_once = min(schedule.threads.cores, calls)
-    whole = calls * (max(work, one) // at_once if is_parallel else one)
+    whole = calls * (max(work, one) // schedule.threads.cores if is_parallel else one)
     return MapTime(schedule.placement.program.name, caller.at, calls, one, whole, is_parallel, schedule.errors)
 
 
@@ -78,6 +80,12 @@ def _has_state(placement: Placement) -> bool:
 
 def _is_batched_later(result: Result, caller: Caller) -> bool:
     """Return whether the program makes batches of what the function returns: after it, as far as its order tells."""
+    made = next(iter(_list_ops(result, caller)), None)
     ops = [each.op for each in result.eager.ops] if result.eager is not None else []
-    made = [i for i, op in enumerate(ops) if (op.op, op.at) == (caller.op, caller.at)]
-    return bool(made) and any(op.op.removesuffix("V2") in _BATCHES for op in ops[made[0] :])
+    return made is not None and any(op.op.removesuffix("V2") in _BATCHES for op in ops[ops.index(made) :])
+
+
+def _list_ops(result: Result, caller: Caller) -> list[EagerOp]:
+    """List the ops that made the dataset whose function is called."""
+    ops = [each.op for each in result.eager.ops] if result.eager is not None else []
+    return [op for op in ops if (op.op, op.at) == (caller.op, caller.at)]

@@ -15,12 +15,14 @@ data = tf.data.Dataset.from_tensor_slices((pictures, tf.zeros([2 * BATCH], tf.in
 data = data.map(
     crop,
 ).batch(BATCH)
-model = tf.keras.Sequential([
-    tf.keras.Input([SIDE, SIDE, 3]),
-    tf.keras.layers.Conv2D(32, 3, activation="relu"),
-    tf.keras.layers.GlobalAveragePooling2D(),
-    tf.keras.layers.Dense(10),
-])
+model = tf.keras.Sequential(
+    [
+        tf.keras.Input([SIDE, SIDE, 3]),
+        tf.keras.layers.Conv2D(32, 3, activation="relu"),
+        tf.keras.layers.GlobalAveragePooling2D(),
+        tf.keras.layers.Dense(10),
+    ]
+)
 model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
 model.fit(data, verbose=0)
 print("trained")
