@@ -10,7 +10,6 @@ from simplace.analysis.time_sources import Kind
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.placement.placement import Placement
-from simplace.program.eager_op import EagerOp
 from simplace.program.program import Caller
 from simplace.result import Result
 
@@ -47,11 +46,12 @@ def find_slowest_map(result: Result, examples: int, options: StepOptions) -> Map
 
 
 def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[MapTime]:
+    of_keras = {one.placement.program.at for one in result.programs if one.placement.program.role}
     for placed in result.programs:
         caller = placed.placement.program.caller
         if caller is None or caller.op not in (_SEQUENTIAL, *_PARALLEL) or placed.placement.refusal is not None:
             continue
-        if any(op.library == "keras" for op in _list_ops(result, caller)):  # arrays that Keras cuts into batches
+        if caller.at in of_keras:  # of the arrays that Keras cuts into batches, where its `fit` is called
             continue
         try:
             schedule = Schedule.of(placed.placement, options)
@@ -80,12 +80,6 @@ def _has_state(placement: Placement) -> bool:
 
 def _is_batched_later(result: Result, caller: Caller) -> bool:
     """Return whether the program makes batches of what the function returns: after it, as far as its order tells."""
-    made = next(iter(_list_ops(result, caller)), None)
     ops = [each.op for each in result.eager.ops] if result.eager is not None else []
-    return made is not None and any(op.op.removesuffix("V2") in _BATCHES for op in ops[ops.index(made) :])
-
-
-def _list_ops(result: Result, caller: Caller) -> list[EagerOp]:
-    """List the ops that made the dataset whose function is called."""
-    ops = [each.op for each in result.eager.ops] if result.eager is not None else []
-    return [op for op in ops if (op.op, op.at) == (caller.op, caller.at)]
+    made = [i for i, op in enumerate(ops) if (op.op, op.at) == (caller.op, caller.at)]
+    return bool(made) and any(op.op.removesuffix("V2") in _BATCHES for op in ops[made[0] :])
