@@ -8,14 +8,16 @@ from typing import Any
 from simplace.doctor.advice_record import Advice
 from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
 from simplace.explain.finding import Finding
-from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather, state_waiting
+from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather, state_slots, state_waiting
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
 from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
 
 COST_TITLES: dict[type[Finding], str] = {
     GradientsElsewhere: "Gradients are computed elsewhere than the layers",
     UpdatesElsewhere: "Updates are computed elsewhere than the variables",
+    SlotsElsewhere: "An optimizer keeps its state elsewhere than the variables",
     VariablesFar: "A layer computes far from its variables",
     SparseGather: "Replicas gather rows of gradients that are larger than the variable",
     HostRoundTrip: "Ops between GPU ops run on the CPU, as requested",
@@ -44,6 +46,16 @@ def _updates_elsewhere(finding: UpdatesElsewhere) -> Advice:
         "Only the assignment itself runs where its variable is; the ops that compute what is assigned ask for the "
         "device of the scope around them, and an optimizer's for none.",
         f"{_UPDATE_THERE[0].upper()}{_UPDATE_THERE[1:]}; or apply those of each device under a scope of its own.",
+    )
+
+
+def _slots_elsewhere(finding: SlotsElsewhere) -> Advice:
+    return Advice(
+        f"{state_slots(finding)}.",
+        "What an optimizer keeps for a variable is made where the optimizer is built, and what is computed of it asks "
+        "for the device of the scope around it: gradients are copied there, and updates back.",
+        f"Make the slots under tf.device({finding.home!r}), and {_UPDATE_THERE}; an optimizer of Keras needs "
+        "both in its add_variable_from_reference and update_step, as `simplace suggest` writes them.",
     )
 
 
@@ -120,8 +132,8 @@ _WHY: dict[Awaited, tuple[str, str]] = {
     ),
     "input": (
         "The step begins when the dataset has its next element.",
-        "Prepare elements ahead: Dataset.prefetch(tf.data.AUTOTUNE) as the last transformation, and map with "
-        "num_parallel_calls=tf.data.AUTOTUNE.",
+        "Call map functions with state, such as random numbers, for several elements at once: map with "
+        "num_parallel_calls=tf.data.AUTOTUNE. TensorFlow does so for others, and prefetches, by itself.",
     ),
     "devices": (
         "What it computes depends on what another device computes before.",
@@ -138,6 +150,7 @@ def _gpu_waits(finding: GpuWaits) -> Advice:
 COST_ADVICE: dict[type[Finding], Callable[[Any], Advice]] = {
     GradientsElsewhere: _gradients_elsewhere,
     UpdatesElsewhere: _updates_elsewhere,
+    SlotsElsewhere: _slots_elsewhere,
     VariablesFar: _variables_far,
     SparseGather: _sparse_gather,
     HostRoundTrip: _host_round_trip,

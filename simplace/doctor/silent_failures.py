@@ -25,6 +25,7 @@ from simplace.explain.failures import (
 from simplace.explain.finding import Finding, Level
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKernel, NoSuchDevice, RequestOverruled
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
 from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialReplicas
 
@@ -117,6 +118,6 @@ ALL_FINDINGS: tuple[type[Finding], ...] = (
     ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, OutOfMemory,
     RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel,
     RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, GradientsElsewhere,
-    UpdatesElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu, EagerCopiesEachTime,
-    HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
+    UpdatesElsewhere, SlotsElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu,
+    EagerCopiesEachTime, HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
 )  # fmt: skip

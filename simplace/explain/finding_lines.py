@@ -9,6 +9,7 @@ from simplace.explain.failures import format_failure
 from simplace.explain.finding import Failure, Finding
 from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, RequestNotGranted
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
+from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
 from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
 
@@ -31,6 +32,8 @@ def format_finding(finding: Finding) -> str:
             return f"{state_elsewhere(finding)}{at}"
         case VariablesFar():
             return f"{state_far(finding)}{at}"
+        case SlotsElsewhere():
+            return f"{state_slots(finding)}{at}"
         case SparseGather():
             return f"{state_gather(finding)}{at}"
         case HostRoundTrip():
@@ -70,11 +73,24 @@ def state_elsewhere(finding: GradientsElsewhere | UpdatesElsewhere) -> str:
     return f"{ops} of layers on {homes}{updates} {run} on {finding.device}"
 
 
+def state_slots(finding: SlotsElsewhere) -> str:
+    """Return in a clause which slots are elsewhere than their variables."""
+    slots, device, home = _join_some(finding.slots), finding.device, finding.home
+    if len(finding.slots) > 1:
+        return f"{slots} are on {device}, and the variables that they are kept for on {home}"
+    return f"{slots} is on {device}, and the variable that it is kept for on {home}"
+
+
+def _join_some(names: Sequence[str]) -> str:
+    count = len(names)
+    more = [f"{count - _NAMED:,} more variables"] if count > _NAMED else []
+    return join_names([*names[:_NAMED], *more])
+
+
 def state_far(finding: VariablesFar) -> str:
     """Return in a clause which variables are far from the ops that read them."""
     count = len(finding.variables)
-    more = [f"{count - _NAMED:,} more variables"] if count > _NAMED else []
-    names = f"{join_names([*finding.variables[:_NAMED], *more])} {'are' if count > 1 else 'is'} on {finding.home}"
+    names = f"{_join_some(finding.variables)} {'are' if count > 1 else 'is'} on {finding.home}"
     read = f"read{'s' * (len(finding.nodes) == 1)} all of {'them' if count > 1 else 'it'} in each step"
     return f"{names}, and {finding.ops} on {finding.device} {read}"
 

@@ -33,7 +33,7 @@ from simplace.placement.placement import Placement
 # tensorflow/python/eager/backprop.py and python/ops/gradients_util.py name the scope of what they add.
 _GRADIENT = re.compile(r"(^|/)(gradient_tape|gradients(_\d+)?)/")
 _UPDATE = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?(Sparse)?Apply")
-_SOURCES = ARGS | CONSTANTS | METADATA | PLACEHOLDERS | VARIABLES | {VARIABLE_HANDLE}
+SOURCES = ARGS | CONSTANTS | METADATA | PLACEHOLDERS | VARIABLES | {VARIABLE_HANDLE}
 _SUMS = frozenset({"AddN"})
 _COUNTS = frozenset({DataType.DT_INT32, DataType.DT_INT64, DataType.DT_BOOL})  # shapes and conditions
 
@@ -69,7 +69,7 @@ class UpdatesElsewhere(OpsElsewhere):
 def gradients_elsewhere(prices: CopyPrices) -> Iterator[GradientsElsewhere | UpdatesElsewhere]:
     """Yield the gradients, or else the updates, that are elsewhere, by the device that they run on."""
     placement = prices.placement
-    gradients = _find_gradients(placement)
+    gradients = find_gradients(placement)
     if not gradients:
         return
     updates = _find_updates(placement, gradients)
@@ -129,7 +129,7 @@ def _describe_ops(
     )
 
 
-def _find_gradients(placement: Placement) -> set[int]:
+def find_gradients(placement: Placement) -> set[int]:
     """Return the ops that differentiation added: by their scope; a tape sums gradients up outside of it."""
     graph = placement.graph
     found = {node for node in placement.decisions if is_gradient(graph, node)}
@@ -152,7 +152,7 @@ def _find_homes(placement: Placement, gradients: Collection[int]) -> dict[int, s
             producer, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
             if producer in gradients:
                 others.update([homes[producer]] if producer in homes else [])
-            elif graph.ops[producer] not in _SOURCES and graph.out_types[producer][slot] not in _COUNTS:
+            elif graph.ops[producer] not in SOURCES and graph.out_types[producer][slot] not in _COUNTS:
                 forward.update(_list_readers(placement, producer, slot, gradients) or [placement.device(producer)])
         votes, own = forward or others, placement.device(node)
         if votes:
@@ -177,7 +177,7 @@ def _find_updates(placement: Placement, gradients: Collection[int]) -> dict[int,
         node = waiting.pop()
         for edge in graph.data_in_edges(node):
             producer = graph.edge_src[edge]
-            if producer in gradients or producer in assigning or graph.ops[producer] in _SOURCES | READS:
+            if producer in gradients or producer in assigning or graph.ops[producer] in SOURCES | READS:
                 continue
             if homes.setdefault(producer, homes[node]) != homes[node]:
                 split.add(producer)

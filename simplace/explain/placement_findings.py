@@ -66,8 +66,10 @@ def _find_far(prices: CopyPrices, sent: Communication) -> Iterator[Finding]:
     if sent.copies.between_devices:
         from simplace.explain.copy_findings import host_round_trips, variables_far
         from simplace.explain.gradient_findings import gradients_elsewhere
+        from simplace.explain.slot_findings import slots_elsewhere
 
         yield from gradients_elsewhere(prices)
+        yield from slots_elsewhere(prices)
         yield from variables_far(prices)
         yield from map(prices.priced, host_round_trips(prices.placement))
 

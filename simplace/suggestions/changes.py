@@ -72,6 +72,45 @@ class LinesOverGpus(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayersOverGpus(Change):
+    """Layers of Keras on other GPUs; `devices` has them by name. `has_updates`: what an optimizer does follows them."""
+
+    devices: tuple[tuple[str, str], ...]
+    has_updates: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelMap(Change):
+    """A dataset's map function called for several elements at once."""
+
+    function: str
+
+    @property
+    def changes_values(self) -> bool:
+        """Return True: a function with state, such as random numbers, is called in another order."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefetchToDevice(Change):
+    """A dataset's elements copied to a GPU before a step asks for them.
+
+    `copied` is the nanoseconds that the copies for one step take, beside the step before.
+    """
+
+    device: str
+    copied: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadSettings(Change):
+    """Other numbers of TensorFlow's threads, 0 for one per core."""
+
+    inter_op: int
+    intra_op: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColocatedGradients(Change):
     """Gradients beside the ops that they are of: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
 
@@ -143,6 +182,8 @@ class Several(Change):
 
 KINDS: Mapping[type[Change], str] = {
     ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
+    LayersOverGpus: "layers-over-gpus",
+    ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
     OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla", Several: "several",
 }  # fmt: skip

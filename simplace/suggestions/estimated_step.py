@@ -8,32 +8,61 @@ from dataclasses import dataclass, replace
 from simplace.analysis.device_comparison import count_examples, find_batch
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
+from simplace.analysis.time_sources import Kind
 from simplace.devices.device_name import DeviceName
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.program.program import Pin
+from simplace.program.program import Pin, Program
 from simplace.result import Placed, Result
+from simplace.suggestions.input_pipeline import MapTime, find_slowest_map
 
 
 @dataclass(frozen=True)
 class Step:
-    """Record of a simulated step: `examples` is how many examples it takes in, 1 where that is unknown."""
+    """Record of a simulated step: `examples` is how many examples it takes in, 1 where that is unknown.
+
+    Beside it go on the map functions of its dataset, of which `input` is the slowest, and the copies of the elements
+    of the next step, which take `copied` nanoseconds. `given` is the nanoseconds that copies take before it begins.
+    """
 
     schedule: Schedule
     examples: int
+    input: MapTime | None = None
+    copied: int = 0
+    given: int = 0
 
     @classmethod
-    def of(cls, placed: Placed, options: StepOptions) -> Step:
-        """Simulate a step; raise `SimplaceError` for a placement that TensorFlow refuses."""
+    def of(cls, result: Result, placed: Placed, options: StepOptions, examples: int = 0) -> Step:
+        """Simulate a step, of `examples` if the graph does not tell; raise `SimplaceError` for a refused placement."""
         schedule = Schedule.of(placed.placement, options)
-        return cls(schedule, count_step_examples(schedule))
+        told = count_step_examples(schedule)
+        count = told if told > 1 else max(told, examples)
+        return cls(schedule, count, find_slowest_map(result, count, options))
 
     @property
     def nanoseconds(self) -> int:
-        """Return the time of the step."""
-        return self.schedule.trace.makespan
+        """Return the time from one step to the next: that of the step, or of what goes on beside it."""
+        return max(self.given + self.schedule.trace.makespan, self._input_time, self.copied)
+
+    @property
+    def is_input_bound(self) -> bool:
+        """Return whether the next step waits for the functions of the dataset."""
+        return self._input_time == self.nanoseconds
+
+    @property
+    def errors(self) -> Mapping[Kind, float]:
+        """Return how far off the time is for each kind of error, as shares of it."""
+        if self.input is not None and self.is_input_bound:
+            return self.input.errors
+        if self.copied == self.nanoseconds:
+            return {"copy": self.schedule.estimated.model.assume_error("copy")}
+        return self.schedule.errors
+
+    @property
+    def _input_time(self) -> int:
+        return 0 if self.input is None else self.input.nanoseconds
 
     @property
     def per_example(self) -> float:
@@ -46,19 +75,28 @@ def count_step_examples(schedule: Schedule) -> int:
     return max(1, count_examples(find_batch(schedule)))
 
 
-def estimate_pinned(placed: Placed, pins: Mapping[str, str], options: StepOptions) -> int | None:
-    """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that."""
+def estimate_pinned(
+    placed: Placed, pins: Mapping[str, str], options: StepOptions, program: Program | None = None
+) -> int | None:
+    """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that.
+
+    A `program` given takes the place of the one that was placed.
+    """
+    old = placed.placement
     try:
-        placement = place_pinned(placed.placement, pins, soft_placement=placed.placement.soft_placement)
+        placement = place_pinned(old, pins, soft_placement=old.soft_placement, program=program)
         return Schedule.of(placement, options).trace.makespan
     except SimplaceError:  # refused, or an argument that would be on a device that is not there
         return None
 
 
-def place_pinned(placement: Placement, pins: Mapping[str, str], *, soft_placement: bool) -> Placement:
+def place_pinned(
+    placement: Placement, pins: Mapping[str, str], *, soft_placement: bool, program: Program | None = None
+) -> Placement:
     """Place a program again as if its nodes requested devices, by name; raise `SimplaceError` where that cannot be."""
+    program = program or placement.program
     wanted = tuple(_read_pin(name, device) for name, device in pins.items())
-    program = replace(placement.program, pins=(*placement.program.pins, *wanted))
+    program = replace(program, pins=(*program.pins, *wanted))
     table = placement.groups.support.table
     return place_program(program, placement.devices, table, soft_placement=soft_placement)
 

@@ -24,7 +24,8 @@ Line = tuple[Path, int]
 class Evidence:
     """Record of a run of a script: what was placed, the program whose step counts, its step.
 
-    `texts` are the texts of files, by name, that the run took in place of those on disk.
+    `texts` are the texts of files, by name, that the run took in place of those on disk. `copied` is the nanoseconds
+    that copies of the next step's elements take beside a step.
     """
 
     script: str
@@ -32,6 +33,7 @@ class Evidence:
     placed: Placed
     schedule: Schedule
     texts: Mapping[str, str] = field(default_factory=dict)
+    copied: int = 0
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
@@ -97,6 +99,18 @@ class Evidence:
             node = graph.node_of_program(span.node)
             if node >= 0:
                 found[node] += span.duration
+        return found
+
+    @cached_property
+    def element_time(self) -> int:
+        """Sum the nanoseconds of copies to the first GPU of what the step is given on the CPU, but for variables."""
+        graph, found = self.schedule.estimated.graph, 0
+        for span in self.schedule.trace.spans:
+            copy = graph.copies[graph.nodes[span.node].copy] if span.kind == "copy" else None
+            if copy is not None and "CPU" in copy.source and copy.target.endswith("GPU:0"):
+                origin = graph.rewritten.origin[copy.producer]
+                is_given = origin >= 0 and is_arg(self.placed.placement.graph.ops[origin])
+                found += span.duration if is_given else 0
         return found
 
     def time_of(self, nodes: Iterable[int]) -> int:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from simplace.executor.step_options import StepOptions
+from simplace.program.program import Program
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
-from simplace.suggestions.changes import Change, CompiledByXla, Several, join_changes, relocate_change
+from simplace.suggestions.changes import Change, CompiledByXla, Several, ThreadSettings, join_changes, relocate_change
 from simplace.suggestions.estimated_step import Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
+from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
+from simplace.suggestions.layer_splits import find_layer_splits
+from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
-from simplace.suggestions.source_file import SourceFile
-from simplace.suggestions.split_search import find_splits
+from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
 from simplace.suggestions.strategy_changes import find_strategy_changes
+from simplace.suggestions.thread_changes import find_thread_settings, read_threads
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
 from simplace.suggestions.xla_changes import find_xla_changes
@@ -33,7 +38,8 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches,
+    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches, find_parallel_maps,
+    find_prefetches,
 )  # fmt: skip
 
 
@@ -67,7 +73,8 @@ def find_suggestions(
     program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
     Raises `SimplaceError` where the step cannot be simulated.
     """
-    before = Step.of(placed, options)
+    options = read_threads(list_files(iter([script]), script), options)
+    before = Step.of(result, placed, options)
     evidence = Evidence(script, result, placed, before.schedule)
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
@@ -105,6 +112,7 @@ class _Search:
         """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
 
         What XLA compiles is a suggestion by itself: it makes other kernels of the same ops, wherever they are placed.
+        So are settings of threads, which hold for all of a program.
         """
         best: Trial | None = None
         for _ in range(_ROUNDS):
@@ -112,11 +120,11 @@ class _Search:
             step = after or self.before
             candidates = self._list_candidates(evidence, step)
             if best is None:
-                xla = list(find_xla_changes(evidence))
-                self.found += len(xla)
-                candidates += xla
+                alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
+                self.found += len(alone)
+                candidates += alone
             found = list(self._try_all(candidates, evidence, best))
-            by_placement = (one for one in found if not isinstance(one.change, CompiledByXla))
+            by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
             gained = (one for one in by_placement if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
             better = min(gained, key=_rank, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
@@ -124,7 +132,8 @@ class _Search:
             best = better
             placed = find_again(evidence.placed, better.result)
             assert placed is not None, "a trial that held has the step"
-            evidence = Evidence(evidence.script, better.result, placed, better.after.schedule, better.texts)
+            after = better.after
+            evidence = Evidence(evidence.script, better.result, placed, after.schedule, better.texts, after.copied)
 
     def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
         """Try changes on top of the best change so far, as long as there is time."""
@@ -147,32 +156,44 @@ class _Search:
         What a session has placed before keeps its device in an estimate, and may not in a run: there a change that
         cannot be estimated is worth a run, too.
         """
-        estimated: list[tuple[float, Change]] = []
-        is_session = evidence.placed.placement.program.kind == "session"
         start = self.found
-        for change in self._list_pinned(evidence, step):
+        estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
+        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
+        self.found += len(others)
+        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+
+    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[int, Change]]:
+        """Yield the pinned changes that gain by an estimate, with the nanoseconds of their steps."""
+        is_session = evidence.placed.placement.program.kind == "session"
+        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
+        for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
                 nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
                 if nanoseconds is None and is_session:
-                    estimated.append((step.nanoseconds, change))
-                elif nanoseconds is not None and nanoseconds < (1 - LEAST_GAIN) * step.nanoseconds:
-                    estimated.append((nanoseconds, change))
-        estimated.sort(key=lambda one: one[0])
-        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
-        self.found += len(others)
-        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+                    yield step.nanoseconds, change
+                elif nanoseconds is not None and nanoseconds < most:
+                    yield nanoseconds, change
+        for split, nanoseconds in find_layer_splits(evidence, partial(self._estimate, evidence)):
+            self.found += 1
+            if nanoseconds < most:
+                yield nanoseconds, split
 
-    def _list_pinned(self, evidence: Evidence, step: Step) -> Iterator[Change]:
+    def _choose_threads(self, evidence: Evidence, step: Step) -> list[ThreadSettings]:
+        """Return the best settings of threads by an estimate, if they gain."""
+        best = min(find_thread_settings(evidence), key=lambda one: one[1], default=None)
+        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
+        return [] if best is None or best[1] >= most else [best[0]]
+
+    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
+        over = self.clock.is_over(_ESTIMATED_SHARE)
+        return None if over else estimate_pinned(evidence.placed, pins, self.options, program)
+
+    def _list_pinned(self, evidence: Evidence) -> Iterator[Change]:
         for find in _WITH_PINS:
             yield from find(evidence)
-
-        def estimate(pins: Mapping[str, str]) -> int | None:
-            over = self.clock.is_over(_ESTIMATED_SHARE)
-            return None if over else estimate_pinned(evidence.placed, pins, self.options)
-
-        yield from find_splits(evidence, estimate)
+        yield from find_line_splits(evidence, partial(self._estimate, evidence))
 
 
 def _gain(trial: Trial | None) -> float:

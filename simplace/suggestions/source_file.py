@@ -12,6 +12,7 @@ from pathlib import Path
 
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.FunctionDef,
              ast.AsyncFunctionDef, ast.ClassDef, ast.Match)  # fmt: skip
+ON_DEVICE, UPDATE_IN_PLACE = "on_device", "update_in_place"  # functions that a suggestion adds to a file
 _UNMOVABLE = (*_COMPOUND, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
 
 
@@ -96,12 +97,21 @@ class SourceFile:
                 return node
         return None
 
+    @cached_property
+    def added_lines(self) -> frozenset[int]:
+        """Number the lines of functions that a suggestion adds: what these say is no choice of the user's."""
+        added = (node for node in self.tree.body if isinstance(node, ast.FunctionDef))
+        found = (node for node in added if node.name in (ON_DEVICE, UPDATE_IN_PLACE))
+        return frozenset(line for node in found for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
     def statement_at(self, line: int) -> ast.stmt | None:
         """Return the statement that a `with` could be put around for the ops of a line; None for a line without one.
 
         It is the innermost simple statement that the line is part of. A statement that shares its lines with another
         cannot be indented by itself.
         """
+        if line in self.added_lines:
+            return None
         inner = None
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno <= line <= _last_line(node) and not _is_worse(node, inner):
@@ -122,7 +132,9 @@ class SourceFile:
         return sorted((call for call in found if isinstance(call, ast.Call)), key=lambda call: call.lineno)
 
     def scope_at(self, line: int) -> ast.Call | None:
-        """Return the `tf.device` call of a `with` statement that begins at a line."""
+        """Return the `tf.device` call of a `with` statement that begins at a line, but for one that was added."""
+        if line in self.added_lines:
+            return None
         for node in ast.walk(self.tree):
             if isinstance(node, ast.With) and node.lineno <= line < node.body[0].lineno:
                 for item in node.items:

@@ -55,7 +55,13 @@ def _report_change(change: Change) -> dict[str, Any]:
 
 
 def _report_step(step: Step) -> dict[str, Any]:
-    return {"time": step.nanoseconds, "time_error": round(step.schedule.uncertainty, 4), "examples": step.examples}
+    return {
+        "time": step.nanoseconds,
+        "time_error": round(step.schedule.uncertainty, 4),
+        "examples": step.examples,
+        "input": None if step.input is None else step.input.nanoseconds,
+        "copied": step.copied,
+    }
 
 
 def _report_patches(found: Suggestions, trial: Trial) -> list[dict[str, str]]:

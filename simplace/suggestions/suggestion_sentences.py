@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from itertools import groupby
 
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
     CompiledByXla,
+    LayersOverGpus,
     LinesOverGpus,
     MixedPrecision,
     NewScope,
@@ -15,9 +17,13 @@ from simplace.suggestions.changes import (
     OneGpu,
     OtherBatch,
     OtherType,
+    ParallelMap,
+    PrefetchToDevice,
     ScopeDevice,
     Several,
+    ThreadSettings,
 )
+from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_count, format_duration
@@ -68,6 +74,30 @@ def _(change: LinesOverGpus) -> str:
 
 
 @describe_change.register
+def _(change: LayersOverGpus) -> str:
+    groups = groupby(sorted(change.devices, key=lambda one: one[1]), key=lambda one: one[1])
+    each = [f"{_list_some([layer for layer, _ in layers])} on {device}" for device, layers in groups]
+    updates = ", and update their variables there" if change.has_updates else ""
+    return f"{change.at}: build and call {', '.join(each)}{updates}"
+
+
+@describe_change.register
+def _(change: ParallelMap) -> str:
+    return f"{change.at}: call {change.function} for several elements at once"
+
+
+@describe_change.register
+def _(change: PrefetchToDevice) -> str:
+    return f"{change.at}: copy the next elements to {change.device} while a step runs"
+
+
+@describe_change.register
+def _(change: ThreadSettings) -> str:
+    inter, intra = (str(number) if number else "one per core" for number in (change.inter_op, change.intra_op))
+    return f"{change.at}: set inter-op threads to {inter}, intra-op threads to {intra}"
+
+
+@describe_change.register
 def _(change: ColocatedGradients) -> str:
     return f"{change.at}: compute each gradient on the device of the op that it is of"
 
@@ -108,11 +138,22 @@ def describe_gain(trial: Trial) -> str:
     assert trial.after is not None
     before, after = trial.before, trial.after
     error = f" ± {max(trial.gain_error, 0.01):.0%}" if trial.gain_error else ""
-    steps = f"{format_makespan(before.schedule)} to {format_makespan(after.schedule)} a step"
+    steps = f"{_format_step(before)} to {_format_step(after)} a step"
     if not trial.is_per_example:
         return f"saves {trial.gain:.0%}{error} ({steps})"
     examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
     return f"saves {trial.gain:.0%}{error} of an example's time ({examples}; {steps})"
+
+
+def describe_input(step: Step) -> str:
+    """Return what of a step's input takes longer than the step, "" where nothing does."""
+    slowest = step.input
+    if slowest is None or slowest.nanoseconds <= step.schedule.trace.makespan:
+        return ""
+    calls, one = format_count(slowest.calls, "call"), format_duration(slowest.call_time)
+    how = "several at once" if slowest.is_parallel else "one after the other"
+    whole = format_duration(slowest.nanoseconds)
+    return f"its input takes longer, {whole}: {calls} of {slowest.name} at {slowest.at}, each {one}, {how}"
 
 
 def describe_causes(trial: Trial) -> list[str]:
@@ -125,6 +166,15 @@ def describe_causes(trial: Trial) -> list[str]:
     said = [f"a step sends {sent[0]} before, {sent[1]} after"] if sent[0] != sent[1] else []
     verdicts = [write_verdict(step.schedule) for step in (trial.before, trial.after)]
     return [*said, f"before: {verdicts[0]}", f"after: {verdicts[1]}"]
+
+
+def _format_step(step: Step) -> str:
+    """Return the time of a step; where what goes on beside it takes longer, the time of that."""
+    if step.nanoseconds == step.schedule.trace.makespan:
+        return format_makespan(step.schedule)
+    if step.is_input_bound or step.copied == step.nanoseconds:
+        return f"{format_duration(step.nanoseconds)} of {'input' if step.is_input_bound else 'copies beside it'}"
+    return f"{format_makespan(step.schedule)} after {format_duration(step.given)} of copies"
 
 
 def _list_some(names: tuple[str, ...] | list[str]) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.find_suggestions import LEAST_GAIN, Suggestions
-from simplace.suggestions.suggestion_sentences import OUTCOMES, describe_causes, describe_change, describe_gain
+from simplace.suggestions.suggestion_sentences import (
+    OUTCOMES,
+    describe_causes,
+    describe_change,
+    describe_gain,
+    describe_input,
+)
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count, format_duration
@@ -24,7 +30,8 @@ def write_suggestions(found: Suggestions, width: int | None = None) -> str:
 
 def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
-    yield wrap_line(write_step_verdict(found.before.schedule), width), False
+    said = [write_step_verdict(found.before.schedule), describe_input(found.before)]
+    yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
         patches = (write_patch(file, trial.texts[file.name]) for file in found.changed_files(trial))

@@ -13,7 +13,7 @@ from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
-from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch
+from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, PrefetchToDevice, ThreadSettings
 from simplace.suggestions.edits import ConflictError, apply_edits
 from simplace.suggestions.estimated_step import Step, count_step_examples, step_fits
 from simplace.suggestions.evidence import Evidence
@@ -63,7 +63,7 @@ class Trial:
         """Return how far off the gain is in the mean, as a share of the time before."""
         if self.after is None:
             return 0.0
-        return (1 - self.gain) * compare_errors(self.before.schedule.errors, self.after.schedule.errors)
+        return (1 - self.gain) * compare_errors(self.before.errors, self.after.errors)
 
 
 def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:
@@ -103,7 +103,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     if not result.agrees:
         return ended("disagrees")
     try:
-        step = Step.of(placed, options)
+        step = _simulate_step(trial, result, placed, evidence, options)
     except SimplaceError as error:
         return ended("no such step", error=str(error))
     if isinstance(trial.change, OtherBatch):
@@ -111,6 +111,20 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         if step.examples != wanted:  # there are fewer examples than that
             return ended("no such step")
     return ended("held" if step_fits(result, placed, step.schedule) else "out of memory", step)
+
+
+def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evidence, options: StepOptions) -> Step:
+    """Simulate a step of the changed program, with the copies of its elements that are not part of its graph.
+
+    A prefetch copies them beside a step. What XLA compiles whole gets its arguments copied before it begins.
+    """
+    before = count_step_examples(evidence.schedule)
+    change, is_whole = trial.change, placed.placement.program.kind == "compiled"
+    if isinstance(change, ThreadSettings):
+        options = replace(options, inter_op=change.inter_op, intra_op=change.intra_op)
+    step = Step.of(result, placed, options, before)
+    copied = change.copied if isinstance(change, PrefetchToDevice) else evidence.copied * step.examples // before
+    return replace(step, copied=copied, given=evidence.element_time if is_whole else 0)
 
 
 def find_again(placed: Placed, result: Result) -> Placed | None:

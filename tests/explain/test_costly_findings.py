@@ -87,6 +87,20 @@ def test_an_update_outside_of_the_scope_of_its_variable() -> None:
     assert found(*there) == [f"updates-elsewhere mul: 2 copies, {2 * BYTES} B"]
 
 
+def slot(device: str) -> list[str]:
+    """Write a layer on GPU:1 whose optimizer keeps a sum of gradients on a device, and computes where nothing asks."""
+    layer_there = [one for one in layer(1, "/GPU:1") if 'name: "mul"' not in one and 'name: "set"' not in one]
+    updates = [node("sum", "Add", "read_m", "gradient_tape/dw"), node("mul", "Neg", "sum")]
+    return [*layer_there, *variable("m", device), *updates, assign("keep", "m", "sum"), assign("set", "w", "mul")]
+
+
+def test_a_slot_of_an_optimizer_elsewhere_than_its_variable() -> None:
+    assert found(*slot("/GPU:0")) == [f"slots-elsewhere m: 2 copies, {2 * BYTES} B"]
+    placement = place(*slot("/GPU:0"), notes={**AT, **_shapes(tuple(slot("/GPU:0")))})
+    assert lines(placement)[0].startswith("m is on GPU:0, and the variable that it is kept for on GPU:1")
+    assert not any("slots" in one for one in found(*slot("/GPU:1")))
+
+
 def test_a_variable_far_from_the_op_that_reads_it() -> None:
     far = [*variable("w", "/CPU:0"), constant("x", MATRIX), node("mm", "MatMul", "x", "read_w")]
     assert found(*far) == [f"variables-far mm: 1 copies, {BYTES} B"]

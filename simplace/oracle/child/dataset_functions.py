@@ -18,7 +18,7 @@ from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import resource_device, task_of
 from simplace.program.program import Caller
 
-_ON_HOST = (tf.int32, tf.string, tf.variant)
+_ON_HOST = (tf.int32, tf.string)
 
 
 class DatasetFunctions:

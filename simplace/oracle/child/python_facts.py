@@ -171,15 +171,15 @@ class PythonFacts:
         def call_noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
             result = call(layer, *args, **kwargs)
             if id(layer) in self._layers:
-                self._judge_layer(layer, args)
+                self._judge_layer(layer, args, result)
             return result
 
         return call_noted
 
-    def _judge_layer(self, layer: Any, inputs: Any) -> None:
+    def _judge_layer(self, layer: Any, inputs: Any, outputs: Any) -> None:
         built, at, name = self._layers[id(layer)]
         symbolic = any(type(each).__name__ == "KerasTensor" for each in inputs)
-        scope = _current_scope()
+        scope = _current_scope() or _find_scope_inside(outputs)
         if symbolic or name != layer.name or (scope and not _scopes_conflict(scope, built)):
             return
         self._tell("layer scope", at, requested=built, called=scope, called_at=self._lines.here(), layer=name)
@@ -199,6 +199,12 @@ def _current_scope() -> str:
     """Return the device scope around the op that would be made now, "" for none; device functions are ignored."""
     eager = context.context().device_name or "" if context.context()._context_handle is not None else ""
     return eager if tf.executing_eagerly() else _merge_scopes(eager, _scope_of(tf.compat.v1.get_default_graph()))
+
+
+def _find_scope_inside(outputs: Any) -> str:
+    """Return the device that a layer's own code requests for its first output; "" for none, or outside graphs."""
+    found = next((each for each in tf.nest.flatten(outputs) if tf.is_tensor(each)), None)
+    return str(found.op.device) if isinstance(found, tf.Tensor) and hasattr(found, "graph") else ""
 
 
 def _scope_of(graph: Any) -> str:

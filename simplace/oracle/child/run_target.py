@@ -32,6 +32,7 @@ from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.layer_makers import LayerMakers
 from simplace.oracle.child.layer_scopes import watch_layer_scopes
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
@@ -100,6 +101,7 @@ def run_request(request: Request) -> int:
         lines.watch(directory)
     if tf_private.is_complete(tf_names.FACTS):
         PythonFacts(recorder, lines).watch()
+        LayerMakers(recorder, lines).watch()
         RefusedSettings(recorder, lines).watch()
     threading.excepthook = lambda thread: script.tell_of_thread(thread, lines, recorder)
     failure = _run_target(request, recorder, lines, limit)

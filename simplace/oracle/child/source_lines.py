@@ -8,10 +8,11 @@ import site
 import sysconfig
 from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from traceback import FrameSummary
-from types import CodeType, SimpleNamespace
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 from simplace.oracle.child.patches import patch_method
@@ -106,6 +107,17 @@ class SourceLines:
             library = library or self._maker_of(code)
             frame = frame.f_back
         return "", library
+
+    def locate_call(self, frame: FrameType) -> tuple[str, str] | None:
+        """Return the "file:line" of the call that a frame executes and its extent, None for a frame of a library.
+
+        The extent is "line:column-line:column" as `ast` counts, from 1 and from 0, in bytes.
+        """
+        shown = self._shown_file(frame.f_code)
+        if not shown or shown == _GENERATED:
+            return None
+        line, last, column, end = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+        return f"{shown}:{line}", f"{line}:{column}-{last}:{end}"
 
     def _maker_of(self, code: CodeType) -> str:
         """Return the library that a frame is of, "" for one that makes no ops of its own."""

@@ -1,0 +1,63 @@
+"""Find other settings of TensorFlow's threads for a step that runs on a CPU alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from simplace.analysis.schedule import Schedule
+from simplace.executor.step_options import StepOptions
+from simplace.suggestions.changes import ThreadSettings
+from simplace.suggestions.edits import Edit, Insertion, replace_node
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.source_file import SourceFile
+
+_INTER, _INTRA = "set_inter_op_parallelism_threads", "set_intra_op_parallelism_threads"
+
+
+def read_threads(files: Sequence[SourceFile], options: StepOptions) -> StepOptions:
+    """Return the options with the settings of threads that the program makes, where the user gave no others."""
+    inter, intra = (next((number for _, _, number in _find_settings(files, name)), 0) for name in (_INTER, _INTRA))
+    return replace(options, inter_op=options.inter_op or inter, intra_op=options.intra_op or intra)
+
+
+def find_thread_settings(evidence: Evidence) -> Iterator[tuple[ThreadSettings, int]]:
+    """Find the numbers of threads, with the nanoseconds of a step, that take less than the present ones."""
+    placement, options = evidence.placed.placement, evidence.schedule.execution.options
+    used = evidence.list_devices(placement.decisions)
+    if placement.program.kind != "function" or any("GPU" in device for device in used):
+        return
+    for inter in (0, 1):
+        for intra in (0, 1):
+            chosen = replace(options, inter_op=inter, intra_op=intra)
+            pools = (chosen.inter_op_size, chosen.intra_op_size)
+            edits = tuple(_write_settings(evidence, options, chosen))
+            if edits and pools != (options.inter_op_size, options.intra_op_size):
+                nanoseconds = Schedule.of(placement, chosen).trace.makespan
+                at = f"{edits[0].file}:{edits[0].line}"
+                yield ThreadSettings(edits=edits, at=at, inter_op=inter, intra_op=intra), nanoseconds
+
+
+def _write_settings(evidence: Evidence, before: StepOptions, after: StepOptions) -> Iterator[Edit]:
+    for name, old, new in ((_INTER, before.inter_op, after.inter_op), (_INTRA, before.intra_op, after.intra_op)):
+        if old == new:
+            continue
+        settings = list(_find_settings(evidence.files, name))
+        for source, number, _ in settings:
+            yield replace_node(source, number, str(new))
+        source = evidence.files[0]
+        statement = source.find_import("tensorflow")
+        if not settings and statement is not None and (module := source.find_module("tensorflow")):
+            line = statement.end_lineno or statement.lineno
+            yield Insertion(source.name, line, f"{module}.config.threading.{name}({new})")
+
+
+def _find_settings(files: Sequence[SourceFile], name: str) -> Iterator[tuple[SourceFile, ast.expr, int]]:
+    """Find the calls that set a number of threads, with the expression of that and its value."""
+    for source in files:
+        for call in source.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr == name and len(call.args) == 1:
+                given = call.args[0]
+                if isinstance(given, ast.Constant) and type(given.value) is int and given.value >= 0:
+                    yield source, given, given.value

@@ -1,0 +1,66 @@
+"""Input pipelines: what tf.data does by itself is not suggested, and what it leaves alone is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import simplace
+from simplace.executor.step_options import StepOptions
+from simplace.suggestions.edits import apply_edits
+from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
+from simplace.suggestions.input_pipeline import find_slowest_map
+
+PROGRAM = """\
+import tensorflow as tf
+
+weight = tf.Variable(tf.ones([3072, 64]))
+
+
+def augment(picture):
+    picture = tf.image.random_flip_left_right(picture)
+    return tf.reshape(tf.image.random_brightness(picture, 0.2), [-1])
+
+
+@tf.function
+def step(batch):
+    return tf.reduce_sum(tf.matmul(batch, weight))
+
+
+pictures = tf.data.Dataset.from_tensor_slices(tf.zeros([64, 32, 32, 3]))
+for number, batch in enumerate(pictures.map(
+    augment,
+).batch(32)):
+    step(batch)
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_function_with_state_is_called_for_one_element_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(PROGRAM)
+    result = simplace.place("model.py", "cpu:1,gpu:1")
+    placed = result.program("step")
+    step = Step.of(result, placed, StepOptions())
+    slowest = step.input
+    assert slowest is not None
+    assert (slowest.calls, slowest.is_parallel, slowest.nanoseconds) == (32, False, 32 * slowest.call_time)
+    assert (step.is_input_bound, step.nanoseconds) == (True, slowest.nanoseconds)
+    evidence = Evidence("model.py", result, placed, step.schedule)
+    (parallel,), (prefetch,) = find_parallel_maps(evidence), find_prefetches(evidence)
+    text = apply_edits(evidence.files[0], [*parallel.edits, *prefetch.edits])
+    assert text == PROGRAM.replace("augment,", "augment, num_parallel_calls=tf.data.AUTOTUNE,").replace(
+        ").batch(32)", ').batch(32).apply(tf.data.experimental.prefetch_to_device("/GPU:0"))'
+    )
+    assert 0 < prefetch.copied < step.schedule.trace.makespan
+    Path("model.py").write_text(text)
+    changed = simplace.place("model.py", "cpu:1,gpu:1")
+    assert changed.agrees  # with what the iterator on the GPU calls on the CPU
+    after = find_slowest_map(changed, 32, StepOptions())
+    assert after is not None
+    assert after.is_parallel
+    assert changed.program("step").placement.program.arg_devices[0].endswith("GPU:0")
