@@ -18,6 +18,7 @@ _COLLECTIVES = "a run of a session with collectives of several GPUs is not compu
 _CAUSES = {  # by the beginning of a test's name
     "DenseHashTableOpTest.testStringToResource": "TensorFlow itself refuses: a table on a CPU, its default on a GPU",
     "FunctionalOpsTest.testRemoteFunctionCPUGPU": "a session's RemoteCall to a GPU is computed where there is none",
+    "TimelineTest.testTimelineGpu": "the trace of a run is that of the CPU which computes it, without streams of a GPU",
     "PackedDistributedVariableTest": "a composite device, of which TensorFlow makes one for a packed variable",
     "CheckpointUtilsWithDistributionStrategyTest": _COLLECTIVES,
 }

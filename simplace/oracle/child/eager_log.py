@@ -28,11 +28,11 @@ from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
-# What node_def_util.cc and attr_value_util.cc say of an op that is wrong wherever it runs; it is looked at after
-# its device was chosen.
+# What node_def_util.cc, attr_value_util.cc and pywrap_tfe_src.cc say of an op that is wrong wherever it runs; it is
+# looked at after its device was chosen.
 _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
-    r"|Can't find a function"
+    r"|Can't find a function|Expecting "
 )
 _INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 _RESOURCE = tf.resource.as_datatype_enum
