@@ -54,13 +54,15 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.op_def_registry  get
     python.framework.ops          EagerTensor EagerTensor._copy_to_device EagerTensor._handle_data EagerTensor._id
     python.framework.ops          EagerTensor._summarize_value
+    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
+    python.pywrap_tfe             TFE_FromDlpackCapsule TFE_ToDlpackCapsule
     python.pywrap_tfe             TFE_Py_Execute TFE_Py_ExecuteCancelable TFE_Py_FastPathExecute
     python.saved_model.loader_impl  parse_saved_model
     python.util.tf_stack          extract_stack
 """))  # fmt: skip
 EAGER_OPS = Use("the placement of eager ops", _list_names("""
+    python.eager.execute          must_record_gradient record_gradient
     python.framework.constant_op  convert_to_eager_tensor
-    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
     python.ops.script_ops         FuncRegistry.__call__
 """))  # fmt: skip
 SESSIONS = Use("the observation of sessions", _list_names("""
