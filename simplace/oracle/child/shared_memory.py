@@ -1,8 +1,8 @@
 """Tensors moved between the host and emulated GPUs without a copy: the memory of an emulated GPU is the host's.
 
-A tensor is exported as DLPack (tensorflow/c/eager/dlpack.cc), and imported under the name of the other device. TensorFlow
-owns none of the memory of what it imports, and so computes nothing in place there; nor in the memory that was exported,
-as long as somebody else has it.
+A tensor is exported as DLPack (tensorflow/c/eager/dlpack.cc), and imported under the name of the other device.
+TensorFlow owns none of the memory of what it imports, and so computes nothing in place there; nor in the memory that
+was exported, as long as somebody else has it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.tf_private import context, pywrap_tfe
 
 _DEVICE_AT = ctypes.sizeof(ctypes.c_void_p)  # of DLTensor (dlpack.h), after the pointer to the data: type and index
+_NAME = b"dltensor"
 _CODES = {"CPU": 1, "GPU": 2}  # kDLCPU, kDLCUDA
 _DEVICE = re.compile(r"/job:localhost/replica:0/task:0/device:(CPU|GPU):(\d+)")
 _find_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -36,13 +37,11 @@ def share_emulated_memory() -> None:
 def share_memory(tensor: Any, device: str) -> Any:
     """Return a tensor on another device that has the memory of `tensor`, None where there cannot be one."""
     dtype, code = tensor._datatype_enum(), _find_code(device)
-    if not _is_emulated or code is None or not _is_reachable(tensor):
+    capsule = None if code is None else _export_memory(tensor)
+    if code is None or capsule is None:
         return None
-    try:
-        shared = _import_memory(pywrap_tfe.TFE_ToDlpackCapsule(tensor), code)
-    except FAILURES:  # a type that DLPack does not have
-        shared = None
-    if shared is None or shared._datatype_enum() != dtype:  # or one that it has no name of its own for
+    shared = _import_memory(capsule, code)
+    if shared._datatype_enum() != dtype:  # a type that DLPack has no name of its own for
         _unshared.add(dtype)
         return None
     return shared
@@ -50,22 +49,27 @@ def share_memory(tensor: Any, device: str) -> Any:
 
 def find_address(tensor: Any) -> int:
     """Return the address of the memory of a tensor, 0 where it is not known."""
-    if not _is_emulated or not _is_reachable(tensor):
-        return 0
-    described = _find_pointer(pywrap_tfe.TFE_ToDlpackCapsule(tensor), b"dltensor")
-    return ctypes.c_void_p.from_address(described).value or 0
+    capsule = _export_memory(tensor)
+    return 0 if capsule is None else ctypes.c_void_p.from_address(_find_pointer(capsule, _NAME)).value or 0
 
 
-def _is_reachable(tensor: Any) -> bool:
-    """Return whether DLPack has a name for the type of a tensor and its device."""
-    if tensor._datatype_enum() in _unshared or not tensor._num_elements():
-        return False
-    return _find_code(tensor.backing_device) is not None
+def _export_memory(tensor: Any) -> Any:
+    """Return a tensor as DLPack, None where that has no name for its device or its type."""
+    dtype = tensor._datatype_enum()
+    if not _is_emulated or dtype in _unshared or not tensor._num_elements():
+        return None
+    if _find_code(tensor.backing_device) is None:
+        return None
+    try:
+        return pywrap_tfe.TFE_ToDlpackCapsule(tensor)
+    except FAILURES:
+        _unshared.add(dtype)
+        return None
 
 
 def _import_memory(capsule: Any, code: tuple[int, int]) -> Any:
-    described = _Device.from_address(_find_pointer(capsule, b"dltensor") + _DEVICE_AT)
-    described[:] = code
+    described = _Device.from_address(_find_pointer(capsule, _NAME) + _DEVICE_AT)
+    described[:] = list(code)
     return pywrap_tfe.TFE_FromDlpackCapsule(capsule, context.context()._handle)
 
 

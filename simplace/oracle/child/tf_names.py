@@ -117,7 +117,7 @@ WATCH = Use("watching the user's own process", _list_names("""
     python.eager.context          Context.export_run_metadata Context.is_async
     python.eager.polymorphic_function.atomic_function       AtomicFunction AtomicFunction._cached_graph
     python.eager.polymorphic_function.atomic_function       AtomicFunction.children
-    python.framework.ops          Graph._add_device_to_stack
+    python.framework.ops          Graph._add_device_to_stack uid
     python.ops.summary_ops_v2     _current_trace_context
 """))  # fmt: skip
 OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them
