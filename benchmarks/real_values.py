@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -58,6 +58,24 @@ def step(x):
     return loss
 measure(lambda: float(step(x)), STEPS)
 """,
+    "8 layers of attention": """
+import tensorflow as tf
+from tensorflow.keras import layers
+x = inputs = tf.keras.Input((128, 256))
+for _ in range(8):
+    x = layers.LayerNormalization()(x + layers.MultiHeadAttention(8, 32)(x, x))
+    x = x + layers.Dense(256)(layers.Dense(1024, activation="relu")(x))
+model = tf.keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x)))
+optimizer, x, y = tf.keras.optimizers.Adam(), tf.random.normal([8, 128, 256]), tf.zeros([8], tf.int32)
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.keras.losses.sparse_categorical_crossentropy(y, model(x), from_logits=True))
+    variables = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    return loss
+measure(lambda: float(step(x, y)), STEPS)
+""",
     "eager ops": """
 import tensorflow as tf
 a, b = tf.random.normal([64, 64]), tf.Variable(tf.zeros([64, 64]))
@@ -83,20 +101,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_values", description=__doc__)
     parser.add_argument("--steps", type=int, default=5, metavar="N", help="steps of a run, after a first one")
     parser.add_argument("--only", default="", metavar="TEXT", help="only programs whose name holds TEXT")
+    parser.add_argument("--devices", nargs="+", default=["cpu:1,gpu:1", "cpu:1,gpu:2"], metavar="SET")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="runs in turns, of which the best counts")
     options = parser.parse_args(arguments)
-    rows = [_measure(name, text, options.steps) for name, text in _PROGRAMS.items() if options.only in name]
+    rows = [
+        row
+        for name, text in _PROGRAMS.items()
+        if options.only in name
+        for row in _measure(name, text, options.steps, options.devices, options.repeats)
+    ]
     print(to_text(Table(_COLUMNS, tuple(rows))))
 
 
-def _measure(name: str, text: str, steps: int) -> tuple[str, ...]:
+def _measure(name: str, text: str, steps: int, sets: Sequence[str], repeats: int) -> Iterator[tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "program.py")
         script.write_text(_TIMER + text.replace("STEPS", str(steps)))
-        plain = _run([sys.executable, str(script)])
-        shown = ["-m", "simplace", "show", str(script), "--devices", "cpu:1,gpu:1", "--calls", "all"]
-        ours = _run([sys.executable, *shown])
-    ratios = [f"{one / other:.2f}" for one, other in zip(ours, plain, strict=True)]
-    return (name, "cpu:1,gpu:1", f"{plain[0]:.3f} s", f"{ours[0]:.3f} s", *ratios)
+        shown = [sys.executable, "-m", "simplace", "show", str(script), "--calls", "all", "--devices"]
+        runs = [[_run(each) for each in _list_commands(script, shown, sets)] for _ in range(repeats)]
+    plain, *ours = (tuple(map(min, zip(*of_command, strict=True))) for of_command in zip(*runs, strict=True))
+    for devices, found in zip(sets, ours, strict=True):
+        ratios = [f"{one / other:.2f}" for one, other in zip(found, plain, strict=True)]
+        yield (name, devices, f"{plain[0]:.3f} s", f"{found[0]:.3f} s", *ratios)
+
+
+def _list_commands(script: Path, shown: list[str], sets: Sequence[str]) -> list[list[str]]:
+    return [[sys.executable, str(script)], *([*shown, devices] for devices in sets)]
 
 
 def _run(command: list[str]) -> tuple[float, float]:

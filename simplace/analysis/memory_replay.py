@@ -69,9 +69,7 @@ class Replay:
     grows: bool
 
     @classmethod
-    def of(
-        cls, permanent: Resident, changes: Sequence[MemoryChange], before: MemoryBefore = AT_ONCE
-    ) -> Replay:
+    def of(cls, permanent: Resident, changes: Sequence[MemoryChange], before: MemoryBefore = AT_ONCE) -> Replay:
         """Begin with what was before, in which arguments and variables are found by their size, the oldest first.
 
         One more than there are is the same memory as another. Constants are allocated as the step begins, and so is all
@@ -129,9 +127,7 @@ class Replay:
         return peak
 
 
-def _list_requests(
-    permanent: Resident, changes: Sequence[MemoryChange], before: MemoryBefore
-) -> Iterator[_Request]:
+def _list_requests(permanent: Resident, changes: Sequence[MemoryChange], before: MemoryBefore) -> Iterator[_Request]:
     for one in before.allocations:
         yield _Request(one.number, one.size, _BEFORE, -1)
     found = _FoundBySize(before.allocations)

@@ -134,6 +134,13 @@ def test_many_eager_ops_are_looked_at_in_samples(found):
     assert many["agrees"]
 
 
+def test_after_a_while_most_eager_ops_do_not_pass_simplace_and_are_counted_by_tensorflow(found):
+    very_many = found["very many eager ops"]
+    ((op, times),) = very_many["ops"]
+    assert (op, very_many["agrees"], very_many["without simplace"] > 10_000) == ("Relu", True, True)
+    assert abs(times - 30_000) < 1_000
+
+
 def test_sessions_are_named_as_not_seen(found):
     assert found["session"] == {
         "line": "simplace: TensorFlow ran no op while it was watched. Runs of sessions (1) are not counted; "

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 _OWN = str(Path(__file__).parents[2]) + os.sep
 _OF_THE_PROGRAM = (RecursionError, MemoryError)  # what the program used up, wherever it shows
+_ASKS = "_FallbackException"  # what sends TensorFlow to an op's slow path: no error, and raised for many ops
 
 
 def wrap_foreign(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,6 +47,8 @@ def forget_frames(error: BaseException) -> None:
 
 def is_own(error: BaseException | None) -> bool:
     """Return whether an exception, or one that it came of, is simplace's own."""
+    if type(error).__name__ == _ASKS:
+        return False
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

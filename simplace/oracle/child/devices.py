@@ -16,6 +16,7 @@ from simplace.kernels.table_file import version_key
 from simplace.machine.machine import GIB, Machine
 from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.patches import find_original, patch_method
+from simplace.oracle.child.shared_memory import share_emulated_memory
 from simplace.oracle.child.tf_private import context, load_library
 
 _REFUSAL = "an emulated GPU computes nothing"  # as plugin.c has it
@@ -41,6 +42,7 @@ def prepare_devices(machine: Machine, plugin: str) -> None:
     os.environ[_MEMORY] = str(machine.gpu_memory)
     if plugin:
         load_library.load_pluggable_device_library(plugin)
+        share_emulated_memory()
         _split_gpus_by_count(machine)
     _configure_when_listed(machine)
     _keep_logging()

@@ -126,6 +126,10 @@ class EagerLog:
         dtype = tensor._datatype_enum()
         return ((dtype, find_host(), is_small(tensor, dtype)),)
 
+    def describe_op(self, scope: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return all but its name and attributes that the kind of an op about to run depends on."""
+        return (*self._lines.trace_op(), scope, eager_device.soft_placement(), self.describe(inputs))
+
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
         (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()

@@ -9,10 +9,12 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.aborted_ops import rerun_aborted
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
+from simplace.oracle.child.eager_repeats import EagerRepeats, Repeat, count_inputs
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
@@ -27,12 +29,11 @@ from simplace.oracle.child.tensors import (
     make_placeholder,
     to_device,
 )
-from simplace.oracle.child.tf_private import constant_op, context, core, ops, pywrap_tfe
+from simplace.oracle.child.tf_private import constant_op, context, core, execute, ops, pywrap_tfe
 
 # TensorFlow 2.17 cannot copy eagerly between two pluggable GPUs ("stream cannot wait for itself").
 _NO_PEERS = tf.version.VERSION.startswith("2.17.")
 _CONSTANT = "_EagerConst"
-_TRIES = 50
 Call = Callable[..., Any]
 
 
@@ -59,11 +60,12 @@ class EagerExecution:
         self._calls = calls
         self._datasets = datasets
         self._eager = eager
+        self._repeats = None if eager is None else EagerRepeats(eager)
         self._emulate = emulate
-        self._fast = _rerun_aborted(find_original(pywrap_tfe, "TFE_Py_FastPathExecute"))
+        self._fast = rerun_aborted(find_original(pywrap_tfe, "TFE_Py_FastPathExecute"))
         self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
         self._execute_cancelable = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
-        self._make_constant = _rerun_aborted(find_original(constant_op, "convert_to_eager_tensor"))
+        self._make_constant = rerun_aborted(find_original(constant_op, "convert_to_eager_tensor"))
 
     def watch(self) -> None:
         """Intercept all eager ops and calls from now on."""
@@ -75,8 +77,14 @@ class EagerExecution:
             watch_py_functions()
 
     def _run_fast(self, ctx: Any, op: str, name: Any, *args: Any) -> Any:
-        is_watched = (self._eager is not None and not is_inside()) or kernel_types.has_dataset_functions(op)
-        if is_watched or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
+        is_watched = self._eager is not None and not is_inside()
+        if is_watched and (inputs := count_inputs(op)) is not None:
+            given = args[:inputs]
+            repeat = self._find_repeat(ctx, op, given, args[inputs:])
+            if repeat is not None:
+                return self._run_again(ctx, op, given, repeat)
+        is_slow = is_watched or kernel_types.has_dataset_functions(op)
+        if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -115,10 +123,33 @@ class EagerExecution:
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op that the program asks for, and count it."""
         kind = watched.kind_of(given.op, given.scope, watched.describe(given.inputs), given.attrs)
-        if kind.times == 0:
-            return kind.sign(self._run_first(watched, kind, given))
+        results = self._run_first(watched, kind, given) if kind.times == 0 else self._run_known(kind, given)
+        if self._repeats is not None and isinstance(results, list):
+            self._repeats.note(given.op, given.inputs, Repeat(kind, given.attrs, len(results)))
+        return kind.sign(results)
+
+    def _find_repeat(self, ctx: Any, op: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Repeat | None:
+        return None if self._repeats is None else self._repeats.find(ctx, op, inputs, attrs)
+
+    def _run_again(self, ctx: Any, op: str, inputs: tuple[Any, ...], repeat: Repeat) -> Any:
+        """Run an op whose like has run; return what TensorFlow's fast path does."""
+        handle, scope = ctx._handle, ctx.device_name
+
+        def run(device: str | None = scope, inputs: Any = inputs, attrs: Any = repeat.attrs) -> Any:
+            return self._execute(handle, device, op, list(inputs), attrs, repeat.outputs)
+
+        self.ops += 1
+        with INSIDE:
+            with run_at_once():
+                known = self._run_known(repeat.kind, _Given(op, scope or "", inputs, repeat.attrs, run))
+            results = repeat.kind.sign(known)
+        if execute.must_record_gradient():
+            execute.record_gradient(op, list(inputs), repeat.attrs, results)
+        return results if repeat.outputs > 1 else next(iter(results), None)
+
+    def _run_known(self, kind: EagerKind, given: _Given) -> Any:
         kind.count(given.inputs)
-        return kind.sign(self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given))
+        return self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given)
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
@@ -176,12 +207,12 @@ class EagerExecution:
         if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
             return to_device(result, home)
         attrs = ("T", result.dtype.as_datatype_enum)
-        return _rerun_aborted(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
+        return rerun_aborted(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
 
     def _bare(self, given: _Given) -> Call:
         if not self._emulate or not kernel_types.is_harmless(given.op):
             return given.run
-        run = _rerun_aborted(given.run)
+        run = rerun_aborted(given.run)
         return (lambda: run(given.scope or None, list(map(_through_host, given.inputs)))) if _NO_PEERS else run
 
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
@@ -203,26 +234,6 @@ class EagerExecution:
             kind.count([tensor])
             kind.sign([tensor])
         return tensor
-
-
-def _rerun_aborted(run: Call) -> Call:
-    """Return a call of an op that computes nothing, made again where the refusal of another thread's op ended it.
-
-    Eager ops run as functions with one rendezvous for all threads. One that fails aborts what the others send through
-    it (RunMultiDeviceSync of process_function_library_runtime.cc); the next op gets a new one (DoEagerExecute of
-    eager/execute.cc).
-    """
-
-    def run_to_its_end(*args: Any, **kwargs: Any) -> Any:
-        for _ in range(_TRIES):
-            try:
-                return run(*args, **kwargs)
-            except FAILURES as error:
-                if not computes_nothing(error):
-                    raise
-        return run(*args, **kwargs)
-
-    return run_to_its_end
 
 
 def _works_on_objects(given: _Given) -> bool:

@@ -38,12 +38,12 @@ class SourceLines:
         self._given = script
         self._script = os.path.abspath(script) if script else ""
         self._known: dict[str, str] = {}
-        self._code: dict[CodeType, str] = {}  # what `_known` says of the file of a code object
+        self._files: dict[str, str] = {}  # what `_shown_file` says of a file, by its name: hashing code is slow
         paths = sysconfig.get_paths()
         folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
         folders |= {*site.getsitepackages(), site.getusersitepackages()}
         self._packages = tuple(os.path.realpath(paths[key]) + os.sep for key in ("purelib", "platlib"))
-        self._makers: dict[CodeType, str] = {}  # the library that a code object is of, as `_maker_of` says
+        self._makers: dict[str, str] = {}  # the library that a file is of, as `_maker_of` says
         self._libraries = (OWN, *(os.path.realpath(folder) + os.sep for folder in folders))
         self._here = os.getcwd() + os.sep
         self._generated: dict[tuple[str, int], tuple[str, int]] = {}
@@ -93,9 +93,12 @@ class SourceLines:
         converted it and its maps were not kept. The stack is not copied.
         """
         frame, library = inspect.currentframe(), ""
+        files = self._files
         while frame is not None:
             code = frame.f_code
-            shown = self._shown_file(code)
+            shown = files.get(code.co_filename)
+            if shown is None:
+                shown = self._shown_file(code)
             if shown == _GENERATED:
                 at = self._generated.get((code.co_filename, frame.f_lineno))
                 if at is not None and (own := self._shown(at[0])):
@@ -121,9 +124,10 @@ class SourceLines:
 
     def _maker_of(self, code: CodeType) -> str:
         """Return the library that a frame is of, "" for one that makes no ops of its own."""
-        known = self._makers.get(code)
+        known = self._makers.get(code.co_filename)
         if known is None:
-            known = self._makers[code] = _name_library(os.path.realpath(code.co_filename), self._packages)
+            path = os.path.realpath(code.co_filename)
+            known = self._makers[code.co_filename] = _name_library(path, self._packages)
         return known
 
     def is_of_user(self, code: CodeType) -> bool:
@@ -132,13 +136,11 @@ class SourceLines:
 
     def _shown_file(self, code: CodeType) -> str:
         """Return the user's file that code is of, `_GENERATED` for what AutoGraph writes, "" for a library."""
-        shown = self._code.get(code)
+        shown = self._files.get(code.co_filename)
         if shown is None:
-            shown = self._code[code] = self._of_code(code.co_filename)
+            filename = code.co_filename
+            shown = self._files[filename] = _GENERATED if _GENERATED in filename else self._shown(filename)
         return shown
-
-    def _of_code(self, filename: str) -> str:
-        return _GENERATED if _GENERATED in filename else self._shown(filename)
 
     def of_op(self, op: Any) -> str:
         """Return the user's line that made `op`, "" if there is none."""

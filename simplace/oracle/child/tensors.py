@@ -9,11 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.functions import make_zeros
+from simplace.oracle.child.shared_memory import share_memory
 from simplace.oracle.child.tf_private import context, ops
 
 _RESOURCE_DEVICE = re.compile('device="([^"]+)"')
 _RESOURCE_NAME = re.compile('name="([^"]*)"')
 _DATASET = "::Dataset>"  # how the summary of a variant ends that holds one
+_IMMOVABLE = {each.as_datatype_enum for each in (tf.string, tf.variant, tf.resource)}
+_ON_GPU = "_simplace_on_gpu"  # an attribute of handles of variables: where they are never changes
 MADE_AT = "_simplace_made_at"  # an attribute of handles: the line that made the resource
 
 
@@ -23,10 +26,11 @@ def find_host() -> str:
 
 
 def to_device(tensor: Any, device: str) -> Any:
-    """Copy a tensor of numbers to `device`; return it unchanged if it is there or can't be copied."""
-    if not device or tensor.device == device or tensor.dtype in (tf.string, tf.variant, tf.resource):
+    """Move a tensor of numbers to `device`; return it unchanged if it is there or can't be copied."""
+    if not device or tensor.device == device or tensor._datatype_enum() in _IMMOVABLE:
         return tensor
-    return tensor._copy_to_device(device)
+    shared = share_memory(tensor, device)
+    return tensor._copy_to_device(device) if shared is None else shared
 
 
 def describe_variable(handle: Any) -> Any:
@@ -43,7 +47,10 @@ def make_empty_variable(like: Any) -> Any:
 
 def is_gpu_variable(tensor: Any) -> bool:
     """Return whether an input is the handle of a variable on a GPU."""
-    return is_variable(tensor) and "/device:GPU:" in resource_device(tensor)
+    known = getattr(tensor, _ON_GPU, None)
+    if known is None and is_variable(tensor):
+        known = vars(tensor)[_ON_GPU] = "/device:GPU:" in resource_device(tensor)
+    return bool(known)
 
 
 def resource_device(handle: Any) -> str:

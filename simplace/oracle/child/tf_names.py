@@ -54,6 +54,8 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.op_def_registry  get
     python.framework.ops          EagerTensor EagerTensor._copy_to_device EagerTensor._handle_data EagerTensor._id
     python.framework.ops          EagerTensor._summarize_value
+    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
+    python.pywrap_tfe             TFE_FromDlpackCapsule TFE_ToDlpackCapsule
     python.pywrap_tfe             TFE_ContextGetExecutorForThread TFE_ContextSetExecutorForThread TFE_DeleteExecutor
     python.pywrap_tfe             TFE_ExecutorIsAsync TFE_NewExecutor
     python.pywrap_tfe             TFE_Py_Execute TFE_Py_ExecuteCancelable TFE_Py_FastPathExecute
@@ -61,8 +63,8 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.util.tf_stack          extract_stack
 """))  # fmt: skip
 EAGER_OPS = Use("the placement of eager ops", _list_names("""
+    python.eager.execute          must_record_gradient record_gradient
     python.framework.constant_op  convert_to_eager_tensor
-    python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements
     python.ops.script_ops         FuncRegistry.__call__
 """))  # fmt: skip
 SESSIONS = Use("the observation of sessions", _list_names("""
@@ -119,7 +121,7 @@ WATCH = Use("watching the user's own process", _list_names("""
     python.eager.context          Context.export_run_metadata Context.is_async
     python.eager.polymorphic_function.atomic_function       AtomicFunction AtomicFunction._cached_graph
     python.eager.polymorphic_function.atomic_function       AtomicFunction.children
-    python.framework.ops          Graph._add_device_to_stack
+    python.framework.ops          Graph._add_device_to_stack uid
     python.ops.summary_ops_v2     _current_trace_context
 """))  # fmt: skip
 OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them

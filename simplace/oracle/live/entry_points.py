@@ -43,6 +43,8 @@ _TURN = threading.RLock()
 _slow = threading.local()  # of each thread, whether the op that it runs on the slow path was given no name
 _UNNAMED = " name: "
 _watchers: tuple[Watcher, ...] = ()
+_resting: set[Watcher] = set()
+_FAST = (pywrap_tfe, "TFE_Py_FastPathExecute")
 _originals: dict[tuple[Any, str], _Call] = {}
 
 
@@ -55,6 +57,7 @@ def add_watcher(watcher: Watcher) -> None:
                 _originals[owner, name] = getattr(owner, name)
                 setattr(owner, name, ours)
         _watchers = (*_watchers, watcher)
+        _choose_fast_path()
 
 
 def remove_watcher(watcher: Watcher) -> None:
@@ -63,11 +66,37 @@ def remove_watcher(watcher: Watcher) -> None:
     with _TURN:
         is_last = _watchers == (watcher,)
         _watchers = tuple(each for each in _watchers if each is not watcher)
+        _resting.discard(watcher)
         if not is_last:
+            _choose_fast_path()
             return
         for (owner, name), ours in _OURS.items():
             if vars(owner)[name] is ours:  # nobody else has replaced it meanwhile
                 setattr(owner, name, _originals[owner, name])
+
+
+def rest_watcher(watcher: Watcher) -> None:
+    """Show a watcher no ops of the fast path for a while: if nobody looks, that is TensorFlow's own."""
+    with _TURN:
+        if watcher in _watchers:
+            _resting.add(watcher)
+            _choose_fast_path()
+
+
+def wake_watcher(watcher: Watcher) -> None:
+    """End what `rest_watcher` began."""
+    with _TURN:
+        _resting.discard(watcher)
+        _choose_fast_path()
+
+
+def _choose_fast_path() -> None:
+    if not _watchers:
+        return
+    ours, theirs = _OURS[_FAST], _originals[_FAST]
+    wanted = theirs if _resting.issuperset(_watchers) else ours
+    if vars(pywrap_tfe)[_FAST[1]] in (ours, theirs):  # nobody else has replaced it meanwhile
+        setattr(*_FAST, wanted)
 
 
 def execute(handle: Any, device: str, op: str, inputs: Any, attrs: Any, outputs: int, cancellation: Any = None) -> Any:
@@ -85,7 +114,12 @@ def _original(owner: Any, name: str) -> _Call:
 
 def _run_fast(ctx: Any, op: str, name: Any, *args: Any) -> Any:
     for watcher in _watchers:
-        if _show(watcher, watcher.wants_slow_path, op):
+        try:
+            is_wanted = watcher.wants_slow_path(op)
+        except Exception as error:
+            is_wanted = False
+            _end_watching(watcher, error)
+        if is_wanted:
             _slow.is_unnamed = name is None
             raise core._FallbackException("simplace looks at this op on the slow path")
     return _originals[pywrap_tfe, "TFE_Py_FastPathExecute"](ctx, op, name, *args)
@@ -161,13 +195,17 @@ def _show(watcher: Watcher, look: _Call, *args: Any) -> Any:
     try:
         return look(*args)
     except Exception as error:
-        remove_watcher(watcher)
-        watcher.fail(error)
+        _end_watching(watcher, error)
         return None
 
 
+def _end_watching(watcher: Watcher, error: Exception) -> None:
+    remove_watcher(watcher)
+    watcher.fail(error)
+
+
 _OURS: dict[tuple[Any, str], _Call] = {
-    (pywrap_tfe, "TFE_Py_FastPathExecute"): _run_fast,
+    _FAST: _run_fast,
     (pywrap_tfe, "TFE_Py_Execute"): _run,
     (pywrap_tfe, "TFE_Py_ExecuteCancelable"): _run_cancelable,
     (session.BaseSession, "_call_tf_sessionrun"): _run_session,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ class WatchedRun:
         self.failure: Exception | None = None
         self._lines = SourceLines(script)
         self._calls = WatchedCalls()
-        self._ops = WatchedOps(self._lines)
+        self._ops = WatchedOps(
+            self._lines, partial(entry_points.rest_watcher, self), partial(entry_points.wake_watcher, self)
+        )
+        self._plain: set[str] = set()  # the names that are of ops
         self._sessions = 0
         self._is_async = False
 
@@ -55,6 +59,7 @@ class WatchedRun:
 
     def end(self) -> None:
         """Look at nothing any more."""
+        self._ops.finish()
         entry_points.remove_watcher(self)
 
     def wants_slow_path(self, op: str) -> bool:
@@ -63,6 +68,8 @@ class WatchedRun:
 
     def begin_call(self, op: str, device: str, inputs: Any, attrs: Any, outputs: int) -> Any:
         """Look at an op or a function before it runs, if it is new; return what `end_call` needs."""
+        if self._ops.is_resting and op in self._plain:
+            return None
         if is_inside():
             return None
         if context.context().is_async():
@@ -71,6 +78,7 @@ class WatchedRun:
         with INSIDE:
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 return self._calls.begin(op, device, inputs, attrs, outputs)
+            self._plain.add(op)
             return self._ops.begin(op, device, inputs, attrs)
 
     def end_call(self, token: Any, results: Any, error: BaseException | None) -> None:
