@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output, terminal
@@ -38,6 +37,8 @@ def add(commands: Any) -> None:
 
 
 def _run_memory(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from simplace import api
     from simplace.commands.schedule import find_limits
     from simplace.costs.chosen_model import cost_model
