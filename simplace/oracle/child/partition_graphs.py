@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.patches import patch_method
-from simplace.oracle.child.recorder import LogFile, Recorder, logged_thread
+from simplace.oracle.child.recorder import LogFile, Recorder, logged_threads
 from simplace.oracle.child.tf_private import context
 from simplace.oracle.placement_log import read_thread
 
@@ -54,7 +54,7 @@ class PartitionGraphs:
         functions that it calls. `thread` is as the log has it, None for the calling one.
         """
         if self._wanted:
-            files = list(self._first_cut(start, logged_thread() if thread is None else thread))
+            files = list(self._first_cut(start, logged_threads() if thread is None else {thread, None}))
             self._write(program, files, run)
 
     def record_of_master(self, program: int, start: int, run: Run) -> None:
@@ -91,10 +91,10 @@ class PartitionGraphs:
                 found.setdefault(place["name"], os.path.basename(dumped["path"]))
         return found
 
-    def _first_cut(self, start: int, mine: int) -> Iterator[str]:
+    def _first_cut(self, start: int, mine: Collection[int | None]) -> Iterator[str]:
         inside = False
         for line in self._log.lines_since(start):
-            if read_thread(line) not in (mine, None):
+            if read_thread(line) not in mine:
                 continue
             dumped = _DUMPED.search(line)
             if _CUT.search(line):

@@ -91,10 +91,14 @@ def text_of(value: Any) -> str:
         return ""
 
 
-def logged_thread() -> int:
-    """Return the thread id that TensorFlow logs for this thread: a forked process keeps that of its parent."""
+def logged_threads() -> frozenset[int | None]:
+    """Return the ids that TensorFlow may log for this thread: since 2.19 or so, a forked process has its parent's.
+
+    None is that of a log which names no threads.
+    """
     thread = threading.get_native_id()
-    return int(os.environ.get(protocol.FORKED_FROM, thread)) if thread == os.getpid() else thread
+    in_parent = int(os.environ.get(protocol.FORKED_FROM, thread)) if thread == os.getpid() else thread
+    return frozenset({thread, in_parent, None})
 
 
 class LogFile:
@@ -109,10 +113,10 @@ class LogFile:
 
     def since(self, start: int, *, every_thread: bool = False) -> Iterator[LogLine]:
         """Yield the log lines of the calling thread, or of all, after position `start`."""
-        mine = logged_thread()
+        mine = logged_threads()
         for line in self.lines_since(start):
             found = read_line(line)
-            if found is not None and (every_thread or found.thread in (mine, None)):
+            if found is not None and (every_thread or found.thread in mine):
                 yield found
 
     def lines_since(self, start: int) -> list[str]:
