@@ -63,7 +63,10 @@ def refuse_import(graph: GraphDef, table: KernelTable) -> InputColumns:
 
 
 def refuse_function(graph: GraphDef, name: str, table: KernelTable) -> None:
-    """Raise `ImportRefusedError` for a function, or one that it refers to, that TensorFlow would not load."""
+    """Raise `ImportRefusedError` for a function, or one that it refers to, that TensorFlow would not load.
+
+    Of the library's other functions, each op must be one that TensorFlow knows.
+    """
 
     def look_up(op: str) -> OpDef | None:
         return op_of(graph.library[op]) if op in graph.library else table.op(op)
@@ -78,6 +81,11 @@ def refuse_function(graph: GraphDef, name: str, table: KernelTable) -> None:
         found = [ref for node in function.nodes for ref in _function_references(node) if ref.name in graph.library]
         waiting += [ref for ref in {ref.name: ref for ref in found}.values() if ref.name not in seen]
         seen |= {ref.name for ref in found}
+    for other in graph.library.values():
+        unknown = next((node.op for node in other.nodes if look_up(node.op) is None), None)
+        if unknown is not None:
+            fault = f"Op type not registered '{unknown}'"
+            raise ImportRefusedError(f"TensorFlow would not load the function {other.name!r}: {fault}")
 
 
 def _function_references(node: NodeDef) -> Iterator[FuncRef]:

@@ -32,6 +32,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.message_count import check_count, check_text
 from simplace.graph.node_def import ArgDef, GraphDef
 from simplace.importers.saved_objects import find_object_fault
+from simplace.importers.session_model import find_session_fault
 from simplace.input_file import LARGEST_MODEL_TEXT, read_bytes, read_text
 from simplace.program.program import Program
 
@@ -52,17 +53,15 @@ def read_saved_model(directory: str | Path, tags: Collection[str] | None = None)
     model = _read_message(Path(directory))
     meta = _meta_graph(model, tags, directory)
     graph = _read_graph(meta, directory)
-    if not meta.HasField("object_graph_def"):
+    is_of_session = not meta.HasField("object_graph_def")
+    fault = find_session_fault(meta, graph) if is_of_session else find_object_fault(meta, graph)
+    if fault:
+        raise TargetError(f"{directory}: {fault}")
+    if is_of_session:
         name = Path(directory).resolve().name
         return [Program(name, "graph", graph, soft_placement=False)]  # a session's own default
     objects = meta.object_graph_def
-    fault = find_object_fault(objects, graph, meta.graph_def.library)
-    if fault:
-        raise TargetError(f"{directory}: {fault}")
-    try:
-        functions = dict(_find_signatures(objects)) or dict(_find_functions(objects))
-    except IndexError:
-        raise TargetError(f"{directory}: its object graph refers to objects that do not exist; save it again") from None
+    functions = dict(_find_signatures(objects)) or dict(_find_functions(objects))
     if not functions:
         raise TargetError(f"{directory} has no signatures and no traced functions; save it with signatures=...")
     library = replace(graph, nodes=())
@@ -127,17 +126,10 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
 def _find_signatures(objects: Any) -> Iterator[tuple[str, str]]:
     for child in objects.nodes[0].children if objects.nodes else ():
         if child.local_name == "signatures":
-            for signature in _get_object(objects, child.node_id).children:
-                node = _get_object(objects, signature.node_id)
+            for signature in objects.nodes[child.node_id].children:
+                node = objects.nodes[signature.node_id]
                 if node.WhichOneof("kind") == "bare_concrete_function":
                     yield signature.local_name, node.bare_concrete_function.concrete_function_name
-
-
-def _get_object(objects: Any, node_id: int) -> Any:
-    """Return an object of the object graph; raise `IndexError` for a number that none has."""
-    if node_id < 0:
-        raise IndexError(node_id)
-    return objects.nodes[node_id]
 
 
 def _find_functions(objects: Any) -> Iterator[tuple[str, str]]:
@@ -157,21 +149,16 @@ def _find_paths(objects: Any) -> dict[int, str]:
     paths = {0: ""}
     queue = [0] if objects.nodes else []
     for node_id in queue:
-        for child in _get_object(objects, node_id).children:
-            if child.node_id not in paths and len(paths[node_id]) + len(child.local_name) < _LONGEST_PATH:
-                _get_object(objects, child.node_id)
-                paths[child.node_id] = f"{paths[node_id]}.{child.local_name}".lstrip(".")
-                queue.append(child.node_id)
+        for child in objects.nodes[node_id].children:
+            child_id = child.node_id % len(objects.nodes)  # -1 is the last
+            if child_id not in paths and len(paths[node_id]) + len(child.local_name) < _LONGEST_PATH:
+                paths[child_id] = f"{paths[node_id]}.{child.local_name}".lstrip(".")
+                queue.append(child_id)
     return paths
 
 
 def _make_program(key: str, function: str, library: GraphDef, objects: Any, directory: str | Path) -> Program:
-    if function not in library.library:
-        raise TargetError(f"{directory}: the function {function} of {key!r} is missing; save the model again")
-    try:
-        bound = [_get_object(objects, node_id) for node_id in objects.concrete_functions[function].bound_inputs]
-    except IndexError:
-        raise TargetError(f"{directory}: {key!r} captures an object that does not exist; save it again") from None
+    bound = [objects.nodes[node_id] for node_id in objects.concrete_functions[function].bound_inputs]
     inputs = library.library[function].inputs
     free = len(inputs) - len(bound)
     if free < 0:

@@ -6,7 +6,7 @@ Mirrors what tensorflow/python/saved_model/load.py and function_deserialization.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -15,47 +15,85 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import PARTITIONED_CALLS
 from simplace.importers.device_spec import find_device_fault
+from simplace.importers.variable_shape import find_shape_fault
 
 _KNOWN_TYPES = frozenset(map(int, DataType)) - {DataType.DT_INVALID}
 _REFUSED = "TensorFlow would not load this SavedModel: "
 _AGAIN = "save it again"
 _GRADIENT_TYPE = "_gradient_op_type"
+_TENSORS = frozenset({"variable", "asset", "constant", "captured_tensor", "resource"})  # get_tensor_from_node
 
 
-def find_object_fault(objects: Any, graph: GraphDef, functions: Any) -> str:
-    """Return what is wrong, "" for nothing; `functions` is the message of the graph's library."""
-    return next(_list_faults(objects, graph, functions), "")
+def find_object_fault(meta: Any, graph: GraphDef) -> str:
+    """Return what is wrong, "" for nothing; `graph` is that of the MetaGraph."""
+    return next(_list_faults(meta.object_graph_def, graph, meta), "")
 
 
-def _list_faults(objects: Any, graph: GraphDef, functions: Any) -> Iterator[str]:
+def _list_faults(objects: Any, graph: GraphDef, meta: Any) -> Iterator[str]:
     there = range(len(objects.nodes))
-    for name in sorted(objects.concrete_functions):
+    from_end = range(-len(there), len(there))  # where TensorFlow looks into a list, -1 is its last object
+    named = {name for node in objects.nodes for name in _list_functions(node)}
+    for name in sorted(named.union(objects.concrete_functions)):
         if name not in graph.library:
             yield f"the function {name} is missing; save the model again"
-        if any(bound not in there for bound in objects.concrete_functions[name].bound_inputs):
+    for name in sorted(objects.concrete_functions):
+        bound = objects.concrete_functions[name].bound_inputs
+        if any(node_id not in (there if name in named else from_end) for node_id in bound):
             yield f"{name} captures an object that does not exist; {_AGAIN}"
+        if not all(_can_be_captured(objects.nodes[node_id]) for node_id in bound):
+            yield f"{_REFUSED}{name} captures an object that is no tensor"
+    constants = {node.name for node in graph.nodes}
     for node in objects.nodes:
         yield from _list_object_faults(node, there)
+        if any(child.node_id not in from_end for child in node.children):
+            yield f"its object graph refers to objects that do not exist; {_AGAIN}"
+        yield from _list_source_faults(node, constants, len(meta.asset_file_def))
     requested = {node.device for function in graph.library.values() for node in function.nodes}
     fault = graph.library_fault or next(filter(None, map(find_device_fault, sorted(requested))), "")
     if fault:
         yield _REFUSED + fault
     for function in graph.library.values():
         yield from _list_missing_nodes(function)
-    if not _can_be_ordered(graph.library, functions):
+    if not _can_be_ordered(graph.library, meta.graph_def.library):
         yield f"{_REFUSED}There is a cyclic dependency between functions, or one that is not there"
+
+
+def _list_functions(node: Any) -> Iterator[str]:
+    kind = node.WhichOneof("kind")
+    if kind == "function":
+        yield from node.function.concrete_functions
+    elif kind == "bare_concrete_function":
+        yield node.bare_concrete_function.concrete_function_name
+    elif kind == "captured_tensor":
+        yield node.captured_tensor.concrete_function
+
+
+def _can_be_captured(node: Any) -> bool:
+    return bool(node.registered_name) or node.WhichOneof("kind") in _TENSORS  # a class that is registered may be one
+
+
+def _list_source_faults(node: Any, constants: Container[str], assets: int) -> Iterator[str]:
+    kind = node.WhichOneof("kind")
+    if kind == "constant" and node.constant.operation not in constants:
+        yield f"the constant {node.constant.operation!r} is not in its graph; {_AGAIN}"
+    if kind == "asset" and node.asset.asset_file_def_index not in range(-assets, assets):
+        yield f"it has no asset number {node.asset.asset_file_def_index}; {_AGAIN}"
 
 
 def _list_object_faults(node: Any, there: range) -> Iterator[str]:
     kind = node.WhichOneof("kind")
     if kind is None and not node.registered_name:
         yield f"{_REFUSED}an object is of no type that it knows"
-    if any(reference.node_id not in there for reference in node.dependencies):
+    creators = [child for child in node.children if kind == "resource" and child.local_name == "_create_resource"]
+    if any(reference.node_id not in there for reference in (*node.dependencies, *creators)):
         yield f"an object depends on one that does not exist; {_AGAIN}"
     if kind == "variable":
         variable = node.variable
         if dtypes.base_type(variable.dtype) not in _KNOWN_TYPES:
             yield f"a variable has the unknown type {variable.dtype}; {_AGAIN}"
+        fault = find_shape_fault(variable.shape)
+        if fault:
+            yield f"{_REFUSED}{fault}"
         for option in ("aggregation", "synchronization"):
             number = getattr(variable, option)
             if number not in variable.DESCRIPTOR.fields_by_name[option].enum_type.values_by_number:

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import traceback
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,12 +27,15 @@ from tests.hostile.cases import case
 
 ROOT = Path(__file__).resolve().parents[2]
 _KINDS = ("SavedModel, messages", "SavedModel, bytes", ".keras, JSON", ".keras, bytes")
-# What Python's objects around the functions are made of: signatures, specs, saveables, attributes of a trace.
+# Python's objects around the functions: specs of arguments, by the functions of TensorFlow that make them (load.py,
+# function_deserialization.py, nested_structure_coder.py), and what else there is: saveables, slots, attributes of a
+# trace.
+_SPECS = frozenset({
+    "decode_proto", "from_structured_signature", "_deserialize_function_spec_as_nonmethod",
+    "set_preinitialized_function_spec",
+})  # fmt: skip
 _OBJECTS = re.compile(
-    r"No encoder for object|extra type constraints|too many values to unpack|cannot unpack non-iterable"
-    r"|type '.*' is not supported by this version|must be valid identifiers|Allowlist does not support"
-    r"|'FullArgSpec' object has no|not correspond to a valid|list index out of range|^KeyError: ''$"
-    r"|object is not callable|input_signature must be|Cannot convert node <|cycle in the deserialization"
+    r"list index out of range|object is not callable|cycle in the deserialization|Allowlist does not support"
 )
 _LIMITS = re.compile(
     r"run the model in a script instead|in it of more than|at most [0-9,]+ are read|would not load the function"
@@ -42,18 +46,23 @@ _LIMITS = re.compile(
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """Record of what simplace and TensorFlow, or Keras, said of one model, "" where they take it."""
+    """Record of what simplace and TensorFlow, or Keras, said of one model, "" where they take it.
+
+    `is_of_specs` says whether TensorFlow refused it while it made the spec of a function's arguments or results.
+    """
 
     seed: int
     number: int
     kind: str
     ours: str
     theirs: str
+    is_of_specs: bool = False
 
     @property
     def is_of_objects(self) -> bool:
         """Return whether TensorFlow alone refuses the model, for objects of Python that simplace does not read."""
-        return bool(self.theirs) and not self.ours and _OBJECTS.search(self.theirs) is not None
+        is_of_them = self.is_of_specs or _OBJECTS.search(self.theirs) is not None
+        return bool(self.theirs) and not self.ours and is_of_them
 
     @property
     def is_wrongly_accepted(self) -> bool:
@@ -105,8 +114,8 @@ def _answer(seed: int, numbers: Sequence[int]) -> Iterator[ModelAnswer]:
                 (Path(folder) / name).write_bytes(data)
             target = str(Path(folder) / next(iter(one.files)).partition("/")[0])
             is_keras = target.endswith(".keras")
-            theirs = _load_keras(serialization_lib, target) if is_keras else _load_saved_model(tf, target)
-            yield ModelAnswer(seed, number, one.kind, _place(target), theirs)
+            theirs = (_load_keras(serialization_lib, target), False) if is_keras else _load_saved_model(tf, target)
+            yield ModelAnswer(seed, number, one.kind, _place(target), *theirs)
 
 
 def _place(target: str) -> str:
@@ -117,12 +126,13 @@ def _place(target: str) -> str:
     return ""
 
 
-def _load_saved_model(tf: Any, target: str) -> str:
+def _load_saved_model(tf: Any, target: str) -> tuple[str, bool]:
     try:
         tf.saved_model.load(target)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+        passed = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+        return f"{type(error).__name__}: {error}", not _SPECS.isdisjoint(passed)
+    return "", False
 
 
 def _load_keras(serialization_lib: Any, target: str) -> str:

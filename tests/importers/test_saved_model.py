@@ -15,7 +15,8 @@ from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
 SIGNATURE = """
 meta_graphs {
   meta_info_def { tags: "serve" }
-  graph_def { library { function {
+  asset_file_def { filename: "words" }
+  graph_def { node { name: "Const" op: "Const" } library { function {
     signature {
       name: "f"
       input_arg { name: "x" type: DT_FLOAT }
@@ -88,6 +89,11 @@ def test_without_signatures_every_function_is_a_program(tmp_path: Path) -> None:
     assert [(program.name, program.function) for program in programs] == [("signatures.call", "f")]
 
 
+def test_minus_one_is_the_last_object_as_in_a_list_of_python(tmp_path: Path) -> None:
+    text = SIGNATURE.replace("node_id: 1 ", "node_id: -8 ", 1)
+    assert [program.name for program in saved_model.read_saved_model(model(tmp_path, text))] == ["serving_default"]
+
+
 def test_a_tf1_model_is_a_graph(tmp_path: Path) -> None:
     (program,) = saved_model.read_saved_model(model(tmp_path / "old", GRAPH))
     assert (program.name, program.kind, program.function, program.soft_placement) == ("old", "graph", None, False)
@@ -125,10 +131,25 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "a variable has the unknown type 99; save it again"),
         ("nodes { variable { dtype: DT_FLOAT", "nodes { variable { dtype: DT_FLOAT aggregation: -1",
          "TensorFlow would not load this SavedModel: Invalid variable aggregation mode: -1"),
-        ("nodes { variable {", "nodes { } nodes { variable {",
+        ('operation: "Const" } }', 'operation: "Const" } } nodes { }',
          "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
         ("nodes { variable {", "nodes { dependencies { node_id: 2147483647 } variable {",
          "an object depends on one that does not exist; save it again"),
+        ("nodes { resource {", 'nodes { children { node_id: -1 local_name: "_create_resource" } resource {',
+         "an object depends on one that does not exist; save it again"),
+        ("nodes { variable {", "nodes { children { node_id: -10 } variable {",
+         "its object graph refers to objects that do not exist; save it again"),
+        ("nodes { resource {", 'nodes { function { concrete_functions: "größe" } } nodes { resource {',
+         "the function größe is missing; save the model again"),
+        ("7, 8]", "7, 1]",
+         "TensorFlow would not load this SavedModel: f captures an object that is no tensor"),
+        ('operation: "Const"', 'operation: "gone"',
+         "the constant 'gone' is not in its graph; save it again"),
+        ("nodes { asset { }", "nodes { asset { asset_file_def_index: 1 }",
+         "it has no asset number 1; save it again"),
+        ("nodes { variable { dtype: DT_FLOAT", "nodes { variable { dtype: DT_FLOAT shape { dim { size: -2 } }",
+         "TensorFlow would not load this SavedModel: Shape [-2] has dimensions with values below -1 (where -1 means "
+         "unknown)"),
         ("library {", 'library { function { signature { name: "h" } node_def { name: "n" op: "k" } } '
          'function { signature { name: "k" } node_def { name: "n" op: "h" } }',
          "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
@@ -138,14 +159,54 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
          "not there"),
     ],
-    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "dependency", "cycle",
-         "missing"],
+    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "dependency", "creator",
+         "child", "missing function", "captured object", "constant", "asset", "shape", "cycle", "missing"],
 )  # fmt: skip
 def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in SIGNATURE
     with pytest.raises(TargetError) as refused:
         saved_model.read_saved_model(model(tmp_path, SIGNATURE.replace(old, new, 1)))
     assert str(refused.value) == f"{tmp_path}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("} saver_def { ",
+         "saver_def must specify the save_tensor_name"),
+        ('} saver_def { save_tensor_name: "s" restore_op_name: "a" filename_tensor_name: "b:0" ',
+         "The name 'b:0' refers to a Tensor which does not exist. The operation, 'b', does not exist in the graph."),
+        ('} saver_def { save_tensor_name: "s" restore_op_name: "b" filename_tensor_name: "a:0" ',
+         "The name 'b' refers to an Operation not in the graph."),
+        ("} asset_file_def { tensor_info { } ",
+         "The name '' refers to an Operation not in the graph."),
+        ('} asset_file_def { tensor_info { name: "a" } ',
+         "All members of argument `feeds` must be tensors. Got the operation 'a'"),
+        ('} asset_file_def { tensor_info { name: "a:b" } ',
+         "The name 'a:b' looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "
+         '"<op_name>:<output_index>".'),
+        ('} collection_def { key: "k" value { node_list { value: "b" } } ',
+         "The name 'b' refers to an Operation not in the graph."),
+        ('tensorflow_version: "/cpu:0" ',
+         "Invalid version: '/cpu:0'"),
+    ],
+    ids=["saver", "file name", "restore", "no asset", "op as asset", "asset", "collection", "version"],
+)  # fmt: skip
+def test_what_tensorflow_would_not_load_of_a_tf1_model_is_refused(tmp_path: Path, part: str, said: str) -> None:
+    with pytest.raises(TargetError) as refused:
+        saved_model.read_saved_model(model(tmp_path, GRAPH.replace("}", part + "}", 1)))
+    assert str(refused.value) == f"{tmp_path}: TensorFlow would not load this SavedModel: {said}"
+
+
+def test_a_tf1_model_with_all_its_parts_is_read(tmp_path: Path) -> None:
+    parts = (
+        'tensorflow_version: "1.15.0-rc1" } asset_file_def { tensor_info { name: "a:0" } } '
+        'saver_def { save_tensor_name: "s" restore_op_name: "a" filename_tensor_name: "a:0" } '
+        'collection_def { key: "k" value { node_list { value: "a:0" } } } '
+        'collection_def { key: "unbound_inputs" value { node_list { value: "b" } } '
+    )
+    (program,) = saved_model.read_saved_model(model(tmp_path, GRAPH.replace("}", parts + "}", 1)))
+    assert [node.name for node in program.graph.nodes] == ["a"]
 
 
 def test_broken_directories_say_what_is_missing(tmp_path: Path) -> None:
