@@ -337,6 +337,13 @@ def test_what_tensorflow_traced_itself_is_taken(tmp_path: Path) -> None:
     assert sum(len(graph.library) for graph in graphs) > 50
 
 
+def test_a_function_that_nobody_calls_is_loaded_and_needs_ops_that_are_there() -> None:
+    graph = parse_text(library(body(), named("g", 'name: "i" op: "Gone"')))
+    with pytest.raises(ImportRefusedError) as refused:
+        refuse_function(graph, "f", KernelTable.shipped())
+    assert str(refused.value) == "TensorFlow would not load the function 'g': Op type not registered 'Gone'"
+
+
 def named(name: str, call: str) -> str:
     """Write a function of that name whose one node is a call."""
     return body(call).replace('"f"', f'"{name}"', 1)
