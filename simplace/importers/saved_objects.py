@@ -21,6 +21,7 @@ _KNOWN_TYPES = frozenset(map(int, DataType)) - {DataType.DT_INVALID}
 _REFUSED = "TensorFlow would not load this SavedModel: "
 _AGAIN = "save it again"
 _GRADIENT_TYPE = "_gradient_op_type"
+_CREATOR = "_create_resource"
 _TENSORS = frozenset({"variable", "asset", "constant", "captured_tensor", "resource"})  # get_tensor_from_node
 
 
@@ -40,8 +41,8 @@ def _list_faults(objects: Any, graph: GraphDef, meta: Any) -> Iterator[str]:
         bound = objects.concrete_functions[name].bound_inputs
         if any(node_id not in (there if name in named else from_end) for node_id in bound):
             yield f"{name} captures an object that does not exist; {_AGAIN}"
-        if not all(_can_be_captured(objects.nodes[node_id]) for node_id in bound):
-            yield f"{_REFUSED}{name} captures an object that is no tensor"
+        for node_id in bound:
+            yield from _list_capture_faults(name, objects.nodes[node_id])
     constants = {node.name for node in graph.nodes}
     for node in objects.nodes:
         yield from _list_object_faults(node, there)
@@ -68,8 +69,14 @@ def _list_functions(node: Any) -> Iterator[str]:
         yield node.captured_tensor.concrete_function
 
 
-def _can_be_captured(node: Any) -> bool:
-    return bool(node.registered_name) or node.WhichOneof("kind") in _TENSORS  # a class that is registered may be one
+def _list_capture_faults(name: str, node: Any) -> Iterator[str]:
+    kind = node.WhichOneof("kind")
+    if node.registered_name:
+        return  # a class that is registered may be a tensor, and make its own resource
+    if kind not in _TENSORS:
+        yield f"{_REFUSED}{name} captures an object that is no tensor"
+    if kind == "resource" and all(each.local_name != _CREATOR for each in (*node.children, *node.dependencies)):
+        yield f"{_REFUSED}{name} captures a resource that nothing creates"
 
 
 def _list_source_faults(node: Any, constants: Container[str], assets: int) -> Iterator[str]:
@@ -84,7 +91,7 @@ def _list_object_faults(node: Any, there: range) -> Iterator[str]:
     kind = node.WhichOneof("kind")
     if kind is None and not node.registered_name:
         yield f"{_REFUSED}an object is of no type that it knows"
-    creators = [child for child in node.children if kind == "resource" and child.local_name == "_create_resource"]
+    creators = [child for child in node.children if kind == "resource" and child.local_name == _CREATOR]
     if any(reference.node_id not in there for reference in (*node.dependencies, *creators)):
         yield f"an object depends on one that does not exist; {_AGAIN}"
     if kind == "variable":

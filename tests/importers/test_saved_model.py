@@ -16,7 +16,7 @@ SIGNATURE = """
 meta_graphs {
   meta_info_def { tags: "serve" }
   asset_file_def { filename: "words" }
-  graph_def { node { name: "Const" op: "Const" } library { function {
+  graph_def { node { name: "Const" op: "Const" } library { function { signature { name: "create" } } function {
     signature {
       name: "f"
       input_arg { name: "x" type: DT_FLOAT }
@@ -37,10 +37,11 @@ meta_graphs {
     nodes { bare_concrete_function { concrete_function_name: "f" argument_keywords: "x" } }
     nodes { variable { dtype: DT_FLOAT device: "/job:localhost/replica:0/task:0/device:CPU:1" } }
     nodes { variable { dtype: DT_INT32 } }
-    nodes { resource { } }
-    nodes { resource { device: "/gpu:1" } }
+    nodes { resource { } children { node_id: 9 local_name: "_create_resource" } }
+    nodes { resource { device: "/gpu:1" } children { node_id: 9 local_name: "_create_resource" } }
     nodes { asset { } }
     nodes { constant { operation: "Const" } }
+    nodes { bare_concrete_function { concrete_function_name: "create" } }
     concrete_functions { key: "f" value { bound_inputs: [3, 4, 5, 6, 7, 8] } }
   }
 }
@@ -90,7 +91,7 @@ def test_without_signatures_every_function_is_a_program(tmp_path: Path) -> None:
 
 
 def test_minus_one_is_the_last_object_as_in_a_list_of_python(tmp_path: Path) -> None:
-    text = SIGNATURE.replace("node_id: 1 ", "node_id: -8 ", 1)
+    text = SIGNATURE.replace("node_id: 1 ", "node_id: -9 ", 1)
     assert [program.name for program in saved_model.read_saved_model(model(tmp_path, text))] == ["serving_default"]
 
 
@@ -137,12 +138,14 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "an object depends on one that does not exist; save it again"),
         ("nodes { resource {", 'nodes { children { node_id: -1 local_name: "_create_resource" } resource {',
          "an object depends on one that does not exist; save it again"),
-        ("nodes { variable {", "nodes { children { node_id: -10 } variable {",
+        ("nodes { variable {", "nodes { children { node_id: -11 } variable {",
          "its object graph refers to objects that do not exist; save it again"),
         ("nodes { resource {", 'nodes { function { concrete_functions: "größe" } } nodes { resource {',
          "the function größe is missing; save the model again"),
         ("7, 8]", "7, 1]",
          "TensorFlow would not load this SavedModel: f captures an object that is no tensor"),
+        ('9 local_name: "_create_resource"', '9 local_name: "made"',
+         "TensorFlow would not load this SavedModel: f captures a resource that nothing creates"),
         ('operation: "Const"', 'operation: "gone"',
          "the constant 'gone' is not in its graph; save it again"),
         ("nodes { asset { }", "nodes { asset { asset_file_def_index: 1 }",
@@ -160,7 +163,7 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "not there"),
     ],
     ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "dependency", "creator",
-         "child", "missing function", "captured object", "constant", "asset", "shape", "cycle", "missing"],
+         "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle", "missing"],
 )  # fmt: skip
 def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in SIGNATURE
