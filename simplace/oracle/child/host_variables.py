@@ -23,6 +23,7 @@ from simplace.oracle.child.tensors import (
     describe_variable,
     find_host,
     is_gpu_variable,
+    is_initialized,
     make_empty_variable,
     to_device,
 )
@@ -115,11 +116,13 @@ def _write_back(handle: Any, copy: _Copy) -> None:
 def _read(handle: Any, dtype: int) -> Any:
     """Return the value of a variable, which shares its memory; None if it has none."""
     try:
-        return _execute(context.context()._handle, None, "ReadVariableOp", [handle], ("dtype", dtype), 1)[0]
+        value = _execute(context.context()._handle, None, "ReadVariableOp", [handle], ("dtype", dtype), 1)[0]
     except FAILURES as error:
         if find_code(error) not in _WITHOUT_VALUE:
             raise
         return None
+    # One that was looked up before its first assignment is there without a value, and read as an empty tensor.
+    return value if value._num_elements() or is_initialized(handle) else None
 
 
 def _assign(handle: Any, value: Any, dtype: int) -> None:

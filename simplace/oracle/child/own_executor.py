@@ -6,17 +6,24 @@ An asynchronous executor returns before TensorFlow has placed anything, and tell
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.tf_private import context, pywrap_tfe
+
+_initialize = wrap_foreign(context.ensure_initialized)  # it refuses settings that contradict each other
+
+
+def run_at_once() -> AbstractContextManager[None]:
+    """Run the ops of this thread one after another, each to its end; those begun before go on beside them."""
+    _initialize()
+    return _with_own_executor()
 
 
 @contextmanager
-def run_at_once() -> Iterator[None]:
-    """Run the ops of this thread one after another, each to its end; those begun before go on beside them."""
-    context.ensure_initialized()
+def _with_own_executor() -> Iterator[None]:
     handle = context.context()._handle
     theirs = pywrap_tfe.TFE_ContextGetExecutorForThread(handle)
     try:
