@@ -40,7 +40,7 @@ _OBJECTS = re.compile(
 _LIMITS = re.compile(
     r"run the model in a script instead|in it of more than|at most [0-9,]+ are read|would not load the function"
     r"|: the function .* waits for '"
-    r"|nested more than"
+    r"|nested more than|has no signatures and no traced functions"  # TensorFlow loads one, which can do nothing
 )
 
 
