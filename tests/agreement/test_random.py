@@ -11,7 +11,7 @@ from tests.agreement.campaign import Count, rounds
 from tests.agreement.regressions import read
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
-PROGRAMS = 40  # on each of two machines: about 5 seconds each
+PROGRAMS = 30  # on each of two machines: about 4 seconds each
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 

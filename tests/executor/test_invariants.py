@@ -16,7 +16,7 @@ from simplace.exports.schedule_report import report_schedule
 from tests.executor.worlds import Costs, placed
 
 DEVICES = ("@c", "@g0", "@g1")
-COMMON = settings(max_examples=40, deadline=None)
+COMMON = settings(max_examples=30, deadline=None)
 
 
 @st.composite

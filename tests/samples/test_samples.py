@@ -29,7 +29,7 @@ SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.py"))
 WITHOUT_GRAPHS = [sample for sample in SAMPLES if sample.stem == "eager_loop"]
 WITH_GRAPHS = [sample for sample in SAMPLES if sample not in WITHOUT_GRAPHS]
 SHOWN_ON, FEWER = "cpu:1,gpu:2", "cpu:1,gpu:1"  # the machines whose placements have all outputs, and are compared
-OTHERS = [("cpu:1", None), ("cpu:1,gpu:8", None), (SHOWN_ON, False)]  # the table of agreement has all
+OTHERS = [("cpu:1,gpu:8", None), (SHOWN_ON, False)]  # the table of agreement has all
 OF_ALL_NODES = ("export.pb", "export.pbtxt", "export.graphml")  # of the program that is drawn
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
