@@ -22,6 +22,7 @@ from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
 from simplace.executor.propagator_state import Activation, Iteration, Propagator
+from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
 from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
@@ -160,7 +161,7 @@ class _TensorFlowSimulation:
         while arrived := self.collectives.give_up():
             self._run_collective(arrived)
             self.events.run()
-        assert len(self.step_ends) == self.threads.steps, "every node that can run does run"
+        require_ended(self.graph, self.step_ends, self.threads.steps)
 
     def _start_step(self) -> None:
         self.propagator = self._new_propagator()

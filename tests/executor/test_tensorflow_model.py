@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
+from simplace.errors import SimplaceError
 from tests.executor.worlds import Costs, order, run, ticks
 
 TWO_CHAINS = """
@@ -228,3 +229,21 @@ def test_loop_on_the_branch_not_taken_is_skipped() -> None:
 def test_graph_without_nodes_is_done_at_once(executor: str) -> None:
     done = run("", executor=executor, steps=2)
     assert (done.trace.spans, done.trace.steps, done.trace.makespan) == ((), (0, 0), 0)
+
+
+@pytest.mark.parametrize("executor", ["tensorflow", "textbook"])
+def test_a_loop_whose_limit_is_outside_of_it_never_ends(executor: str) -> None:
+    loop = """
+        n = Placeholder() @g0 {dtype=float}
+        x = Placeholder() @g0 {dtype=float}
+        enter = Enter(x) @g0 {frame_name=b"loop"}
+        merge = Merge(enter, next) @g0 {N=2}
+        less = Less(merge, n) @g0
+        go = LoopCond(less) @g0
+        switch = Switch(merge, go) @g0
+        next = NextIteration(switch:1) @g0
+        exit = Exit(switch) @g0
+        read = Neg(exit) @c
+    """
+    with pytest.raises(SimplaceError, match=r"^a step does not end: merge \(Merge\) has inputs from different frames"):
+        run(loop, executor=executor)
