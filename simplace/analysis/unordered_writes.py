@@ -81,19 +81,21 @@ def _reaches(placed: PlacedGraph, start: int, goal: int) -> bool | None:
     for at in range(_NEARBY):
         if at == len(ahead) or at == len(behind):
             return False
-        for node in _list_readers(placed, ahead[at]):
-            if node in before:
-                return True
-            if node not in after:
-                after.add(node)
-                ahead.append(node)
-        for node in _list_inputs(placed, behind[at]):
-            if node in after:
-                return True
-            if node not in before:
-                before.add(node)
-                behind.append(node)
+        readers, inputs = _list_readers(placed, ahead[at]), _list_inputs(placed, behind[at])
+        if _advance(readers, ahead, after, before) or _advance(inputs, behind, before, after):
+            return True
     return None
+
+
+def _advance(nodes: list[int], waiting: list[int], seen: set[int], others: set[int]) -> bool:
+    """Go on to nodes that were not seen yet; return whether the search from the other end has met one of them."""
+    for node in nodes:
+        if node in others:
+            return True
+        if node not in seen:
+            seen.add(node)
+            waiting.append(node)
+    return False
 
 
 def _list_readers(placed: PlacedGraph, node: int) -> list[int]:

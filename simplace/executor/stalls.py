@@ -11,12 +11,13 @@ from simplace.partition.graph_partition import PartitionedGraph
 
 
 def require_ended(graph: PartitionedGraph, step_ends: Sequence[int], steps: int) -> None:
-    """Raise `SimplaceError` where not all steps ended.
+    """Raise `SimplaceError` where not all steps ended, since a node has inputs from different frames of loops.
 
     TensorFlow refuses to run such a graph (`BuildControlFlowInfo` of graph/control_flow.cc).
     """
     if len(step_ends) < steps:
-        name = _find_between_frames(graph) or "a node"
+        name = _find_between_frames(graph)
+        assert name, "every node that can run does run"
         raise SimplaceError(
             f"a step does not end: {name} has inputs from different frames of loops, so that TensorFlow refuses to run "
             "it; give each input of a loop an Enter"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 
@@ -19,6 +19,7 @@ from simplace.graph.op_kinds import RETVALS, VARIABLE_HANDLE, is_arg, is_merge
 from simplace.partition.transfers import MemoryTypes
 
 _NOTHING = Tensor("", (), 0)
+_Change = Callable[[Variable, Callable[[], Buffer | None]], Buffer | None]
 
 
 class TraceRecorder:
@@ -74,7 +75,7 @@ class TraceRecorder:
         if part.op in RETVALS:
             self._keep_results(inputs)
         if node in self._row_accesses:
-            self._access_rows(node, time, span)
+            self._change_variables(Variable.access_rows, node, time, span)
         given = self._inputs(node)
         early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
@@ -140,21 +141,16 @@ class TraceRecorder:
             allocate = partial(self._output_of_variable, node, self._inputs(node)[1].size, time, span)
             old = self._variable(node, 0).assign(inputs.get(1), allocate)
             self.release(old, time, span)
-            return
-        for slot, given in enumerate(self._inputs(node)):
-            if given.dtype == "resource":
-                variable = self._variable(node, slot)
-                size = 0 if variable.buffer is None else variable.buffer.size
-                old = variable.update(partial(self._output_of_variable, node, size, time, span))
-                self.release(old, time, span)
+        else:
+            self._change_variables(Variable.update, node, time, span)
 
-    def _access_rows(self, node: int, time: int, span: int) -> None:
-        """Let each later read of a variable copy it."""
+    def _change_variables(self, change: _Change, node: int, time: int, span: int) -> None:
+        """Do the same to all variables that a node is given."""
         for slot, given in enumerate(self._inputs(node)):
             if given.dtype == "resource":
                 variable = self._variable(node, slot)
                 size = 0 if variable.buffer is None else variable.buffer.size
-                old = variable.access_rows(partial(self._output_of_variable, node, size, time, span))
+                old = change(variable, partial(self._output_of_variable, node, size, time, span))
                 self.release(old, time, span)
 
     def allocate(self, device: str, size: int, node: int, slot: int, time: int, span: int) -> Buffer | None:
