@@ -6,7 +6,8 @@ result. An import does both for functions that are called, since it infers their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from simplace.errors import TargetError
@@ -18,6 +19,8 @@ from simplace.kernels.registry import ArgSpec, AttrError, OpDef, argument_ranges
 
 LookUp = Callable[[str], OpDef | None]  # an op, or a function as one
 Types = tuple[int, ...]
+
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9_.][A-Za-z0-9_./-]*)*\Z")  # may begin with _
 
 
 def op_of(function: FunctionDef) -> OpDef:
@@ -62,7 +65,11 @@ def find_body_fault(function: FunctionDef, attrs: Mapping[str, Any], look_up: Lo
             fault = _find_inputs_fault(node, look_up, tensors, names)
             if fault:
                 return f"{fault} In {{{{node {node.name}}}}}"
-        return _find_ret_fault(function, tensors, of_results) or _find_nodes_fault(bound, look_up)
+        return (
+            _find_ret_fault(function, tensors, of_results)
+            or _find_name_fault(function)
+            or _find_nodes_fault(bound, look_up)
+        )
     except _FaultError as fault_found:
         return str(fault_found)
 
@@ -178,6 +185,26 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking
             listed = ", ".join(map(dtypes.name_in_messages, found))
             return f"Invalid ret types {arg.name} : {dtypes.name_in_messages(arg.dtype)} vs. {listed} {where}"
     return _describe_lack(lacking[0]) if lacking else ""
+
+
+def _find_name_fault(function: FunctionDef) -> str:
+    """Find what `GraphConstructor::BuildNodeIndex` refuses of arguments, nodes and results."""
+    seen: set[str] = set()
+    for name in _names_of_body(function):
+        if not _NAME.match(name):
+            return f"Node '{name}': Node name contains invalid characters"
+        if name in seen:
+            return f"Node '{name}' is not unique"
+        seen.add(name)
+    return ""
+
+
+def _names_of_body(function: FunctionDef) -> Iterator[str]:
+    yield from (arg.name for arg in function.inputs)
+    yield from (node.name for node in function.nodes)
+    for arg in function.outputs:
+        base, _, number = (arg.name, "", "0") if arg.name in function.ret else arg.name.rpartition("_")
+        yield f"{base}_RetVal" + f"_{number}" * (number != "0")
 
 
 def _find_nodes_fault(nodes: list[NodeDef], look_up: LookUp) -> str:

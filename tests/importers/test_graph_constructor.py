@@ -206,6 +206,15 @@ REFUSED = {
         "number attr not found: N In a:N*float",
     ),
     "a name with a NUL": (X.replace('"x"', '"a b\\000c"'), "Node 'a b"),
+    "an argument whose node has no name, which no call passes": (
+        library(body().replace("output_arg", 'input_arg { name: "" type: DT_FLOAT } output_arg')) + PARTITIONED_CALL,
+        "Node '': Node name contains invalid characters",
+    ),
+    "an argument with the name of a result's node, which no call passes": (
+        library(body().replace("output_arg", 'input_arg { name: "b_RetVal" type: DT_FLOAT } output_arg'))
+        + PARTITIONED_CALL,
+        "Node 'b_RetVal' is not unique",
+    ),
     "a body that reads what it has not": (
         library(NEEDS_Z) + CALL,
         "input z is not found: {{node i}} In {{node i}}",
