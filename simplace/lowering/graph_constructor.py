@@ -210,54 +210,62 @@ def connect_drafts(drafts: Sequence[NodeDraft]) -> Wiring:
     Edges into a node: data by slot, then control by source name without duplicates. Edges that close a loop come
     after all nodes, those of source and sink last. Raise `Refused` for a loop that changes a type.
     """
-    wiring = _connect_in_list_order(drafts)
+    wiring = _connect_in_order(drafts, range(len(drafts)))
     if wiring is None:
         _refuse_missing_outputs(drafts)
-        wiring = _connect_in_list_order(_order_drafts(drafts), is_ordered=True)
+        wiring = _connect_in_order(drafts, _order_drafts(drafts), is_ordered=True)
         assert wiring is not None, "what comes after its node in this order closes a loop"
     return wiring
 
 
-def _connect_in_list_order(drafts: Sequence[NodeDraft], *, is_ordered: bool = False) -> Wiring | None:
-    """Connect drafts in the order of the list, None if that is not the order in which TensorFlow takes them.
+def _connect_in_order(drafts: Sequence[NodeDraft], order: Sequence[int], *, is_ordered: bool = False) -> Wiring | None:
+    """Connect drafts in an order, None if that is not the one in which TensorFlow takes them.
 
-    What comes later than its node closes a loop: in ordered drafts always, else where it goes from a NextIteration to a
-    Merge.
+    What comes later than its node closes a loop: where the order is known to be TensorFlow's always, else where it goes
+    from a NextIteration to a Merge.
     """
-    names = [draft.name for draft in drafts]
     outputs = [len(draft.types[1]) for draft in drafts]
+    ids = [0] * len(drafts)
     edges: Edges = ([], [], [], [])
     add_src, add_src_slot, add_dst, add_dst_slot = [column.append for column in edges]
     back_edges: list[tuple[int, int, int, int]] = []
-    for i, draft in enumerate(drafts):
-        node, is_loop = i + _FIRST_ID, is_ordered
+    for node, i in enumerate(order, _FIRST_ID):
+        draft, is_loop = drafts[i], is_ordered
         if not is_ordered and is_merge(draft.op):
             closing = [is_next_iteration(drafts[src].op) for src, _ in draft.data]
-            is_loop = all(src < i or closes for (src, _), closes in zip(draft.data, closing, strict=True))
+            is_loop = all(ids[src] or closes for (src, _), closes in zip(draft.data, closing, strict=True))
             if all(closing):
                 return None
         for slot, (src, src_slot) in enumerate(draft.data):
-            if src < i and src_slot < outputs[src]:
-                add_src(src + _FIRST_ID)
+            if src_slot >= outputs[src]:
+                return None
+            if ids[src]:
+                add_src(ids[src])
                 add_src_slot(src_slot)
                 add_dst(node)
                 add_dst_slot(slot)
-            elif is_loop and src_slot < outputs[src]:
+            elif is_loop:
                 back_edges.append((src, src_slot, i, slot))
             else:
                 return None
-        for src in sorted(set(draft.control), key=names.__getitem__) if draft.control else ():
-            if src >= i:
+        for src in draft.control and _sort_by_name(draft.control, drafts):
+            if not ids[src]:
                 return None
-            add_src(src + _FIRST_ID)
+            add_src(ids[src])
             add_src_slot(CONTROL)
             add_dst(node)
             add_dst_slot(CONTROL)
+        ids[i] = node
     for src, src_slot, i, slot in back_edges:
         _refuse_other_type(drafts[src], src_slot, drafts[i], slot)
-        _extend_edges(edges, [src + _FIRST_ID], [src_slot], [i + _FIRST_ID], [slot])
+        _extend_edges(edges, [ids[src]], [src_slot], [ids[i]], [slot])
     _connect_ends(edges, len(drafts) + _FIRST_ID)
-    return Wiring(drafts, *edges)
+    return Wiring(list(map(drafts.__getitem__, order)), *edges)
+
+
+def _sort_by_name(control: Sequence[int], drafts: Sequence[NodeDraft]) -> Sequence[int]:
+    """Return the sources of control edges without duplicates, by name."""
+    return control if len(control) == 1 else sorted(set(control), key=lambda src: drafts[src].name)
 
 
 def _connect_columns(inputs: InputColumns, names: Sequence[str]) -> Edges:
@@ -343,20 +351,14 @@ def _refuse_missing_outputs(drafts: Sequence[NodeDraft]) -> None:
                 raise TargetError(f"node {draft.name!r} reads output {slot} of {drafts[src].name!r}, which has {has}")
 
 
-def _order_drafts(drafts: Sequence[NodeDraft]) -> list[NodeDraft]:
-    """Return drafts in TensorFlow's order, with the places of their inputs in it."""
+def _order_drafts(drafts: Sequence[NodeDraft]) -> list[int]:
+    """Return the places of drafts in TensorFlow's order."""
     pending, outputs = _count_dependencies(drafts)
     order = order_by_inputs(pending, outputs.__getitem__)
     if len(order) < len(drafts):
         stuck = next(i for i, count in enumerate(pending) if count > 0)
         raise TargetError(f"{len(drafts) - len(order)} nodes are in a cycle, among them {drafts[stuck].name!r}")
-    place = {i: k for k, i in enumerate(order)}
-    ordered = []
-    for draft in map(drafts.__getitem__, order):
-        data = [(place[src], slot) for src, slot in draft.data]
-        control = [place[src] for src in draft.control] if draft.control else ()
-        ordered.append(NodeDraft(draft.name, draft.op, draft.device, draft.attrs, draft.types, data, control))
-    return ordered
+    return order
 
 
 def _count_dependencies(drafts: Sequence[NodeDraft]) -> tuple[list[int], list[list[int]]]:
