@@ -51,6 +51,16 @@ DATAFLOW_ONLY = frozenset({"NoOp", "IdentityN", VARIABLE_HANDLE, LOOP_COND}).uni
     ARGS, RETVALS, CONSTANTS, IDENTITIES, CONTROL_FLOW, PARTITIONED_CALLS, PLACEHOLDERS
 )
 
+# The inputs of a collective's second version that hold (group size, group key, instance key); the first has attributes.
+COLLECTIVE_KEY_INPUTS = {
+    "CollectiveReduceV2": (1, 2, 3),
+    "CollectiveGatherV2": (1, 2, 3),
+    "CollectiveReduceScatterV2": (1, 2, 3),
+    "CollectiveAllToAllV2": (1, 2, 3),
+    "CollectiveBcastSendV2": (1, 2, 3),
+    "CollectiveBcastRecvV2": (0, 1, 2),
+}
+
 is_switch = SWITCHES.__contains__
 is_merge = MERGES.__contains__
 is_enter = ENTERS.__contains__

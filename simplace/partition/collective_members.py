@@ -16,7 +16,7 @@ from typing import Literal
 from simplace.graph.builder import CONTROL
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import TensorInfo
-from simplace.graph.op_kinds import CONTROL_FLOW, IDENTITIES, is_constant
+from simplace.graph.op_kinds import COLLECTIVE_KEY_INPUTS, CONTROL_FLOW, IDENTITIES, is_constant
 from simplace.partition.copied_collectives import find_joined
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import CopyColumns
@@ -45,15 +45,6 @@ _KINDS: Mapping[str, CollectiveKind] = {
 }
 is_collective = _KINDS.__contains__
 
-# The inputs of the second version of the ops that hold (group size, group key, instance key), by op.
-_KEY_INPUTS: Mapping[str, tuple[int, int, int]] = {
-    "CollectiveReduceV2": (1, 2, 3),
-    "CollectiveGatherV2": (1, 2, 3),
-    "CollectiveReduceScatterV2": (1, 2, 3),
-    "CollectiveAllToAllV2": (1, 2, 3),
-    "CollectiveBcastSendV2": (1, 2, 3),
-    "CollectiveBcastRecvV2": (0, 1, 2),
-}
 _COMMUNICATOR, _INITIALIZER = 1, "CollectiveInitializeCommunicator"  # of the third version
 _HANDS_ON = IDENTITIES | CONTROL_FLOW
 _BY_PLACE = "by place"  # instead of an instance key that only a run knows
@@ -130,8 +121,8 @@ def _find_keys(graph: Graph, node: int) -> tuple[object, ...]:
     kind = (_KINDS[op], attrs["T"], attrs.get("merge_op", attrs.get("reduction")), attrs.get("final_op"))
     if "Nccl" in op:
         return (*kind, attrs["shared_name"])
-    if op in _KEY_INPUTS:
-        _, group, instance = (_read_constant(graph, node, slot) for slot in _KEY_INPUTS[op])
+    if op in COLLECTIVE_KEY_INPUTS:
+        _, group, instance = (_read_constant(graph, node, slot) for slot in COLLECTIVE_KEY_INPUTS[op])
         return (*kind, group, _BY_PLACE if instance is None else instance)
     if "instance_key" in attrs:
         return (*kind, attrs["group_key"], attrs["instance_key"])
@@ -143,8 +134,8 @@ def _find_keys(graph: Graph, node: int) -> tuple[object, ...]:
 def _count_participants(graph: Graph, node: int) -> int:
     """Return how many participants a member asks for, 0 where only a run knows."""
     op, attrs = graph.ops[node], graph.attrs[node]
-    if op in _KEY_INPUTS:
-        return _read_constant(graph, node, _KEY_INPUTS[op][0]) or 0
+    if op in COLLECTIVE_KEY_INPUTS:
+        return _read_constant(graph, node, COLLECTIVE_KEY_INPUTS[op][0]) or 0
     if "group_size" in attrs or "num_devices" in attrs:
         return int(attrs.get("group_size", attrs.get("num_devices", 0)))
     maker = _trace_input(graph, node, _COMMUNICATOR)

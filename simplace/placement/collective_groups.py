@@ -8,24 +8,14 @@ keys that are constants are judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import TensorInfo
-from simplace.graph.op_kinds import is_constant, is_identity, is_next_iteration
+from simplace.graph.op_kinds import COLLECTIVE_KEY_INPUTS, is_constant, is_identity, is_next_iteration
 from simplace.placement.placement import Placement
 
-_KEYS = ("group_size", "group_key", "instance_key")
-# Where an op takes the three of `_KEYS` as inputs; the others have them as attributes.
-_INPUTS: Mapping[str, tuple[int, int, int]] = {
-    "CollectiveReduceV2": (1, 2, 3),
-    "CollectiveGatherV2": (1, 2, 3),
-    "CollectiveReduceScatterV2": (1, 2, 3),
-    "CollectiveAllToAllV2": (1, 2, 3),
-    "CollectiveBcastSendV2": (1, 2, 3),
-    "CollectiveBcastRecvV2": (0, 1, 2),
-}
 _ATTRIBUTES = frozenset({"CollectiveReduce", "CollectiveGather", "CollectiveBcastSend", "CollectiveBcastRecv"})
 _NCCL = "NcclAllReduce"  # named by a string, and counted by num_devices
 
@@ -77,10 +67,10 @@ def _read_key(graph: Graph, node: int) -> tuple[object, ...] | None:
         return (attrs["num_devices"], op, attrs["shared_name"], 0)
     if op in _ATTRIBUTES:
         return (attrs["group_size"], "attributes", attrs["group_key"], attrs["instance_key"])
-    if op not in _INPUTS:
+    if op not in COLLECTIVE_KEY_INPUTS:
         return None
     into = graph.data_in_edges(node)
-    size, group, instance = (_read_constant(graph, graph.edge_src[into[slot]]) for slot in _INPUTS[op])
+    size, group, instance = (_read_constant(graph, graph.edge_src[into[slot]]) for slot in COLLECTIVE_KEY_INPUTS[op])
     return None if size is None or group is None or instance is None else (size, "inputs", group, instance)
 
 
