@@ -23,6 +23,11 @@ _FONTS = Path(__file__).with_name("fonts")
 _BUNDLED = Path(__file__).with_name("bundled.py")
 _ASKED = "GRAPHVIZ_DOT"  # as PlantUML and others call it
 _OF_GLYPHS = ("png", "pdf")  # what holds text as shapes, and needs a shape for each character
+# Where Thai words end Pango asks libthai, and crashes where that has no dictionary. No label is broken between words,
+# so one without any word does: in libdatrie's format an alphabet of no ranges, a double array of its root, no tails.
+_NO_WORDS = bytes.fromhex(
+    "d9fcd9fc 00000000 dafcdafc 00000003 ffffffff ffffffff 00000003 00000000 dffcdffc 00000000 00000000"
+)
 # What a process needs to start; what else is set may steer Graphviz, Pango, cairo, FreeType and fontconfig.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR", "SYSTEMROOT", "SOURCE_DATE_EPOCH")
 
@@ -40,6 +45,7 @@ def run_graphviz(dot: str, file_format: str, dpi: int, timeout_s: float) -> byte
             config = Path(scratch, "fonts.conf")
             others = _system_fonts() if file_format in _OF_GLYPHS else []
             config.write_text(_font_config(scratch, others), encoding="utf-8")
+            Path(scratch, "thbrk.tri").write_bytes(_NO_WORDS)
         except OSError as error:
             raise LayoutError(
                 f"no temporary file can be made ({error.strerror}); set TMPDIR to another folder"
@@ -86,9 +92,14 @@ def _run(command: list[str], dot: str, environment: dict[str, str], timeout_s: f
 
 
 def _environment(config: Path) -> dict[str, str]:
-    """Write an environment of our own: our fonts, no locale, and a fixed date for PDFs unless the caller fixed one."""
+    """Write an environment of our own: our fonts and words, no locale, a date for PDFs that the caller may have fixed."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    ours = {"FONTCONFIG_FILE": str(config), "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "ignore"}
+    ours = {
+        "FONTCONFIG_FILE": str(config),
+        "LIBTHAI_DICTDIR": str(config.parent),
+        "LC_ALL": "C.UTF-8",
+        "PYTHONWARNINGS": "ignore",
+    }
     return {"SOURCE_DATE_EPOCH": "0"} | kept | ours
 
 

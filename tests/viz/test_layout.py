@@ -147,6 +147,13 @@ def test_svg_has_no_script_link_or_comment() -> None:
     assert "<!--" not in drawing
 
 
+def test_thai_is_drawn_without_the_dictionary_of_the_machine(dot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "ไทย" in render('digraph { a [label="ไทย"] }').decode()
+    dot.write_text('#!/bin/sh\n/bin/cat "$LIBTHAI_DICTDIR/thbrk.tri"\n')
+    monkeypatch.setenv("GRAPHVIZ_DOT", str(dot))
+    assert run_graphviz("digraph {}", "svg", 72, 60).startswith(b"\xd9\xfc\xd9\xfc")  # libdatrie's
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(names=st.lists(st.text(max_size=60), min_size=1, max_size=8, unique=True))
 def test_any_names_give_dot_that_parses_and_well_formed_svg(names: list[str]) -> None:
