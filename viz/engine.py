@@ -92,7 +92,7 @@ def _run(command: list[str], dot: str, environment: dict[str, str], timeout_s: f
 
 
 def _environment(config: Path) -> dict[str, str]:
-    """Write an environment of our own: our fonts and words, no locale, a date for PDFs that the caller may have fixed."""
+    """Write an environment of our own: our fonts and words, no locale, a date for PDFs unless the caller has one."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     ours = {
         "FONTCONFIG_FILE": str(config),
