@@ -82,6 +82,7 @@ class WarmProcesses(ForkServers):
         def command(number: int) -> list[str]:
             return [sys.executable, "-P", "-c", _SERVER, str(number), searched, *modules]
 
+        assert len(self._servers) < 50, "a variable of `environment` that differs each time belongs to `own`"
         request = {"code": code, "arguments": list(arguments), "directory": os.getcwd()}
         request |= {"environment": {**environment, **(own or {})}}
         return self.fork(key, command, environment, request, streams)
@@ -139,7 +140,8 @@ def draw_by(warm: WarmProcesses, run: Callable[..., Any]) -> Callable[..., Any]:
             found: subprocess.CompletedProcess[bytes] = run(command, input=input, timeout=timeout, env=env, **how)
             return found
         lasting = dict(env)
-        own = {"FONTCONFIG_FILE": lasting.pop("FONTCONFIG_FILE")}  # read when the first text is measured
+        # of each drawing its own; read when the first text is measured
+        own = {name: lasting.pop(name) for name in ("FONTCONFIG_FILE", "LIBTHAI_DICTDIR")}
         code = f"import runpy, sys; sys.argv[0] = {command[2]!r}; runpy.run_path({command[2]!r}, run_name='__main__')"
         streams = {"stdin": input, "timeout": timeout}
         return warm.run(["pygraphviz"], code, command[3:], environment=lasting, own=own, searched="", **streams)
