@@ -34,8 +34,8 @@ from simplace.views.text.tables import copy_table, node_table
 from simplace.views.text.verdict import write_verdict
 from viz import to_text
 
-KINDS = ("svg", "dot")  # of pictures
-SHAPES = ("png", "pdf")  # the same drawings once more, for figures that are `shaped`
+KINDS = ("svg",)  # of pictures
+SHAPES = ("dot", "png", "pdf")  # the same drawings once more, for figures that are `shaped`
 _BOXES = 40  # in a figure, as on a screen
 _ROOT = Path("/repo")
 
