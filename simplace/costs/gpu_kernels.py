@@ -32,6 +32,9 @@ Constants = Mapping[str, float]
 _PROCESS_EFFICIENCY = {"28HP": 0.5, "16FF": 1.0, "12FFN": 1.0, "8N": 1.0, "N7": 1.0, "4N": 1.83, "4NP": 2.88}
 _MODERN = 8.0  # the compute capability from which cuBLAS has the kernels of the A100
 _BLACKWELL = 10.0  # tcgen05.mma of the PTX ISA: a pair of blocks loads each half of an operand
+# The V100 delivers 1.5 times the memory bandwidth of the P100, by a new memory controller too ("NVIDIA Tesla V100 GPU
+# Architecture", WP-08608), at 900 against 732 GB/s: the P100 reaches less of its own.
+_FIRST_HBM2 = 900 / 732 / 1.5
 _VOLTA = 7.0  # before it, pages of memory weigh more
 _KNEE = 16.0  # how abruptly the lower one of a rate and a limit wins
 _NARROW, _BARRED = 4096, 1e3  # batched products have no tiles as narrow as this
@@ -215,4 +218,4 @@ def _sustain_rate(gpu: GpuFigures, c: Constants, peak: Numbers) -> Numbers:
 
 def _reach_bandwidth(gpu: GpuFigures, c: Constants) -> Numbers:
     """Return the share of the data sheet's bandwidth that large tensors reach."""
-    return blend(gpu.is_hbm, c["hbm"], c["gddr"])
+    return blend(gpu.is_hbm, c["hbm"] * blend(gpu.is_early, _FIRST_HBM2, 1.0), c["gddr"])
