@@ -53,7 +53,8 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
         "tile_128x128_old": P(1, 0.9, 1), "tile_128x64_old": P(0.8, 0.3, 1), "tile_64x128_old": P(0.8, 0.3, 1),
         "tile_64x64_old": P(0.7, 0.2, 1), "tile_128x32": P(0.7, 0.05, 0.9),
         "quantum": P(0.5, 0, 1), "extra_k": P(16, 0, 100), "alone": P(0.2, 0, 0.5), "l2_bytes": P(40, 8, 128, 1.0),
-        "split_s": P(3e-6, 0, 2e-5, 1.0), "overlap": P(4, 1.5, 12), "pages": P(0.25, 0, 2), "pages_early": P(3, 0, 8),
+        "split_s": P(3e-6, 0, 2e-5, 1.0), "overlap": P(4, 1.5, 12),
+        "pages": P(16000, 4000, 100000), "pages_early": P(2000, 500, 20000),
         "pages_k": P(20000, 2000, 60000), "pages_k_early": P(12000, 2000, 60000),
     },
     "tensor": {
@@ -70,8 +71,8 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
         "tile_128x32": P(0.8, 0.05, 1),
     },
     "rnn": {
-        "step": P(0.5, 0.1, 1.2), "weights": P(0.9, 0.3, 1.2),
-        "step_s": P(1e-5, 0, 5e-5), "tile_128x32": P(0.6, 0.05, 1),
+        "step": P(0.5, 0.1, 1.2), "weights": P(0.9, 0.3, 1.2), "wait_clocks": P(100, 0, 400),
+        "stream": P(0.9, 0.3, 1.3), "step_s": P(1e-5, 0, 5e-5), "tile_128x32": P(0.6, 0.05, 1),
     },
 }  # fmt: skip
 FIXED: Mapping[str, Mapping[str, float]] = {

@@ -118,11 +118,11 @@ def _predict_group(steps: Sequence[MeasuredStep], costs: CostModel) -> list[floa
     Iterations are bound by what the framework's host does for each op, in more than half of them. That is no figure of
     a GPU: it is taken from the other parallelisms of the same table, for each of them.
     """
+    predictor = StepPredictor(costs)
     if steps[0].mode != "iteration":
-        predictor = StepPredictor(costs)
         return [predictor.predict(step) for step in steps]
     measured = np.array([step.seconds for step in steps])
-    tried = np.array([[one.predict(step) for step in steps] for one in (StepPredictor(costs, h) for h in _HOST_STEPS)])
+    tried = np.array([[predictor.predict(step, host_s) for step in steps] for host_s in _HOST_STEPS])
     off = np.abs(tried / measured - 1)
     ways = np.array([f"{step.tensor} {step.data} {step.pipeline}" for step in steps])
     found = np.empty(len(steps))

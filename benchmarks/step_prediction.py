@@ -60,44 +60,58 @@ class MeasuredStep:
         return self.tensor * self.data * self.pipeline
 
 
-class StepPredictor:
-    """Predict steps with a cost model; `host_s` is what launching an op takes the framework, None for the model's."""
+@dataclass(frozen=True, slots=True)
+class PricedCalls:
+    """Record of calls with their seconds on the host and on the GPU; `is_op` is False for collectives."""
 
-    def __init__(self, costs: CostModel, host_s: float | None = None) -> None:
+    host_s: np.ndarray
+    device_s: np.ndarray
+    is_op: np.ndarray
+
+    def run(self, op_s: float | None) -> float:
+        """Return when a GPU has run the calls that the host launches in turn, each op in `op_s` (None: its own)."""
+        launched = np.cumsum(self.host_s if op_s is None else np.where(self.is_op, op_s, self.host_s))
+        left = np.cumsum(self.device_s[::-1])[::-1]  # from the start of each op, if nothing waits any more
+        return float((launched + left).max())
+
+
+class StepPredictor:
+    """Predict steps with a cost model; what is priced once is kept for all steps."""
+
+    def __init__(self, costs: CostModel) -> None:
         self.costs = costs
-        self.host_s = host_s
         self._known: dict[Any, tuple[float, float]] = {}
         self._list = cache(_list_parts)
+        self._list_stages = cache(self._list_stages_anew)
+        self._update = cache(lambda weights, gpus: self._price_all(_list_updates(weights, gpus)))
 
-    def predict(self, step: MeasuredStep) -> float:
-        """Return the seconds of a step."""
+    def predict(self, step: MeasuredStep, host_s: float | None = None) -> float:
+        """Return the seconds of a step; `host_s` is what launching an op takes the framework, None for the model's."""
+        if step.mode == "iteration":
+            return self._iterate(step, host_s)
         first, layers, last = self._list(step.model, step.batch, step.seq, step.mode, step.dtype, step.tensor)
         if step.mode == "infer":
             calls = [*first.forward, *layers.forward, *last.forward]
             return self.run(_fuse_chain(calls) if step.is_compiled else calls)
-        if step.mode == "train":
-            return self._train(step, first, layers, last)
-        return self._iterate(step, first, layers, last)
+        return self._train(step, first, layers, last)
 
     def run(self, calls: Iterable[Call]) -> float:
         """Return when a GPU has run ops that the host launches one after the other."""
-        priced = np.array([self._price(call) for call in calls])
-        launched, lasts = np.cumsum(priced[:, 0]), priced[:, 1]
-        left = np.cumsum(lasts[::-1])[::-1]  # from the start of each op, if nothing waits any more
-        return float((launched + left).max())
+        return self._price_all(calls).run(None)
+
+    def _price_all(self, calls: Iterable[Call]) -> PricedCalls:
+        listed = list(calls)
+        priced = np.array([self._price(call) for call in listed])
+        return PricedCalls(priced[:, 0], priced[:, 1], np.array([isinstance(call, OpCall) for call in listed]))
 
     def _price(self, call: Call) -> tuple[float, float]:
         """Return the seconds of a call on the host and on the GPU."""
         is_op = isinstance(call, OpCall)
         key = (call.op, call.inputs, call.outputs, tuple(sorted(call.attrs.items()))) if is_op else call
         if key not in self._known:
-            self._known[key] = self._price_anew(call)
+            cost = self.costs.kernel(call) if isinstance(call, OpCall) else self.costs.collective(call)
+            self._known[key] = cost.host_s + self.costs.overheads.op_s, cost.device_s
         return self._known[key]
-
-    def _price_anew(self, call: Call) -> tuple[float, float]:
-        cost = self.costs.collective(call) if isinstance(call, CollectiveCall) else self.costs.kernel(call)
-        is_own = self.host_s is None or isinstance(call, CollectiveCall)
-        return cost.host_s + self.costs.overheads.op_s if is_own else self.host_s, cost.device_s
 
     def _sum_gradients(self, size: int, ways: int) -> float:
         return self._price(CollectiveCall("all_reduce", size, ways, "GPU"))[1] if ways > 1 and size else 0.0
@@ -114,24 +128,30 @@ class StepPredictor:
         width = 2 if step.dtype == "float16" else 4
         return self.costs.copy(width * step.batch * step.seq * step.model.hidden, "GPU", "GPU")
 
-    def _iterate(self, step: MeasuredStep, first: OpList, layers: OpList, last: OpList) -> float:
+    def _iterate(self, step: MeasuredStep, host_s: float | None) -> float:
         """Return the seconds of micro-batches through a pipeline, the sums of gradients and the update."""
-        repeated = step.model.layers // step.pipeline
-        one = LAYERS[step.model.kind]
-        layer = OpList(step.dtype, True, step.tensor)
-        one(layer, step.model, step.batch, step.seq, 0)
-        middle = [*layer.forward * repeated, *([*layer.forward, *layer.backward] * repeated)]
-        begin, end = [*first.forward, *first.backward], [*last.forward, *last.backward]
-        stages: list[list[Call]] = [list(middle) for _ in range(step.pipeline)]
-        stages[0] = [*begin, *stages[0]]
-        stages[-1] = [*stages[-1], *end]
-        times = [self.run(stage) for stage in stages]
+        stages = self._list_stages(step.model, step.batch, step.seq, step.dtype, step.tensor, step.pipeline)
+        times = [stage.run(host_s) for stage in stages]
         sends = 2 * (self._send(step) if step.pipeline > 1 else 0.0)
         waves = sum(times) + (step.pipeline - 1) * sends + (step.micro_batches - 1) * (max(times) + sends)
-        weights = _count_weights(step, repeated)
+        weights = _count_weights(step, step.model.layers // step.pipeline)
         shared = 2 * step.model.vocabulary * step.model.hidden // step.tensor if step.pipeline > 1 else 0
         sums = self._sum_gradients(2 * weights, step.data) + self._sum_gradients(shared, 2)
-        return waves + sums + self.run(_list_updates(weights, step.data * step.tensor * step.pipeline))
+        return waves + sums + self._update(weights, step.gpus).run(host_s)
+
+    def _list_stages_anew(
+        self, model: Transformer, batch: int, seq: int, dtype: str, ways: int, pipeline: int
+    ) -> list[PricedCalls]:
+        """Return the calls of a micro-batch by stage: its layers forward, then each forward again and backward."""
+        first, _, last = self._list(model, batch, seq, "iteration", dtype, ways)
+        repeated = model.layers // pipeline
+        layer = OpList(dtype, True, ways)
+        LAYERS[model.kind](layer, model, batch, seq, 0)
+        middle = [*layer.forward * repeated, *([*layer.forward, *layer.backward] * repeated)]
+        stages: list[list[Call]] = [list(middle) for _ in range(pipeline)]
+        stages[0] = [*first.forward, *first.backward, *stages[0]]
+        stages[-1] = [*stages[-1], *last.forward, *last.backward]
+        return [self._price_all(stage) for stage in stages]
 
 
 def _list_parts(

@@ -62,6 +62,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--cold", action="store_true", help="simulate the first steps, before the executor knows any op's cost"
     )
+    parser.add_argument("--optimized", action="store_true", help="leave out what TensorFlow computes once, before the "
+                        "first step: what depends on constants alone, and what is computed twice")  # fmt: skip
     parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
@@ -175,6 +177,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         batch=options.batch,
         steps=options.steps,
         warm=not options.cold,
+        optimizes=options.optimized,
         trips=_parse_pairs("--trips", options.trips),
         branches=_parse_pairs("--branch", options.branch),
     )

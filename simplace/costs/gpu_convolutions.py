@@ -8,7 +8,8 @@ As `gpu_kernels`, the formulas take floats and numpy arrays alike. The algorithm
   in shared memory; F(4 x 4, 3 x 3) needs 36 in place of 144, F(4 x 4, 5 x 5) 64 in place of 400, as batched products
   between transforms that go through memory. Not on tensor cores.
 - Gradient of the input at a stride: a product over the positions of the input in which zeros stand between those of the
-  output, or one over the positions of the output whose results are added into the input.
+  output, or one over the positions of the output whose results are added into the input. On tensor cores also one
+  without zeros, for each remainder of the stride by itself ("strided Dgrad" of NVIDIA's CUTLASS).
 - Gradient of the filter: a product over all positions, which blocks share and add up.
 
 Tensor cores take channels by eights: fewer are filled up with zeros.
@@ -71,6 +72,8 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
     seconds = {"forward": _time_forward, "input": _time_input, "filter": _time_filter}[kind](plan, conv, moved)
     if not on_tensor_cores:
         seconds = smaller(seconds, _time_winograd(plan, conv, kind, moved))
+    elif kind == "input":
+        seconds = smaller(seconds, _time_parts_of_input(plan, conv, moved))
     flops = 2 * conv.made * conv.in_channels * conv.taps
     return KernelTime(seconds, flops / plan.peak, moved / gpu.bandwidth, c["floor_s"])
 
@@ -103,6 +106,13 @@ def _time_input(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers
     added = time_traffic(plan.gpu, c, plan.width * (2 * outs * patches / c["scatter"] + conv.image)).seconds
     product = _time_part(plan, c["input"], one, outs, patches, conv.out_channels, moved)
     return smaller(gathered, product + added)
+
+
+def _time_parts_of_input(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:
+    """Return the seconds of one product a remainder of the stride: together as many multiplications as forward."""
+    outs = conv.batch * conv.out_h * conv.out_w
+    one = outs * 0.0 + 1
+    return _time_part(plan, plan.c["input"], one, outs, conv.in_channels, conv.out_channels * conv.taps, moved)
 
 
 def _time_filter(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:

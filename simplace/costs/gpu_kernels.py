@@ -32,11 +32,14 @@ Constants = Mapping[str, float]
 _PROCESS_EFFICIENCY = {"28HP": 0.5, "16FF": 1.0, "12FFN": 1.0, "8N": 1.0, "N7": 1.0, "4N": 1.83, "4NP": 2.88}
 _MODERN = 8.0  # the compute capability from which cuBLAS has the kernels of the A100
 _BLACKWELL = 10.0  # tcgen05.mma of the PTX ISA: a pair of blocks loads each half of an operand
+# The V100 delivers 1.5 times the memory bandwidth of the P100, by a new memory controller too ("NVIDIA Tesla V100 GPU
+# Architecture", WP-08608), at 900 against 732 GB/s: the P100 reaches less of its own.
+_FIRST_HBM2 = 900 / 732 / 1.5
 _VOLTA = 7.0  # before it, pages of memory weigh more
 _KNEE = 16.0  # how abruptly the lower one of a rate and a limit wins
+_HIDDEN = 6.0  # how well walks of page tables hide behind the rest, or the rest behind them
 _NARROW, _BARRED = 4096, 1e3  # batched products have no tiles as narrow as this
 _LEAST_K = 64  # steps of k that a block of a split product has at least
-_FASTEST_WALKED = 2e13  # FLOP/s: of the fastest GPU whose walks of page tables were seen
 _SIMT_TILES = ((128, 128, "tile_128x128"), (128, 64, "tile_128x64"), (64, 128, "tile_64x128"),
                (64, 64, "tile_64x64"),
                (128, 32, "tile_128x32"), (32, 128, "tile_128x32"))  # fmt: skip
@@ -105,8 +108,8 @@ class ProductPlan:
     peak: Numbers
     width: int
     tiles: tuple[tuple[int, int, Numbers, Numbers, bool], ...]
-    walks: Numbers  # what page tables add where a tile's rows lie on many pages
-    walks_k: Numbers
+    walk_s: Numbers  # a FLOP takes that waits for page tables, where a tile's rows lie on many pages
+    walk_k: Numbers  # from which on half of them do
     bandwidth: Numbers
 
 
@@ -120,11 +123,11 @@ def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_t
         step_s = 2 * tile_m * tile_n * gpu.sms / (rate * efficiency)
         is_batched = on_tensor_cores or tile_m * tile_n > _NARROW
         tiles.append((tile_m, tile_n, step_s, (tile_m + tile_n) * cache_s, is_batched))
-    walks, walks_k = rate * 0.0, rate * 0.0 + 1
+    walk_s, walk_k = rate * 0.0, rate * 0.0 + 1
     if not on_tensor_cores:
-        walks = blend(gpu.is_early, c["pages_early"], c["pages"]) * smaller(rate, _FASTEST_WALKED) / _FASTEST_WALKED
-        walks_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
-    return ProductPlan(gpu, c, peak, width, tuple(tiles), walks, walks_k, _reach_bandwidth(gpu, c) * gpu.bandwidth)
+        walk_s = 1 / (blend(gpu.is_early, c["pages_early"], c["pages"]) * gpu.clock)
+        walk_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
+    return ProductPlan(gpu, c, peak, width, tuple(tiles), walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth)
 
 
 def time_product(
@@ -165,10 +168,11 @@ def time_product(
                 most_s = min(most_s, compute + cache)
             cost = compute**power + cache**power
             best = cost if best is None else least(best, cost)
-    seconds = (best + (traffic / plan.bandwidth) ** power) ** (1 / power)
-    reach = (k / plan.walks_k) ** 2
-    seconds = seconds * (1 + along_k * plan.walks * reach / (1 + reach)) + c["floor_s"]
-    return KernelTime(seconds, 2 * b * m * n * k / plan.peak, traffic / gpu.bandwidth, c["floor_s"])
+    far, flops = (k / plan.walk_k) ** 2, 2 * b * m * n * k
+    walks = along_k * flops * plan.walk_s * far / (1 + far)
+    moved_s = (best + (traffic / plan.bandwidth) ** power) ** (1 / power)
+    seconds = (moved_s**_HIDDEN + walks**_HIDDEN) ** (1 / _HIDDEN) + c["floor_s"]
+    return KernelTime(seconds, flops / plan.peak, traffic / gpu.bandwidth, c["floor_s"])
 
 
 def time_traffic(gpu: GpuFigures, c: Constants, traffic: Numbers) -> KernelTime:
@@ -215,4 +219,4 @@ def _sustain_rate(gpu: GpuFigures, c: Constants, peak: Numbers) -> Numbers:
 
 def _reach_bandwidth(gpu: GpuFigures, c: Constants) -> Numbers:
     """Return the share of the data sheet's bandwidth that large tensors reach."""
-    return blend(gpu.is_hbm, c["hbm"], c["gddr"])
+    return blend(gpu.is_hbm, c["hbm"] * blend(gpu.is_early, _FIRST_HBM2, 1.0), c["gddr"])

@@ -2,9 +2,14 @@
 
 As `gpu_kernels`, the formulas take floats and numpy arrays alike. A step multiplies the weights of all gates (gates x
 hidden by hidden) with the states of a batch, then the gates' functions run over the results; the gradient through time
-does the same backwards, with the weights turned. The weights are read again in each step. The gradient of the weights
-is one product over all steps. That is cuDNN's standard algorithm; its persistent ones, which keep weights in registers,
-are not modelled.
+does the same backwards, with the weights turned. The gradient of the weights is one product over all steps. That is
+cuDNN's standard algorithm; its persistent ones, which keep weights in registers, are not modelled.
+
+- Up to 16 sequences, a kernel may stream the weights from memory, once for each eight columns of states.
+- Else the product is cuBLAS's. On GPUs before Volta (cuDNN 5 and 6, CUDA 8) it reaches a share of that, and the kernel
+  for up to 32 columns waits for memory at each element of the sum, which nothing splits: its time grows with the length
+  of the sum and hardly with anything else. So a batch of 32 takes up to three times as long as one of 64.
+- Each step takes a fixed time for launches and for the gates' functions.
 """
 
 from __future__ import annotations
@@ -12,9 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from simplace.costs.gpu_kernels import KernelTime, Numbers, ProductPlan, time_product
+from simplace.costs.gpu_kernels import KernelTime, Numbers, ProductPlan, blend, smaller, time_product
 
 RecurrentPass = Literal["forward", "input", "weights"]  # and the gradients through time, and of the weights
+_STREAMED, _FEW, _NARROW = (
+    8,
+    16,
+    32,
+)  # columns that weights are read once for, that are streamed at most, of a narrow tile
+_NEVER = 1e9  # seconds: of an algorithm that does not do a shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +60,24 @@ def time_recurrence(plan: ProductPlan, layer: Recurrence, kind: RecurrentPass) -
         return KernelTime((whole.seconds - floor_s) / c["weights"] + floor_s, whole.arithmetic, whole.memory, floor_s)
     rows, deep = (high, layer.hidden) if kind == "forward" else (layer.hidden, high)
     step = time_product(plan, one, rows, layer.batch, deep)
-    step_s = (step.seconds - floor_s) / c["step"] + floor_s + c["step_s"]
+    tiled_s = (step.seconds - floor_s) / blend(plan.gpu.is_early, c["step"], 1.0) + _wait_for_sums(plan, layer, deep)
+    step_s = smaller(tiled_s, _stream_weights(plan, layer, rows * deep)) + floor_s + c["step_s"]
     return KernelTime(
         step_s * layer.steps, step.arithmetic * layer.steps, step.memory * layer.steps,
         (floor_s + c["step_s"]) * layer.steps,
     )  # fmt: skip
+
+
+def _wait_for_sums(plan: ProductPlan, layer: Recurrence, deep: Numbers) -> Numbers:
+    """Return the seconds that blocks of a narrow tile wait for memory, one element of the sum after the other."""
+    is_narrow = (layer.batch > _FEW) * (layer.batch <= _NARROW)
+    return plan.gpu.is_early * is_narrow * plan.c["wait_clocks"] * deep / plan.gpu.clock
+
+
+def _stream_weights(plan: ProductPlan, layer: Recurrence, weights: Numbers) -> Numbers:
+    """Return the seconds of reading the weights for some columns at a time; very many for large batches."""
+    passes = -(-layer.batch // _STREAMED)
+    return passes * plan.width * weights / (plan.bandwidth * plan.c["stream"]) + _NEVER * (layer.batch > _FEW)
 
 
 def time_layers(products: ProductPlan, steps: ProductPlan, layers: RecurrentLayers) -> KernelTime:

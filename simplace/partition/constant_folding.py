@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
+from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import CONSTANTS, is_control_flow, is_loop_cond
 from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 from simplace.partition.shapes import TensorSizes
@@ -25,7 +26,8 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
     made in each step, with all that it is made of.
     """
     foldable, sizes = _find_foldable(graph), TensorSizes(graph.placed)
-    folded = {i for i in foldable if graph.nodes[i].op not in CONSTANTS and _leads_out(graph, i, foldable, sizes)}
+    chosen = {i for i in foldable if graph.nodes[i].op not in CONSTANTS and _leads_out(graph, i, foldable, sizes)}
+    folded = {i for i in chosen if _lies_where_constants_do(graph, i)}
     if not folded:
         return graph
     nodes = tuple(replace(node, op=CONSTANT) if i in folded else node for i, node in enumerate(graph.nodes))
@@ -56,8 +58,30 @@ def _find_foldable(graph: PartitionedGraph) -> set[int]:
 
 def _has_no_effect(graph: PartitionedGraph, number: int) -> bool:
     node = graph.nodes[number]
-    is_flow = is_control_flow(node.op) or is_loop_cond(node.op)
-    return node.role == "op" and not is_flow and not graph.placed.is_stateful(node.op)
+    if node.role != "op" or is_control_flow(node.op) or is_loop_cond(node.op) or graph.placed.is_stateful(node.op):
+        return False
+    return _find_host_outputs(graph, number, "CPU") is not None  # constants are folded on the CPU
+
+
+def _lies_where_constants_do(graph: PartitionedGraph, number: int) -> bool:
+    """Return whether all outputs of a node lie in the memory in which a Const of their type has its own.
+
+    On a GPU that of int32 is in host memory, and any other in the GPU's.
+    """
+    device = graph.placed.devices.by_name[graph.nodes[number].device].type
+    types = graph.placed.graph.out_types[graph.nodes[number].origin]
+    if device == "CPU":
+        return True
+    is_on_host = tuple(dtype == DataType.DT_INT32 for dtype in types)
+    has_constants = all(graph.placed.host_memory(CONSTANT, device, {"dtype": dtype}) for dtype in types)
+    return has_constants and _find_host_outputs(graph, number, device) == is_on_host
+
+
+def _find_host_outputs(graph: PartitionedGraph, number: int, device: str) -> tuple[bool, ...] | None:
+    """Return which outputs of a node's kernel are in host memory, None where there is no such kernel."""
+    origin = graph.nodes[number].origin
+    found = graph.placed.host_memory(graph.nodes[number].op, device, graph.placed.graph.attrs[origin])
+    return None if found is None else tuple(found[1])
 
 
 def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: TensorSizes) -> bool:

@@ -34,6 +34,16 @@ def test_flat_textbook_run(graph: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "14 ms on the textbook executor" in capsys.readouterr().out  # fill 1, 12 others on 4 threads 3, chain 10
 
 
+def test_what_depends_on_constants_alone_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "folded.pbtxt"
+    file.write_text(graphs.constant_beside_input())
+    words = ["schedule", str(file), "--devices", "cpu:1", "--costs", "flat", "--inter-op", "1"]
+    assert main(words) == 0
+    assert main([*words, "--optimized"]) == 0
+    times = [line.split(" on ")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("folded:")]
+    assert times == ["folded: 2 ms", "folded: 1 ms"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

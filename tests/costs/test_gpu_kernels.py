@@ -23,7 +23,7 @@ from simplace.costs.gpu_sheets import SHEETS
 PLAIN = {
     "reach": 1.0, "wide_sm": 1.0, "flops_per_watt": 1e15, "flops_per_watt_old": 1e15, "gddr": 1.0, "hbm": 0.5,
     "quantum": 1.0, "extra_k": 0.0, "alone": 0.0, "l2_bytes": 1e30, "split_s": 1.0, "overlap": 1.0, "floor_s": 0.0,
-    "pages": 0.0, "pages_early": 0.0, "pages_k": 1.0, "pages_k_early": 1.0, "tile_128x128": 1.0, "tile_128x64": 0.01,
+    "pages": 1e6, "pages_early": 1e3, "pages_k": 1.0, "pages_k_early": 1.0, "tile_128x128": 1.0, "tile_128x64": 0.01,
     "tile_64x128": 0.01, "tile_64x64": 0.01, "tile_128x32": 0.01, "ramp_s": 2.0, "norm_blocks": 1.0, "norm_l2": 1.0,
     "norm_slope": 1.0, "norm_again": 1.0, "norm_cached": 0.0, "norm_short": 0.0,
 }  # fmt: skip
@@ -54,6 +54,22 @@ def test_a_single_product_with_few_tiles_is_split_over_k_and_pays_for_the_sums()
     wave = 2 * 128 * 128 * 1e6 / 1e9
     assert plain_product(1, 128, 128, 1e6).seconds == pytest.approx(wave / 10 + 1.0)
     assert plain_product(2, 128, 128, 1e6).seconds == pytest.approx(wave)  # batched products are not
+
+
+def test_rows_on_pages_of_their_own_wait_for_walks_whatever_the_rate() -> None:
+    early = replace(TEN, is_early=1.0)  # feeds 1e3 FLOP a clock: 1e12 FLOP/s, a hundred times less than arithmetic
+    plans = [plan_products(gpu, PLAIN, 1e14, 4, False) for gpu in (early, TEN)]
+    slow, fast = (time_product(plan, 1.0, 2048.0, 2048.0, 1e6, 1.0).seconds for plan in plans)
+    assert slow == pytest.approx(2 * 2048**2 * 1e6 / 1e12)
+    assert fast < slow / 10
+    apart = time_product(plans[0], 1.0, 2048.0, 2048.0, 1e6).seconds  # with rows that lie across the sum
+    assert apart == pytest.approx(fast)
+
+
+def test_the_first_memory_on_the_chip_reaches_less_of_its_bandwidth() -> None:
+    times = [time_traffic(read_figures(SHEETS[gpu]), PLAIN, 1e12) for gpu in ("p100", "v100")]
+    p100, v100 = ((time.seconds - PLAIN["ramp_s"]) / time.memory for time in times)
+    assert p100 / v100 == pytest.approx(1.5 * 732 / 900)
 
 
 def test_traffic_takes_the_bandwidth_that_the_memory_reaches_and_a_start() -> None:

@@ -86,6 +86,13 @@ def test_a_gradient_at_a_stride_costs_more_than_the_work_that_it_is() -> None:
     assert back.seconds > 1.3 * forward.seconds
 
 
+def test_on_tensor_cores_a_gradient_at_a_stride_skips_the_zeros() -> None:
+    strided = Convolution(32.0, 64.0, 56.0, 56.0, 64.0, 5.0, 5.0, 28.0, 28.0, 4.0)
+    half = plan("v100", "conv", "float16")
+    forward, back = (time_convolution(half, strided, kind, True).seconds for kind in ("forward", "input"))
+    assert back < 2 * forward  # with zeros it would be four times the work
+
+
 def test_a_models_convolution_tells_how_far_off_it_is() -> None:
     cost = make_modelled_costs("v100").kernel(call("Conv2D", [IMAGE, WINDOW], MADE, **STEP))
     assert (cost.source, cost.error) == ("modelled", read_constants().errors["conv_forward"])
@@ -113,6 +120,21 @@ def test_steps_wait_for_each_other() -> None:
     assert long == pytest.approx(100 * short)
     at_once = time_recurrence(plan("v100", "rnn"), Recurrence(4.0, 512.0, 32.0, 100.0), "weights").seconds
     assert at_once < long / 4  # one product over all steps
+
+
+def time_steps(gpu: str, batch: int) -> float:
+    layer = Recurrence(4.0, 1024.0, float(batch), 100.0)
+    return float(time_recurrence(plan(gpu, "rnn"), layer, "input").seconds)
+
+
+def test_a_few_sequences_share_a_reading_of_the_weights() -> None:
+    one, eight, nine = (time_steps("v100", batch) for batch in (1, 8, 9))
+    assert one == eight < nine
+
+
+def test_before_volta_a_batch_of_32_waits_along_the_sum() -> None:
+    assert time_steps("p100", 32) > 1.5 * time_steps("p100", 64)
+    assert time_steps("v100", 32) <= time_steps("v100", 64)
 
 
 def test_layers_and_directions_add_up() -> None:

@@ -39,6 +39,20 @@ def tiny_chains(length: int = 6) -> str:
     return "".join(lines)
 
 
+def constant_beside_input() -> str:
+    """Make a result of an input and of the negative of a constant."""
+    shapes = ' attr { key: "_output_shapes" value { list { shape { } } } }'
+    placeholder = 'attr { key: "dtype" value { type: DT_FLOAT } }'
+    retval = _T + ' attr { key: "index" value { i: 0 } }'
+    value = "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0.5 }"
+    nodes = [
+        _const("c", "DT_FLOAT", value), _node("n", "Neg", ["c"], _T + shapes),
+        _node("x", "Placeholder", [], placeholder), _node("y", "AddV2", ["x", "n"]),
+        _node("r", "_Retval", ["y"], retval),
+    ]  # fmt: skip
+    return "".join(nodes)
+
+
 def _start(size: int) -> list[str]:
     dims = f"tensor {{ dtype: DT_INT32 tensor_shape {{ dim {{ size: 2 }} }} int_val: {size} int_val: {size} }}"
     value = "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0.001 }"

@@ -12,6 +12,17 @@ FOLDED = """
     y = AddV2(x, e) @c {_output_shapes=(dims(2),)}
     r = _Retval(y) @c {T=float, index=0}
 """
+ON_GPU = """
+    c = Const() @g0 {dtype=float, _output_shapes=(dims(2),)}
+    d = Neg(c) @g0 {T=float, _output_shapes=(dims(2),)}
+    s = Shape(d) @g0 {T=float, out_type=int32, _output_shapes=(dims(1),)}
+    l = Shape(d) @g0 {T=float, out_type=int64, _output_shapes=(dims(1),)}
+    x = Placeholder() @g0 {dtype=float, shape=dims(2)}
+    y = AddV2(x, d) @g0 {T=float, _output_shapes=(dims(2),)}
+    z = Reshape(y, s) @g0 {T=float, Tshape=int32, _output_shapes=(dims(2),)}
+    w = Reshape(z, l) @g0 {T=float, Tshape=int64, _output_shapes=(dims(2),)}
+    r = _Retval(w) @c {T=float, index=0}
+"""
 TWICE = """
     x = Placeholder() @c {dtype=float, shape=shape}
     a = Neg(x) @c
@@ -43,6 +54,12 @@ def test_a_constant_stands_for_what_depends_on_constants() -> None:
     found = optimize(FOLDED)
     assert ops(found) == {"e": "Const", "x": "Placeholder", "y": "AddV2", "r": "_Retval"}
     assert inputs(found, "e") == ["_SOURCE"]
+
+
+def test_on_a_gpu_a_constant_must_lie_where_the_tensor_did() -> None:
+    found = ops(optimize(ON_GPU))
+    assert found["d"] == found["s"] == "Const"  # a Const of int32 is in host memory, too
+    assert found["l"] == "Shape"  # one of int64 would be in the GPU's
 
 
 def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
