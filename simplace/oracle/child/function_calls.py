@@ -28,6 +28,7 @@ from simplace.oracle.child.tensors import (
     describe_variable,
     find_host,
     input_device,
+    is_composite,
     is_gpu_variable,
     is_initialized,
     is_object,
@@ -276,9 +277,19 @@ class FunctionCalls:
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            devices=self._describe_devices(kind),
         )
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
+
+    def _describe_devices(self, kind: _Kind) -> list[dict[str, Any]]:
+        """Describe the devices that a call is placed on, where these are not those of the context.
+
+        TensorFlow makes a composite device of those that a packed variable is on (common_runtime/eager/context.cc), and
+        lists it after the others (InstantiateMultiDevice of process_function_library_runtime.cc).
+        """
+        seen = describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine)
+        composite = [name for name in dict.fromkeys(kind.arg_devices) if is_composite(name)]
+        return [*(seen or self.devices.told), *describe_remote(composite, self._machine)] if composite else seen
 
     def is_left_out(self, shown: str) -> bool:
         """Return whether the run is narrowed to other functions."""
@@ -341,7 +352,7 @@ class FunctionCalls:
             functions=names,
             log=[[node.name, node.op, home]] if home else [],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            devices=self._describe_devices(kind),
             asked=is_asked,
         )
         self._limit.is_new(shown)
