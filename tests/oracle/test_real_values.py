@@ -359,6 +359,25 @@ GPUS_OF_A_SESSION = """\
         assert session.run(called) == 8.0
 """
 
+PACKED = """\
+    import tensorflow as tf
+    from tensorflow.python.distribute.packed_distributed_variable import PackedDistributedVariable
+    variables = []
+    for i in range(2):
+        with tf.device(f"GPU:{i}"):
+            variables.append(tf.Variable(i + 1.0))
+    packed = PackedDistributedVariable(variables)
+    @tf.function
+    def update():
+        with tf.device("GPU:0"):
+            packed.assign_add(3.0)
+            first = packed.value()
+        with tf.device("GPU:1"):
+            packed.assign_sub(4.0)
+            return first, packed.value()
+    assert [float(each) for each in (*update(), *variables)] == [4.0, -2.0, 4.0, -2.0]
+"""
+
 PROGRAMS = {
     "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
@@ -374,6 +393,7 @@ PROGRAMS = {
     "reduced": (REDUCED, 1),
     "iterator in loop": (ITERATOR_IN_LOOP, 1),
     "session": (SESSION, 1),
+    "packed variable": (PACKED, 2),
     "GPUs of a session": (GPUS_OF_A_SESSION, 2),
 }
 

@@ -101,8 +101,9 @@ def _count_members(node: Any, nodes: Mapping[str, Any]) -> int:
     if "num_devices" in node.attr or "group_size" in node.attr:
         return int(node.attr["num_devices"].i or node.attr["group_size"].i)
     source = nodes.get(node.input[1].partition(":")[0])
-    is_constant = source is not None and source.op == "Const"
-    return int(tf.make_ndarray(source.attr["value"].tensor)) if is_constant else 0
+    if source is None or source.op != "Const":
+        return 0
+    return int(tf.make_ndarray(source.attr["value"].tensor))
 
 
 def _trace_source(name: str, nodes: Mapping[str, Any]) -> Any:

@@ -28,8 +28,8 @@ from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
-# What node_def_util.cc, attr_value_util.cc, attr_builder.cc and pywrap_tfe_src.cc say of an op that is wrong wherever it
-# runs; it is looked at after its device was chosen.
+# What node_def_util.cc, attr_value_util.cc, attr_builder.cc and pywrap_tfe_src.cc say of an op that is wrong wherever
+# it runs; it is looked at after its device was chosen.
 _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
     r"|Can't find a function|Expecting |Attribute "

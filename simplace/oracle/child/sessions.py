@@ -31,6 +31,7 @@ from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
+_SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 _COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
 _REFUSAL = re.compile(
     r"Cannot (assign a device for operation|colocate nodes|place the graph)|Nodes were connected by a reference"
@@ -332,6 +333,7 @@ class SessionRuns:
             graph_notes=f"graph {self._placed}",
             kept_devices=dict(session._simplace_kept),
             inlining=session._config.graph_options.optimizer_options.do_function_inlining,
+            is_single_threaded=session._config.experimental.executor_type == _SINGLE_THREADED,
             pruned_to=pruned_to,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),

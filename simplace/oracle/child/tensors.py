@@ -79,15 +79,6 @@ def input_device(tensor: Any, target: str) -> str:
     return where
 
 
-def is_composite(device: str) -> bool:
-    """Return whether a device is one name for several, on each of which a packed variable has a value.
-
-    >>> is_composite("/job:localhost/replica:0/task:0/device:COMPOSITE:0")
-    True
-    """
-    return "/device:COMPOSITE:" in device
-
-
 def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
     """List the resources among the inputs of a call: number, name, device, the line that made it, what it is, bytes."""
     return [
