@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import COLLECTIVE_KEY_INPUTS
 from simplace.oracle.child.tf_private import function_pb2
 
 _REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
@@ -98,9 +99,9 @@ def _find_key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _count_members(node: Any, nodes: Mapping[str, Any]) -> int:
     """Return how many members a graph's collective has; 0 where that is computed."""
-    if "num_devices" in node.attr or "group_size" in node.attr:
-        return int(node.attr["num_devices"].i or node.attr["group_size"].i)
-    source = nodes.get(node.input[1].partition(":")[0])
+    if node.op not in COLLECTIVE_KEY_INPUTS:
+        return int(node.attr["num_devices" if node.op == "NcclAllReduce" else "group_size"].i)
+    source = nodes.get(node.input[COLLECTIVE_KEY_INPUTS[node.op][0]].partition(":")[0])
     if source is None or source.op != "Const":
         return 0
     return int(tf.make_ndarray(source.attr["value"].tensor))
