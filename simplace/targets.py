@@ -325,7 +325,8 @@ def _place_with_callees(
 
 
 def _make_observed(devices: Sequence[ObservedDevice]) -> DeviceSet:
-    return seen_from_the_first([each.name for each in devices], {each.name: each.limit for each in devices})
+    made = seen_from_the_first([each.name for each in devices], {each.name: each.limit for each in devices})
+    return DeviceSet(replace(one, members=each.members) for one, each in zip(made, devices, strict=True))
 
 
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:

@@ -32,6 +32,7 @@ SAME_STEM = (
     ("common_runtime/eager/execute.cc", "placement/eager/execute.py"),
     ("common_runtime/eager/placement_utils.cc", "placement/eager/placement_utils.py"),
     ("common_runtime/replicate_constants_pass.cc", "partition/replicate_constants_pass.py"),
+    ("common_runtime/replicate_per_replica_nodes.cc", "partition/replicate_per_replica_nodes.py"),
     ("nccl/nccl_rewrite.cc", "partition/nccl_rewrite.py"),
     ("graph/graph_partition.cc", "partition/graph_partition.py"),
     ("common_runtime/graph_optimizer.cc", "partition/graph_optimizer.py"),

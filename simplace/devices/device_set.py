@@ -24,12 +24,16 @@ COMPOSITE = "COMPOSITE"  # composite_device.h: one name for a device on each of 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Record of a device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown)."""
+    """Record of a device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown).
+
+    `members` are the full names of the devices that a composite device stands for.
+    """
 
     name: str
     spec: DeviceName
     is_local: bool = True
     memory: int = 0
+    members: tuple[str, ...] = ()
 
     @property
     def type(self) -> str:
@@ -55,12 +59,12 @@ def _shorten(name: str) -> str:
     return short if name.startswith(LOCAL_TASK + "/") else f"{spec.job}/{spec.task}/{short}"
 
 
-def make_device(name: str, *, is_local: bool = True, memory: int = 0) -> Device:
+def make_device(name: str, *, is_local: bool = True, memory: int = 0, members: tuple[str, ...] = ()) -> Device:
     """Make a device from its full name; raise `DeviceSpecError` if a field is missing."""
     spec = DeviceName.parse(name)
     if spec is None or None in spec:
         raise DeviceSpecError(f"{name!r} is not a full device name; one looks like {LOCAL_TASK}/device:GPU:0")
-    return Device(str(spec), spec, is_local, memory)
+    return Device(str(spec), spec, is_local, memory, members)
 
 
 class DeviceSet:

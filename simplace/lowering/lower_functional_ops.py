@@ -31,16 +31,20 @@ _LOWERINGS = {
 }  # fmt: skip
 
 
-def lower_functional_ops(graph: GraphBuilder, signatures: Signatures, *, inline_calls: bool) -> None:
+def lower_functional_ops(
+    graph: GraphBuilder, signatures: Signatures, *, inline_calls: bool, single_threaded: bool = False
+) -> None:
     """Walk the nodes by id, those added meanwhile included, and replace calls and functional control flow.
 
-    Without `inline_calls`, as in a session, only the calls that lowering makes itself are inlined. A graph without
-    arguments and results keeps its replaced nodes fetchable. Raises `TargetError` for a function that, through
-    whatever calls, inlines itself, where TensorFlow would never end, and for calls of calls without number.
+    Without `inline_calls`, as in a session, only the calls that lowering makes itself are inlined. An executor that is
+    `single_threaded` knows no Switch and no Merge: for it control flow stays functional. A graph without arguments and
+    results keeps its replaced nodes fetchable. Raises `TargetError` for a function that inlines itself,
+    through whatever calls, where TensorFlow would never end, and for calls of calls without number.
     """
     refuse_explosion(graph.op_nodes(), signatures, inline_calls=inline_calls)
     fetchable = not any(is_arg(node.op) or is_retval(node.op) for node in graph.op_nodes())
     bodies = _Bodies(signatures)
+    lowerings = {} if single_threaded else _LOWERINGS
     # The functions that a node came out of, innermost last, for the nodes that may be replaced in their turn.
     inside: dict[int, tuple[str, ...]] = {}
     for node in graph.op_nodes():
@@ -50,8 +54,8 @@ def lower_functional_ops(graph: GraphBuilder, signatures: Signatures, *, inline_
         if signatures.is_call(node.op):
             if inline_calls or node.attrs.get(LOWER_AS_MULTI_DEVICE) is True:
                 chain, new = _inline_call(graph, node, bodies, chain, fetchable)
-                inside.update((n.id, chain) for n in new if signatures.is_call(n.op) or n.op in _LOWERINGS)
-        elif node.op in _LOWERINGS and node.attrs.get(LOWER_USING_SWITCH_MERGE) is True:
+                inside.update((n.id, chain) for n in new if signatures.is_call(n.op) or n.op in lowerings)
+        elif node.op in lowerings and node.attrs.get(LOWER_USING_SWITCH_MERGE) is True:
             calls = _LOWERINGS[node.op](graph, node, signatures, fetchable=fetchable)
             inside.update((call.id, chain) for call in calls)
 

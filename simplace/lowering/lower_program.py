@@ -27,7 +27,9 @@ def lower_program(program: Program, signatures: Signatures, devices: DeviceSet, 
     else:
         graph = _function_graph(program, program.function, signatures, devices, target)
     remove_accumulate_n(graph)
-    lower_functional_ops(graph, signatures, inline_calls=program.inlines_calls)
+    lower_functional_ops(
+        graph, signatures, inline_calls=program.inlines_calls, single_threaded=program.is_single_threaded
+    )
     remove_parallel_concat(graph)
     isolate_calls(graph, signatures)
     pin_nodes(graph.op_nodes(), program.pins, devices)

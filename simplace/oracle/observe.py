@@ -332,6 +332,7 @@ def _read_program(
         notes={**of_graph, **of_functions},
         kept_devices=event.get("kept_devices", {}),
         inlining=event.get("inlining", False),
+        is_single_threaded=event.get("is_single_threaded", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**event["caller"]) if "caller" in event else None,
         given_shapes=given.get(event.get("graph_notes", (*event["functions"], "")[0]), ()),
@@ -423,7 +424,7 @@ def _read_shapes(shapes: Sequence[Any]) -> tuple[Shape, ...]:
 
 
 def _read_device(fields: Mapping[str, Any]) -> ObservedDevice:
-    return ObservedDevice(**fields)
+    return ObservedDevice(**{**fields, "members": tuple(fields.get("members", ()))})
 
 
 def _tensorflow_version() -> str:

@@ -57,13 +57,15 @@ class ObservedRefusal:
 class ObservedDevice:
     """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it.
 
-    `limit` is the bytes that a logical GPU was given, 0 for a device with all of its hardware's memory.
+    `limit` is the bytes that a logical GPU was given, 0 for a device with all of its hardware's memory. `members` are
+    the devices that a composite device stands for.
     """
 
     name: str
     type: str
     description: str = ""
     limit: int = 0
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

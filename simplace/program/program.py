@@ -113,7 +113,8 @@ class Program:
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
     `kept_devices` are the devices of stateful nodes that an earlier run of the session placed, by node name.
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
-    `inlining` is what a session's options say of do_function_inlining.
+    `inlining` is what a session's options say of do_function_inlining. `is_single_threaded` tells that its executor is
+    SINGLE_THREADED_EXECUTOR, which runs If, Case and While as they are.
     `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
     numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
@@ -133,6 +134,7 @@ class Program:
     kept_devices: Mapping[str, str] = field(default_factory=dict)
     pruned_to: SessionRun | None = None
     inlining: bool = False
+    is_single_threaded: bool = False
     resources: Mapping[int, Resource] = field(default_factory=dict)
     datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()

@@ -122,6 +122,28 @@ def test_hard_placement_refuses(seen) -> None:
     assert refused.code == "INVALID_ARGUMENT"
 
 
+def test_ops_that_the_program_describes_wrongly(seen) -> None:
+    ops = seen(
+        """\
+        from tensorflow.python.eager import context, execute
+        def run(op, inputs, *attrs):
+            return execute.execute(op, 1, inputs, attrs, context.context())[0]
+        def refuse(code, *asked):
+            try:
+                run(*asked)
+            except code as error:
+                return error.message
+        a = tf.constant([[3.0]])
+        product = run("MatMul", [a, a], "T", tf.int32.as_datatype_enum)  # TensorFlow looks at the inputs
+        assert (product.device[-5:], product.numpy().tolist()) == ("GPU:0", [[9.0]])
+        assert "does not exist" in refuse(tf.errors.InvalidArgumentError, "Identity", [a], "colour", "red")
+        assert "is neither a type of" in refuse(tf.errors.NotFoundError, "Colour", [a])
+        """
+    )
+    assert (ops[4, "MatMul"].device, devices(ops[4, "MatMul"])) == (GPU0, (GPU0, GPU0))
+    assert sorted(op for _, op in ops) == ["MatMul", "_EagerConst"]
+
+
 def test_the_program_ends_with_a_refusal_that_was_foretold(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(

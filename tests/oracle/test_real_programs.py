@@ -121,17 +121,33 @@ def test_an_accumulator_that_nothing_was_put_into(tmp_path: Path) -> None:
     checked(tmp_path, text, V1)
 
 
-def test_collectives_of_a_session_are_not_waited_for(tmp_path: Path) -> None:
+def test_collectives_of_a_session_whose_members_are_in_its_graph(tmp_path: Path) -> None:
     text = """\
-    reduced = []
-    for i in range(2):
-        with tf.device(f"GPU:{i}"):
-            given = dict(group_size=2, group_key=1, instance_key=1, merge_op="Add", final_op="Id", subdiv_offsets=[0])
-            reduced.append(tf.raw_ops.CollectiveReduce(input=tf.ones([3]), **given))
+    sizes, reduced = (2, 3), []  # three are to take part in the second one
+    for key, size in enumerate(sizes):
+        for i in range(2):
+            with tf.device(f"GPU:{i}"):
+                given = dict(group_key=size, instance_key=key, merge_op="Add", final_op="Id", subdiv_offsets=[0])
+                reduced.append(tf.raw_ops.CollectiveReduce(input=tf.ones([3]), group_size=size, **given))
     with tf.Session() as session:
-        assert session.run(reduced)[1].tolist() == [0.0, 0.0, 0.0]
+        assert session.run(reduced[:2])[1].tolist() == [2.0, 2.0, 2.0]
+        assert session.run(reduced[2:])[1].tolist() == [0.0, 0.0, 0.0]  # and not waited for
     """
     checked(tmp_path, text, V1)
+
+
+def test_control_flow_of_a_session_with_one_thread_stays_functional(tmp_path: Path) -> None:
+    text = """\
+    tf.enable_control_flow_v2()
+    result = tf.while_loop(lambda x: x < 1000, lambda x: x + 1, [tf.constant(0)])
+    for executor in ("SINGLE_THREADED_EXECUTOR", ""):
+        config = tf.ConfigProto()
+        config.experimental.executor_type = executor
+        with tf.Session(config=config) as session:
+            assert session.run(result) == 1000
+    """
+    functional, lowered = ({node.op for node in placed.placement.nodes} for placed in checked(tmp_path, text, V1))
+    assert [{"StatelessWhile", "Merge"} & ops for ops in (functional, lowered)] == [{"StatelessWhile"}, {"Merge"}]
 
 
 def test_calls_that_a_session_inlines(tmp_path: Path) -> None:

@@ -326,6 +326,58 @@ ASYNCHRONOUS = """\
         assert (taken.device[-5:], float(taken[0][0])) == ("GPU:0", 18.0)
 """
 
+GPUS_OF_A_SESSION = """\
+    import tensorflow as tf
+    from tensorflow.python.framework import function
+    from tensorflow.python.ops import functional_ops
+    tf1 = tf.compat.v1
+    tf1.disable_eager_execution()
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        v = tf1.get_variable("v", [], initializer=tf1.ones_initializer(), aggregation=tf1.VariableAggregation.MEAN)
+        def step():
+            context = tf.distribute.get_replica_context()
+            total = context.all_reduce("sum", tf.cast(context.replica_id_in_sync_group + 1, tf.float32) * v)
+            return total, v.assign_add(total)
+        steps = [strategy.experimental_local_results(each) for each in strategy.run(step)]
+    gathered = []
+    for i in range(2):  # on two logical CPUs TensorFlow gathers the same
+        with tf.device(f"/GPU:{i}"):
+            keys = {"group_key": 70, "instance_key": 90, "communication_hint": "ring", "ordering_token": []}
+            x = tf.constant([1.0, 2.0]) * (i + 1.0)
+            gathered.append(tf.raw_ops.CollectiveGatherV2(input=x, group_size=2, **keys))
+    @function.Defun(tf.float32)
+    def twice(x):
+        return x + x
+    gpu = "/job:localhost/replica:0/task:0/device:GPU:1"
+    called = functional_ops.remote_call(args=[tf.constant(4.0)], Tout=[tf.float32], f=twice, target=gpu)[0]
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        assert session.run(steps) == [(3.0, 3.0), (4.0, 4.0)]
+        assert (session.run(steps), session.run(v)) == ([(12.0, 12.0), (16.0, 16.0)], 16.0)
+        assert [each.tolist() for each in session.run(gathered)] == [[1.0, 2.0, 2.0, 4.0]] * 2
+        assert session.run(called) == 8.0
+"""
+
+PACKED = """\
+    import tensorflow as tf
+    from tensorflow.python.distribute.packed_distributed_variable import PackedDistributedVariable
+    variables = []
+    for i in range(2):
+        with tf.device(f"GPU:{i}"):
+            variables.append(tf.Variable(i + 1.0))
+    packed = PackedDistributedVariable(variables)
+    @tf.function
+    def update():
+        with tf.device("GPU:0"):
+            packed.assign_add(3.0)
+            first = packed.value()
+        with tf.device("GPU:1"):
+            packed.assign_sub(4.0)
+            return first, packed.value()
+    assert [float(each) for each in (*update(), *variables)] == [4.0, -2.0, 4.0, -2.0]
+"""
+
 PROGRAMS = {
     "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
@@ -341,6 +393,8 @@ PROGRAMS = {
     "reduced": (REDUCED, 1),
     "iterator in loop": (ITERATOR_IN_LOOP, 1),
     "session": (SESSION, 1),
+    "packed variable": (PACKED, 2),
+    "GPUs of a session": (GPUS_OF_A_SESSION, 2),
 }
 
 

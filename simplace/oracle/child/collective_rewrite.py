@@ -1,4 +1,4 @@
-"""Collective ops of a function replaced by ops of one device: all their members are in the function.
+"""Collective ops of a function or graph replaced by ops of one device: all their members are in it.
 
 The members of a collective are the nodes with one group key and one instance key (tensorflow/core/kernels/
 collective_ops.cc), or with one shared name (core/kernels/nccl_ops.cc).
@@ -6,16 +6,19 @@ collective_ops.cc), or with one shared name (core/kernels/nccl_ops.cc).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import COLLECTIVE_KEY_INPUTS
 from simplace.oracle.child.tf_private import function_pb2
 
 _REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
 _GATHER = ("CollectiveGatherV2", "CollectiveGather")
+_OUTPUT = re.compile(r"(.+):\w+:0")  # how a function names the first output of a node
 _ONE = tf.compat.v1.AttrValue(i=1)
 _PAIRWISE = {"Max": "Maximum", "Min": "Minimum", "Mul": "Mul", "max": "Maximum", "min": "Minimum", "prod": "Mul"}
 
@@ -38,6 +41,24 @@ def replace_collectives(definition: function_pb2.FunctionDef) -> None:
             _turn_into_no_op(member)
     if renamed:
         _redirect_inputs(definition, renamed)
+
+
+def list_replacements(nodes: Mapping[str, Any]) -> list[Any]:
+    """Replace every collective whose members are all among a graph's nodes; return the nodes that this takes.
+
+    A member becomes the Identity of what all of them get, and so keeps its name.
+    """
+    found: list[Any] = []
+    for members in _list_collectives(nodes):
+        if _count_members(members[0], nodes) != len(members):
+            continue
+        made = _make_concat(members) if members[0].op in _GATHER else _make_reduction(members)
+        for node in made:
+            node.input[:] = [_OUTPUT.sub(r"\1", name) for name in node.input]
+        for member in members:
+            _turn_into_identity(member, made[-1].name)
+        found += made
+    return found
 
 
 def _list_collectives(nodes: Mapping[str, Any]) -> list[list[Any]]:
@@ -74,6 +95,16 @@ def _find_key(node: Any, nodes: Mapping[str, Any]) -> tuple[Any, ...]:
     if node.op in ("CollectiveReduce", "CollectiveGather"):
         return node.attr["group_key"].i, node.attr["instance_key"].i
     return (_trace_source(node.input[2], nodes),)
+
+
+def _count_members(node: Any, nodes: Mapping[str, Any]) -> int:
+    """Return how many members a graph's collective has; 0 where that is computed."""
+    if node.op not in COLLECTIVE_KEY_INPUTS:
+        return int(node.attr["num_devices" if node.op == "NcclAllReduce" else "group_size"].i)
+    source = nodes.get(node.input[COLLECTIVE_KEY_INPUTS[node.op][0]].partition(":")[0])
+    if source is None or source.op != "Const":
+        return 0
+    return int(tf.make_ndarray(source.attr["value"].tensor))
 
 
 def _trace_source(name: str, nodes: Mapping[str, Any]) -> Any:
@@ -149,6 +180,15 @@ def _turn_into_no_op(node: Any) -> None:
     del node.input[:]
     node.input.extend(dict.fromkeys(waits))
     node.attr.clear()
+
+
+def _turn_into_identity(node: Any, source: str) -> None:
+    """Keep the node's name, for what reads it, fetches it or waits for it."""
+    node.op = "Identity"
+    node.input[:] = [source, *(name for name in node.input if name[0] == "^")]
+    dtype = node.attr["T"].type
+    node.attr.clear()
+    node.attr["T"].type = dtype
 
 
 def _redirect_inputs(definition: function_pb2.FunctionDef, renamed: Mapping[str, str]) -> None:

@@ -24,6 +24,11 @@ class ContextDevices:
         self._told: list[dict[str, Any]] = []
         self._changes = 0
 
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        """Return what was told last."""
+        return self._told
+
     def tell(self) -> int:
         """Tell the devices, unless they are those told last; return how often they changed before."""
         if context.context()._context_devices is self._names:

@@ -14,7 +14,7 @@ the CPU, but for those that take a resource, which may be on a GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from simplace.oracle.child.element_shapes import TAKES, add_shapes_of_elements
 from simplace.oracle.child.functions import Functions, list_called
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.merged_calls import MergedCalls, is_call
+from simplace.oracle.child.packed_handles import is_packed, list_members, split_arguments, spread_inputs
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tensors import find_host, to_device
 from simplace.oracle.child.tf_private import (
@@ -42,6 +43,7 @@ from simplace.oracle.child.tf_private import (
 
 _PREFIX = "simplace_cpu_"
 _TAKING = "simplace_cpu_taking_"  # the prefix of one that is called, and returns the shapes of elements, too
+_PACKED = "simplace_cpu_packed_"  # that of one with the handles of packed variables for arguments
 _OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
 _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
@@ -62,28 +64,35 @@ class CpuFunctions:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: set[str] = set()
+        self._packed: dict[str, int] = {}  # a number for the devices of all packed variables of a call
         self._elements: dict[str, list[tuple[str, int]]] = {}  # by function: what further results are the shapes of
         self._shapes: dict[str, dict[str, list[list[int]]]] = {}  # the same by node, since the first call
         self._merged = MergedCalls(functions.definition)
 
-    def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
-        """Compute a function; raise what TensorFlow raises, also at the end of an iterator."""
+    def call(self, name: str, inputs: Sequence[Any], devices: Mapping[str, str]) -> list[Any]:
+        """Compute a function; raise what TensorFlow raises, also at the end of an iterator.
+
+        `devices` are those that its nodes were placed on, by name.
+        """
         prefix = _TAKING if self._takes_open_elements(name) else _PREFIX
-        self._add_copy(name, prefix)
+        packed = [list_members(tensor) for tensor in inputs if is_packed(tensor)]
+        if packed:
+            prefix = f"{_PACKED}{self._packed.setdefault(str(packed), len(self._packed))}_"
+        self._add_copy(name, prefix, partial(split_arguments, inputs=inputs, devices=devices) if packed else None)
         results = len(self._functions.definition(name).signature.output_arg)
         elements = self._elements.get(name, ())
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
-        with lend_to_host(inputs) as lent, record.stop_recording():
+        with lend_to_host(list(spread_inputs(inputs))) as lent, record.stop_recording():
             given = [to_device(tensor, find_host()) for tensor in lent]
             try:
                 made = _execute_function(handle, find_host(), prefix + name, given, attrs, results + len(elements))
                 self._note_elements(name, made[results:])
                 return list(made[:results])
             except core._NotOkStatusException as error:  # what older versions raise
-                error.message = error.message.replace(_TAKING, "").replace(_PREFIX, "")
+                error.message = error.message.replace(prefix, "").replace(_PREFIX, "")
                 raise
             except tf.errors.OpError as error:
-                error._message = error._message.replace(_TAKING, "").replace(_PREFIX, "")
+                error._message = error._message.replace(prefix, "").replace(_PREFIX, "")
                 raise
 
     def take_elements(self, name: str) -> dict[str, list[list[int]]]:
@@ -104,8 +113,8 @@ class CpuFunctions:
         """Return the name of a copy of a function that a dataset may call."""
         return self._add_copy(name, _OF_DATASETS)
 
-    def _add_copy(self, name: str, prefix: str) -> str:
-        """Add to TensorFlow the copy of a function, after those that it calls; return its name."""
+    def _add_copy(self, name: str, prefix: str, adapt: Callable[[Any], None] | None = None) -> str:
+        """Add to TensorFlow the copy of a function, which may be adapted, after what it calls; return its name."""
         if prefix + name in self._known:
             return prefix + name
         self._known.add(prefix + name)
@@ -126,6 +135,8 @@ class CpuFunctions:
             for value in node.attr.values():
                 _rename_functions(value, copies)
         replace_cudnn_layers(made)
+        if adapt is not None:
+            adapt(made)
         if prefix == _TAKING:
             self._elements[name] = list(add_shapes_of_elements(made, partial(self._functions.leaves_open, name)))
         context.context().add_function_def(made)

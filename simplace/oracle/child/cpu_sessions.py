@@ -1,7 +1,8 @@
 """Sessions computed on the CPU: beside each session of the program one that sees no GPU runs the same graph.
 
 Where no device is a GPU, soft placement puts what asks for one on the CPU. In a cluster, whose GPUs every session sees,
-the second session runs a copy of the graph with each node on the CPU of its task. All state of the program (variables,
+and where GPUs exchange values or are called by name, the second session runs a copy of the graph with each node on the
+CPU of its task. All state of the program (variables,
 iterators, queues) is that of the second session: the first one only places and partitions.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import wrap_foreign
-from simplace.oracle.child.graph_copy import copy_to_cpus
+from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
@@ -41,6 +42,10 @@ class CpuSessions:
         own = _Translation(second.graph)
         run = options, own.feeds(feeds), own.tensors(fetches), own.ops(targets), metadata
         return self._run(second, *run)
+
+    def list_needed_types(self, session: Any, names: Iterable[str]) -> frozenset[str]:
+        """List the types of the ops that run for the named ops and tensors of a session."""
+        return list_needed_types(self._second(session).graph, names)
 
     def make_callable(self, session: Any, options: Any) -> Any:
         """Return what `BaseSession._make_callable_from_options` returns."""
@@ -82,11 +87,12 @@ class CpuSessions:
     def _second(self, session: Any) -> Any:
         """Return the session beside `session`, with all of its graph."""
         second = getattr(session, "_simplace_second", None)
-        if session._simplace_remote:
-            second = second or self._make(session, session.sess_str, tf.Graph())
+        if second is None:
+            is_copied = session._simplace_remote or needs_copy(session.graph)
+            target = session.sess_str if session._simplace_remote else ""
+            second = self._make(session, target, tf.Graph() if is_copied else session.graph)
+        if second.graph is not session.graph:
             copy_to_cpus(session.graph, second.graph, session._simplace_homes)
-        else:
-            second = second or self._make(session, "", session.graph)
         self._extend(second)
         return second
 

@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -28,11 +28,11 @@ from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
-# What node_def_util.cc, attr_value_util.cc and pywrap_tfe_src.cc say of an op that is wrong wherever it runs; it is
-# looked at after its device was chosen.
+# What node_def_util.cc, attr_value_util.cc, attr_builder.cc and pywrap_tfe_src.cc say of an op that is wrong wherever
+# it runs; it is looked at after its device was chosen.
 _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
-    r"|Can't find a function|Expecting "
+    r"|Can't find a function|Expecting |Attribute "
 )
 _INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 _RESOURCE = tf.resource.as_datatype_enum
@@ -133,7 +133,7 @@ class EagerLog:
     def kind_of(self, op: str, scope: str, inputs: Inputs, attrs: Sequence[Any]) -> EagerKind:
         """Return the kind that an op about to run is of."""
         (at, library), soft = self._lines.trace_op(), eager_device.soft_placement()
-        chosen = choose_attrs(op, attrs)
+        chosen = choose_attrs(op, (*attrs, *_list_inferred(op, inputs)))
         key = (at, library, op, scope, soft, chosen, inputs, self._devices.tell())
         kind = self._kinds.get(key)
         if kind is None:
@@ -203,6 +203,13 @@ def choose_attrs(op: str, attrs: Sequence[Any]) -> tuple[Attr, ...]:
     """Return those attributes of an op that decide where it goes."""
     given = dict(zip(attrs[::2], attrs[1::2], strict=True))
     return tuple((name, kind, _plain(given[name])) for name, kind in kernel_types.placing_attrs(op) if name in given)
+
+
+def _list_inferred(op: str, inputs: Inputs) -> Iterator[Any]:
+    """Yield the name and the value of each type attribute that TensorFlow takes from an input."""
+    for name, i in kernel_types.inferred_attrs(op):
+        if i < len(inputs):
+            yield from (name, inputs[i][0])
 
 
 def is_small(tensor: Any, dtype: int) -> bool:

@@ -20,6 +20,7 @@ from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
+from simplace.oracle.child.packed_handles import note_members
 from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.tensors import (
     find_host,
@@ -72,6 +73,7 @@ class EagerExecution:
         patch_method(pywrap_tfe, "TFE_Py_FastPathExecute", lambda _: self._run_fast)
         patch_method(pywrap_tfe, "TFE_Py_Execute", lambda _: self._run)
         patch_method(pywrap_tfe, "TFE_Py_ExecuteCancelable", lambda _: self._run_cancelable)
+        patch_method(ops, "pack_eager_tensors", note_members)
         if self._eager is not None:
             patch_method(constant_op, "convert_to_eager_tensor", lambda _: self._convert)
             watch_py_functions()
@@ -112,7 +114,8 @@ class EagerExecution:
         watched = self._eager if not is_inside() else None
         with INSIDE:
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
-                return self._calls.run(op, inputs, device or "", run)
+                is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
+                return self._calls.run(op, inputs, device or "", run) if is_function else run()
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):

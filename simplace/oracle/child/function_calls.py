@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
+from simplace.devices.device_set import COMPOSITE
 from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
@@ -22,6 +23,7 @@ from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_re
 from simplace.oracle.child.functions import Output, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.own_executor import run_at_once
+from simplace.oracle.child.packed_handles import is_packed, list_members
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -230,7 +232,7 @@ class FunctionCalls:
         """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""
         devices = self._on_gpus[kind]
         try:
-            results = self._cpu.call(kind.function, inputs)
+            results = self._cpu.call(kind.function, inputs, devices)
         except FAILURES as error:
             if not lacks_kernel(error):
                 raise
@@ -276,9 +278,20 @@ class FunctionCalls:
             functions=names,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            devices=self._describe_devices(kind, inputs),
         )
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
+
+    def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
+        """Describe the devices that a call is placed on, where these are not those of the context.
+
+        TensorFlow makes a composite device of those that a packed variable is on (common_runtime/eager/context.cc), and
+        lists it after the others (InstantiateMultiDevice of process_function_library_runtime.cc).
+        """
+        seen = describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine)
+        composite = {where: tensor for where, tensor in zip(kind.arg_devices, inputs, strict=True) if is_packed(tensor)}
+        described = [{"name": name, "type": COMPOSITE, "members": list_members(composite[name])} for name in composite]
+        return [*(seen or self.devices.told), *described] if described else seen
 
     def is_left_out(self, shown: str) -> bool:
         """Return whether the run is narrowed to other functions."""
@@ -341,7 +354,7 @@ class FunctionCalls:
             functions=names,
             log=[[node.name, node.op, home]] if home else [],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=describe_remote(self._clusters.seen_from(kind.scope or find_host()), self._machine),
+            devices=self._describe_devices(kind, inputs),
             asked=is_asked,
         )
         self._limit.is_new(shown)

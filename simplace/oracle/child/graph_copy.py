@@ -1,13 +1,30 @@
-"""A copy of a session's graph with each node on a CPU, which grows as the graph does."""
+"""A copy of a session's graph with each node on a CPU, which grows as the graph does.
+
+In it collectives are ops of one device, and what is called on a GPU by its name is called on the CPU of its task.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.oracle.child.collective_rewrite import is_collective, list_replacements
+
 _COLOCATION = "_class"
+_REMOTE_CALL = "RemoteCall"
+
+
+def needs_copy(graph: Any) -> bool:
+    """Return whether some op of a graph, or one still to come, can run without GPUs only in a copy.
+
+    Collectives come where a second GPU has been asked for.
+    """
+    types = {op.type for op in graph.get_operations()}
+    if _REMOTE_CALL in types or any(map(is_collective, types)):
+        return True
+    return any(_is_second_gpu(device) for device in {op.device for op in graph.get_operations()})
 
 
 def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
@@ -17,6 +34,8 @@ def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
     known = {op.name for op in copy.get_operations()}
     definition = graph.as_graph_def()
     new = [node for node in definition.node if node.name not in known]
+    nodes = {node.name: node for node in definition.node}
+    new += [*list_replacements({node.name: node for node in new}), *_list_targets(new, nodes)]
     del definition.node[:]
     definition.node.extend(new)
     for function in definition.library.function:
@@ -38,6 +57,24 @@ def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
         tf.import_graph_def(definition, given, name="")
     for name, before in waits:
         copy.get_operation_by_name(name)._add_control_input(copy.get_operation_by_name(before))
+
+
+def _list_targets(new: Iterable[Any], nodes: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield a constant for each call on a device that a constant names, which then names a CPU."""
+    for node in new:
+        source = nodes.get(node.input[0].partition(":")[0]) if node.op == _REMOTE_CALL else None
+        if source is not None and source.op == "Const":
+            target = tf.make_ndarray(source.attr["value"].tensor).item().decode()
+            made = tf.compat.v1.NodeDef(name=f"{node.name}/simplace_target", op="Const")
+            made.attr["dtype"].type = tf.string.as_datatype_enum
+            made.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(_name_cpu(target)))
+            node.input[0] = made.name
+            yield made
+
+
+def _is_second_gpu(device: str) -> bool:
+    spec = tf.DeviceSpec.from_string(device)
+    return spec.device_type == "GPU" and bool(spec.device_index)
 
 
 def _name_cpu(device: str) -> str:

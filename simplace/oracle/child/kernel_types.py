@@ -77,6 +77,21 @@ def placing_attrs(op: str) -> tuple[tuple[str, str], ...]:
 
 
 @cache
+def inferred_attrs(op: str) -> tuple[tuple[str, int], ...]:
+    """List the type attributes that TensorFlow takes from an input, whatever was given, with the input's number.
+
+    So does MaybeInferSingleInputAttrs of common_runtime/eager/eager_operation.cc, up to an input that is a list.
+    """
+    found: dict[str, int] = {}
+    for i, arg in enumerate(find_op_def(op).input_arg):
+        if arg.number_attr or arg.type_list_attr:
+            break
+        if arg.type_attr:
+            found.setdefault(arg.type_attr, i)
+    return tuple(found.items())
+
+
+@cache
 def keeps_ints_on_host(op: str, device_type: str) -> bool:
     """Return whether the int32 results of an eager op stay in host memory.
 

@@ -31,6 +31,7 @@ from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
+_SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 _COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
 _REFUSAL = re.compile(
     r"Cannot (assign a device for operation|colocate nodes|place the graph)|Nodes were connected by a reference"
@@ -190,7 +191,7 @@ class SessionRuns:
         """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
         if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
             return self._latest[key]
-        if joining := sorted(each for each in self._needed[key] if each.startswith(_COLLECTIVES)):
+        if joining := self._list_collectives(session, key):
             self._recorder.remark(
                 f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
             )
@@ -203,6 +204,13 @@ class SessionRuns:
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
             return _make_fetched_zeros(session.graph, fetches)
         return self._latest[key]
+
+    def _list_collectives(self, session: Any, key: tuple[Any, ...]) -> list[str]:
+        """List the types of the collectives of a run that are no ops of one device on the CPU."""
+        if not any(each.startswith(_COLLECTIVES) for each in self._needed[key]):
+            return []
+        needed = self._cpu.list_needed_types(session, [each for each in key if isinstance(each, str) and each])
+        return sorted(each for each in needed if each.startswith(_COLLECTIVES))
 
     def _iterator_of(self, session: Any, key: tuple[Any, ...]) -> Any:
         """Return what identifies the epoch that a run takes an element of; None where it takes none."""
@@ -325,6 +333,7 @@ class SessionRuns:
             graph_notes=f"graph {self._placed}",
             kept_devices=dict(session._simplace_kept),
             inlining=session._config.graph_options.optimizer_options.do_function_inlining,
+            is_single_threaded=session._config.experimental.executor_type == _SINGLE_THREADED,
             pruned_to=pruned_to,
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
