@@ -10,9 +10,9 @@ from simplace._version import __version__
 if TYPE_CHECKING:
     from simplace.api import Diff, PlaceKeywords, Placements, Simulated
     from simplace.api.suggesting import Suggested
-    from simplace.api.watching import Watch
     from simplace.executor.step_options import StepKeywords
     from simplace.placement.placement import Placement
+    from simplace.watching import Watch
 
 __all__ = ["__version__", "check", "diff", "place", "schedule", "suggest", "watch"]
 
@@ -112,6 +112,6 @@ def watch(*, quiet: bool = False) -> Watch:
     standard error, unless `quiet`; `watched.result` is then a result as that of `simplace.check`. What runs is not
     changed, and an error of simplace's own does not reach it.
     """
-    from simplace.api.watching import Watch
+    from simplace.watching import Watch
 
     return Watch(quiet=quiet)

@@ -20,7 +20,7 @@ LAYERS = (
     ("stages", "importers oracle lowering placement partition costs executor"),
     ("questions", "pipeline explain compare analysis result changes checks doctor measure optimize"),
     ("outputs", "views exports report suggestions"),
-    ("doors", "targets api viewers testing __init__ commands cli __main__"),
+    ("doors", "targets api watching viewers testing __init__ commands cli __main__"),
 )
 ORDER = [name for _, row in LAYERS for name in row.split()]
 TENSORFLOW = ("simplace/oracle/child/", "simplace/oracle/live/", "simplace/measure/child/")

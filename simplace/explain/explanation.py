@@ -16,6 +16,7 @@ from simplace.kernels.kernel_lookup import NearestDtype
 from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, ClusterOp
+from simplace.program.known_names import get_known_name
 from viz.names import visible
 
 
@@ -81,11 +82,14 @@ class Explainer:
 
 
 def find_node(placement: Placement, name: str) -> int:
-    """Return the id of the node called `name`, also where only the end of the name is given and is unique."""
+    """Return the id of the node called `name`, also where only the end of the name is given and is unique.
+
+    A name that no node has counts as one in which layers are called as the user named them.
+    """
     graph = placement.graph
     if name in graph.ids and graph.ids[name] > 1:
         return graph.ids[name]
-    ends = [i for i in graph.op_ids if graph.names[i].endswith("/" + name)]
+    ends = [i for i in graph.op_ids if graph.names[i].endswith("/" + name)] or _find_known(placement, name)
     if len(ends) == 1:
         return ends[0]
     if ends:
@@ -96,6 +100,12 @@ def find_node(placement: Placement, name: str) -> int:
     close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
     hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
     raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.title}; {hint}")
+
+
+def _find_known(placement: Placement, name: str) -> list[int]:
+    """List the nodes of a name by their layers, or else those that end in it."""
+    known = {i: get_known_name(placement.placed, i) for i in placement.graph.op_ids if placement.notes(i).known_as}
+    return [i for i in known if known[i] == name] or [i for i in known if known[i].endswith("/" + name)]
 
 
 class _Teller:
@@ -117,7 +127,7 @@ class _Teller:
             self._say_candidates(node)
         self._say_decision(reason)
         self._say_memory(node)
-        headline = join_sentence(words.full_name(node), f" runs on {device}{words.at(node)}.")
+        headline = join_sentence(words.full_name(node), f"{words.of_layer(node)} runs on {device}{words.at(node)}.")
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
 
     def tell_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
@@ -142,7 +152,7 @@ class _Teller:
         self._say("TensorFlow refuses the graph", *at, f" ({refusal.code}): {refusal.message.splitlines()[0]}")
         for line in self._words.conflict:
             self._say(line)
-        missing = f"{words.at(node)} has no device: TensorFlow refuses to place this graph."
+        missing = f"{words.of_layer(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
         headline = join_sentence(words.full_name(node), missing)
         return Explanation(words.graph.names[node], headline, tuple(self._lines))
 

@@ -15,6 +15,7 @@ from simplace.graph.dtypes import DataType
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.colocation_graph import ColocationEdge, ColocationEdgeKind
 from simplace.placement.placement import Placement
+from simplace.program.known_names import get_known_name
 
 # What it is in a group's leader that decides, by `Colocated.how`.
 DECIDED_BY = {
@@ -80,6 +81,11 @@ class Words:
     def full_name(self, i: int) -> NodeLink:
         """Return a link to a node by name and op."""
         return NodeLink(i, "full", f"{self.graph.names[i]} ({self.graph.ops[i]})")
+
+    def of_layer(self, i: int) -> str:
+        """Return what the node is by the names of its layers, "" where that is its own name or it is of none."""
+        known = get_known_name(self.placement.placed, i)
+        return "" if known == self.graph.names[i] else f", by its layers' names {known},"
 
     def name(self, i: int) -> NodeLink:
         """Return a link to a node by its variable, or by name alone."""

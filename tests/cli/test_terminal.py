@@ -29,7 +29,7 @@ READ_AS_TEXT = (".txt", ".html", ".svg", ".dot", ".json", ".sarif", ".xml", ".gr
 LIBRARY = ROOT / "simplace/report/assets/vendor/dagre.min.js"  # has two of its own
 PRINTS = ("print", "sys.stdout.write", "sys.stderr.write")
 OWN_PROGRAM = {"oracle/native_output.py", "oracle/child/script.py"}  # what the program prints, or Python for it
-WATCHES = {"api/watching.py"}  # in the user's own process
+WATCHES = {"watching.py"}  # in the user's own process
 AT_THE_DESK = {"oracle/child/capture.py", "oracle/child/tf_private.py", "kernels/difference.py"}
 
 

@@ -82,6 +82,23 @@ def test_node_is_found_by_the_end_of_its_name() -> None:
     assert explain_node(placement, "two/m").node == "layer/two/m"
 
 
+def test_a_node_of_a_layer_is_named_and_found_as_the_user_named_the_layer() -> None:
+    placement = placed(Case("", "model_1/dense_3/n = Source()\nmodel_1/dense_4/n = Source()\ndense/m = Source()"))
+    notes = {"model_1/dense_3/n": "model/head/n", "model_1/dense_4/n": "model/tail/n", "dense/m": "dense/m"}
+    known = {name: NodeNotes("model.py:7", known_as=layers) for name, layers in notes.items()}
+    placement = replace(placement, program=replace(placement.program, notes={"": known}))
+
+    assert [explain_node(placement, name).node for name in ("model/head/n", "tail/n", "dense_4/n")] == [
+        "model_1/dense_3/n", "model_1/dense_4/n", "model_1/dense_4/n"
+    ]  # fmt: skip
+    assert str(explain_node(placement, "head/n").headline) == (
+        "model_1/dense_3/n (Source), by its layers' names model/head/n, runs on GPU:0 at model.py:7."
+    )
+    assert str(explain_node(placement, "m").headline) == "dense/m (Source) runs on GPU:0 at model.py:7."
+    with pytest.raises(NodeNotFoundError, match="'n' is ambiguous"):
+        explain_node(placement, "n")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -83,6 +83,32 @@ def test_a_loop_has_what_is_the_same_in_every_round(write) -> None:
     assert {name: shapes(loop)[name] for name in ("tanh", "twice")} == {"tanh": (6, 4), "twice": (-1, 4)}
 
 
+def test_what_a_loop_keeps_for_its_gradient_has_the_size_of_a_round(write) -> None:
+    write("""\
+        import tensorflow as tf
+        w = tf.Variable(tf.ones([4, 4]))
+        @tf.function(input_signature=[tf.TensorSpec([None, None, 4])])
+        def unroll(x):
+            with tf.GradientTape() as tape:
+                state = tf.zeros([tf.shape(x)[0], 4])
+                kept = tf.TensorArray(tf.float32, size=tf.shape(x)[1])
+                for i in tf.range(tf.shape(x)[1]):
+                    state = tf.tanh(x[:, i] + tf.matmul(state, w))
+                    kept = kept.write(i, state)
+                stacked = tf.identity(kept.stack(), name="stacked")
+                loss = tf.reduce_sum(stacked)
+            return tf.transpose(stacked, [1, 0, 2], name="turned"), tape.gradient(loss, w)
+        assert unroll(tf.ones([6, 5, 4]))[0].shape == (6, 5, 4)
+    """)
+    (unroll,) = simplace.place("model.py", "gpu:1")
+    found = shapes(unroll)
+    assert {name: found[name] for name in ("stacked", "turned", "Tanh")} == {
+        "stacked": (5, 6, 4), "turned": (6, 5, 4), "Tanh": (6, 4)
+    }  # fmt: skip
+    assert [name for name, shape in found.items() if name.startswith("TanhGrad")] == ["TanhGrad"]
+    assert found["TanhGrad"] == (6, 4)
+
+
 def test_what_is_called_in_two_shapes_stays_open(write) -> None:
     write("""\
         import tensorflow as tf

@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
-from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.patches import patch_method, restore_method
+from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import concrete_function
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected

@@ -8,12 +8,15 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import CASES, IFS, PARTITIONED_CALLS, WHILES
+from simplace.oracle.child.list_shapes import ANY_LIST, LIST_OPS, Given, ListShape, agree, follow_lists
 from simplace.oracle.child.output_shapes import NOT_IMPORTED
 from simplace.oracle.child.tf_private import function_def_to_graph
 
 Sizes = list[int] | None  # -1 for an unknown size, None for an unknown rank
 Shapes = Mapping[str, Sequence[Sizes]]  # of the outputs of each node
+_Lists = Mapping[str, ListShape]  # of the variants in a body, by name
 _GIVEN = "_output_shapes"  # an attribute that TensorFlow's importer takes for what is known of a node's outputs
+_OBJECTS = (tf.resource.as_datatype_enum, tf.variant.as_datatype_enum)
 _ROUNDS = 4  # how often the shapes of a loop's variables are weakened before those of the trace are taken
 
 
@@ -33,7 +36,7 @@ class CallShapes:
         self._definition = definition
         self._reached = reached
         self._traced = traced
-        self._graphs: dict[tuple[str, ...], Any] = {}  # imported bodies by function and shapes of arguments
+        self._bodies: dict[tuple[str, ...], tuple[Any, _Lists]] = {}  # by function and shapes of arguments
 
     def infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
         """Return the shapes of the nodes of each function that a call reaches, by function and node.
@@ -48,11 +51,13 @@ class CallShapes:
             return {}
 
     def _infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
-        self._graphs.clear()
+        self._bodies.clear()
         found: dict[str, dict[str, list[Sizes]]] = {}
         called: dict[str, list[str]] = {}
         mixed: set[str] = set()
-        waiting = [(name, list(arguments), elements)]
+        signature = self._definition(name).signature
+        given = [_of_argument(arg, shape) for arg, shape in zip(signature.input_arg, arguments, strict=False)]
+        waiting = [(name, given, elements)]
         while waiting:
             function, given, known = waiting.pop(0)
             key = [str(shape) for shape in given]
@@ -63,53 +68,63 @@ class CallShapes:
             called[function] = key
             if not self._traced(function):
                 continue
-            graph = self._infer_body(function, given, known)
+            graph, lists = self._infer_body(function, given, known)
             found[function] = self._read(function, graph)
-            waiting += [(callee, shapes, {}) for callee, shapes in self._calls(graph)]
+            waiting += [(callee, shapes, {}) for callee, shapes in self._calls(graph, lists)]
         return {function: shapes for function, shapes in found.items() if function not in mixed}
 
-    def _infer_body(self, name: str, arguments: Sequence[Any], known: Shapes) -> Any:
-        """Return the body of a function with the shapes that branches and loops in it return."""
+    def _infer_body(self, name: str, arguments: Sequence[Given], known: Shapes) -> tuple[Any, _Lists]:
+        """Return the body of a function with the shapes that branches, loops and lists in it have, and these lists."""
         key = (name, *map(str, arguments))
-        graph = self._graphs.get(key) or self._import(name, arguments, known)
+        if key in self._bodies:
+            return self._bodies[key]
+        graph = self._import(name, arguments, known)
         for _ in range(_ROUNDS):
-            refined = {op.name: shapes for op in graph.get_operations() if (shapes := self._refine(op))}
+            lists, refined = self._walk(name, graph, arguments)
             if not refined:
                 break
             known = {**known, **refined}
             graph = self._import(name, arguments, known)
-        self._graphs[key] = graph
-        return graph
+        self._bodies[key] = graph, lists
+        return graph, lists
 
-    def _refine(self, op: Any) -> list[Sizes]:
-        """Return the shapes that a branch or a loop returns, [] where TensorFlow knows as much of its outputs."""
+    def _walk(self, name: str, graph: Any, arguments: Sequence[Given]) -> tuple[_Lists, Shapes]:
+        """Return the lists in a body, and the shapes of those nodes of which more is known than TensorFlow knows."""
+        names = [f"{arg.name}:0" for arg in self._definition(name).signature.input_arg]
+        lists = {name: given for name, given in zip(names, arguments, strict=False) if isinstance(given, ListShape)}
+        refined: dict[str, list[Sizes]] = {}
+        for op in graph.get_operations():
+            after = self._follow(op, lists)
+            pairs = list(zip(op.outputs, after, strict=bool(after)))
+            lists.update({out.name: given for out, given in pairs if isinstance(given, ListShape)})
+            merged = [_merge(out.shape, given) for out, given in pairs]
+            if any(str(out.shape) != str(shape) for (out, _), shape in zip(pairs, merged, strict=True)):
+                refined[op.name] = [list_sizes(shape) for shape in merged]
+        return lists, refined
+
+    def _follow(self, op: Any, lists: _Lists) -> list[Given]:
+        """Return what a branch, a loop or an op on lists makes, [] where TensorFlow knows as much of its outputs."""
         if op.type in WHILES:
-            after = self._of_every_round(op.get_attr("body").name, [tensor.shape for tensor in op.inputs])
-        elif op.type in IFS or op.type in CASES:
-            ways = [self._results(callee, shapes) for callee, shapes in _list_calls(op)]
-            after = [_agree(each) for each in zip(*ways, strict=True)]
-        else:
-            return []
-        merged = [
-            out.shape.merge_with(shape) if out.shape.is_compatible_with(shape) else out.shape
-            for out, shape in zip(op.outputs, after, strict=True)
-        ]
-        is_new = any(str(out.shape) != str(shape) for out, shape in zip(op.outputs, merged, strict=True))
-        return [list_sizes(shape) for shape in merged] if is_new else []
+            return self._of_every_round(op.get_attr("body").name, _list_inputs(op, lists))
+        if op.type in IFS or op.type in CASES or (op.type in PARTITIONED_CALLS and any(map(_is_list, op.outputs))):
+            ways = [self._results(callee, given) for callee, given in _list_calls(op, lists)]
+            return [agree(each) for each in zip(*ways, strict=True)]
+        return follow_lists(op, _list_inputs(op, lists)) if op.type in LIST_OPS else []
 
-    def _results(self, name: str, arguments: Sequence[Any]) -> list[Any]:
-        """Return the shapes of a function's results."""
-        graph, ends = self._infer_body(name, arguments, {}), self._ends(self._definition(name))
-        return [graph.get_operation_by_name(node).outputs[slot].shape for node, slot in ends.values()]
+    def _results(self, name: str, arguments: Sequence[Given]) -> list[Given]:
+        """Return what is known of a function's results."""
+        (graph, lists), ends = self._infer_body(name, arguments, {}), self._ends(self._definition(name))
+        found = (graph.get_operation_by_name(node).outputs[slot] for node, slot in ends.values())
+        return [_describe(tensor, lists) for tensor in found]
 
-    def _import(self, name: str, arguments: Sequence[Any], known: Shapes) -> Any:
+    def _import(self, name: str, arguments: Sequence[Given], known: Shapes) -> Any:
         """Return the body of a function as a graph, its shapes inferred by TensorFlow."""
         definition = self._definition(name)
         made, _ = function_def_to_graph.function_def_to_graph_def(definition)
         made.library.function.extend(self._definition(each) for each in self._reached(name)[1:])
         traced = self._traced(name)
         for node, arg, shape in zip(made.node, definition.signature.input_arg, arguments, strict=False):
-            if arg.type != tf.resource.as_datatype_enum and "shape" in node.attr:
+            if arg.type not in _OBJECTS and "shape" in node.attr:
                 node.attr["shape"].shape.CopyFrom(shape.as_proto())
         for node in made.node[len(definition.signature.input_arg) :]:
             shapes = known.get(node.name, traced.get(node.name))
@@ -135,14 +150,14 @@ class CallShapes:
         tensors = {arg.name: names[definition.ret[arg.name]] for arg in definition.signature.output_arg}
         return {end: (name.partition(":")[0], int(name.partition(":")[2] or 0)) for end, name in tensors.items()}
 
-    def _calls(self, graph: Any) -> Iterator[tuple[str, list[Any]]]:
-        """Yield the functions that an imported body calls, each with the shapes of its arguments."""
+    def _calls(self, graph: Any, lists: _Lists) -> Iterator[tuple[str, list[Given]]]:
+        """Yield the functions that an imported body calls, each with what is known of its arguments."""
         for op in graph.get_operations():
-            for callee, shapes in _list_calls(op):
+            for callee, shapes in _list_calls(op, lists):
                 body = op.get_attr("body").name if op.type in WHILES else ""
                 yield callee, self._of_every_round(body, shapes) if body else shapes
 
-    def _of_every_round(self, body: str, shapes: list[Any]) -> list[Any]:
+    def _of_every_round(self, body: str, shapes: list[Given]) -> list[Given]:
         """Return the shapes that the variables of a loop keep from round to round."""
         traced = self._argument_shapes(body)
         if not self._traced(body):
@@ -150,7 +165,7 @@ class CallShapes:
         for _ in range(_ROUNDS):
             after = self._results(body, shapes)
             kept = [
-                one if str(one) == str(other) else weaker
+                agree([one, other]) if isinstance(one, ListShape) or str(one) == str(other) else weaker
                 for one, other, weaker in zip(shapes, after, traced, strict=True)
             ]
             if list(map(str, kept)) == list(map(str, shapes)):
@@ -158,16 +173,38 @@ class CallShapes:
             shapes = kept
         return traced
 
-    def _argument_shapes(self, name: str) -> list[Any]:
+    def _argument_shapes(self, name: str) -> list[Given]:
         """Return the shapes that a function was traced with."""
         made, _ = function_def_to_graph.function_def_to_graph_def(self._definition(name))
-        count = len(self._definition(name).signature.input_arg)
-        return [tf.TensorShape(node.attr["shape"].shape) for node in made.node[:count]]
+        arguments = self._definition(name).signature.input_arg
+        shapes = [tf.TensorShape(node.attr["shape"].shape) for node in made.node[: len(arguments)]]
+        return [_of_argument(arg, shape) for arg, shape in zip(arguments, shapes, strict=True)]
 
 
-def _list_calls(op: Any) -> list[tuple[str, list[Any]]]:
-    """List the functions that an op calls, each with the shapes of the arguments that it gives."""
-    shapes = [tensor.shape for tensor in op.inputs]
+def _is_list(tensor: Any) -> bool:
+    return bool(tensor.dtype == tf.variant)
+
+
+def _of_argument(arg: Any, shape: Any) -> Given:
+    return ANY_LIST if arg.type == tf.variant.as_datatype_enum else shape
+
+
+def _describe(tensor: Any, lists: _Lists) -> Given:
+    return lists.get(tensor.name, ANY_LIST) if _is_list(tensor) else tensor.shape
+
+
+def _list_inputs(op: Any, lists: _Lists) -> list[Given]:
+    return [_describe(tensor, lists) for tensor in op.inputs]
+
+
+def _merge(shape: Any, given: Given) -> Any:
+    """Return what two sources know of a tensor's shape."""
+    return shape if isinstance(given, ListShape) or not shape.is_compatible_with(given) else shape.merge_with(given)
+
+
+def _list_calls(op: Any, lists: _Lists) -> list[tuple[str, list[Given]]]:
+    """List the functions that an op calls, each with what is known of the arguments that it gives."""
+    shapes = _list_inputs(op, lists)
     if op.type in PARTITIONED_CALLS:
         return [(op.get_attr("f").name, shapes)]
     if op.type in IFS:
@@ -175,14 +212,6 @@ def _list_calls(op: Any) -> list[tuple[str, list[Any]]]:
     if op.type in CASES:
         return [(called.name, shapes[1:]) for called in op.get_attr("branches")]
     return [(op.get_attr(part).name, shapes) for part in ("cond", "body")] if op.type in WHILES else []
-
-
-def _agree(shapes: Sequence[Any]) -> Any:
-    """Return what shapes have in common."""
-    first = shapes[0]
-    for each in shapes[1:]:
-        first = first.most_specific_compatible_shape(each)
-    return first
 
 
 def infer_fed_graph(graph: Any, fed: Shapes, traced: Shapes) -> dict[str, list[Sizes]]:

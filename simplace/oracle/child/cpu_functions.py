@@ -21,11 +21,12 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import METADATA, MUST_COMPILE
+from simplace.oracle.child.called_functions import list_called
 from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.element_shapes import TAKES, add_shapes_of_elements
-from simplace.oracle.child.functions import Functions, list_called
+from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.merged_calls import MergedCalls, is_call
 from simplace.oracle.child.packed_handles import is_packed, list_members, split_arguments, spread_inputs

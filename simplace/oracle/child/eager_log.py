@@ -6,7 +6,6 @@ at once, the counts at the end.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections import Counter
@@ -25,7 +24,6 @@ from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import MADE_AT, find_host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
-from simplace.program.eager_op import SMALL
 
 _ONEDNN = "_Mkl"
 # What node_def_util.cc, attr_value_util.cc, attr_builder.cc and pywrap_tfe_src.cc say of an op that is wrong wherever
@@ -34,7 +32,6 @@ _INVALID = re.compile(
     r"Value for attr|Length for attr|NodeDef |AttrValue |Attr |Type attr not found|Function \S+ is not defined"
     r"|Can't find a function|Expecting |Attribute "
 )
-_INTEGERS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 _RESOURCE = tf.resource.as_datatype_enum
 _NO_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of a tensor in host memory, also in a cluster
 _MAKER = "_simplace_made_by"
@@ -124,7 +121,7 @@ class EagerLog:
     def describe_constant(self, tensor: Any) -> Inputs:
         """Return the same of a constant, which begins as a tensor on the CPU."""
         dtype = tensor._datatype_enum()
-        return ((dtype, find_host(), is_small(tensor, dtype)),)
+        return ((dtype, find_host(), eager_device.is_small(tensor, dtype)),)
 
     def describe_op(self, scope: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Return all but its name and attributes that the kind of an op about to run depends on."""
@@ -196,7 +193,7 @@ class EagerLog:
                 where = self._handles[tensor._id] = resource_device(tensor)
             return dtype, where, False
         where = tensor.backing_device
-        return dtype, find_host() if where == _NO_DEVICE else where, is_small(tensor, dtype)
+        return dtype, find_host() if where == _NO_DEVICE else where, eager_device.is_small(tensor, dtype)
 
 
 def choose_attrs(op: str, attrs: Sequence[Any]) -> tuple[Attr, ...]:
@@ -210,19 +207,6 @@ def _list_inferred(op: str, inputs: Inputs) -> Iterator[Any]:
     for name, i in kernel_types.inferred_attrs(op):
         if i < len(inputs):
             yield from (name, inputs[i][0])
-
-
-def is_small(tensor: Any, dtype: int) -> bool:
-    """Return whether an integer is small enough to pin its op there, where that is turned on."""
-    if dtype not in _INTEGERS or not _pins_small_ops():
-        return False
-    return int(tensor._num_elements()) <= SMALL
-
-
-@cache
-def _pins_small_ops() -> bool:
-    """Return whether small ops are pinned to the CPU; TensorFlow asks when it makes its context, as here."""
-    return os.environ.get("TF_EAGER_ENABLE_SMALL_TENSOR_CPU_PINNING", "").lower() in ("1", "true")
 
 
 def _until_executed(op: str, lines: Iterable[LogLine]) -> Attempt:

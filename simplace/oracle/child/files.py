@@ -12,8 +12,8 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from simplace.oracle.child.boundary import is_own, raise_as_theirs, wrap_foreign
-from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.loaded_graphs import change_loaded_graphs
+from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.unexecuted import silence_debug_ops
 from simplace.oracle.child.xla_functions import drop_attributes
 from simplace.oracle.protocol import Options

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
+from simplace.oracle.child.called_functions import list_called
 from simplace.oracle.child.layer_scopes import list_layer_scopes
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
@@ -210,14 +210,6 @@ def make_compiled_call(name: str, shown: str) -> Any:
     return node
 
 
-def make_zeros(dtype: Any, shape: Any) -> Any:
-    """Return zeros of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
-    dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
-    if dtype.name == "string":
-        return np.full(dims, b"", dtype=object)
-    return np.zeros(dims, dtype.as_numpy_dtype)
-
-
 def _find_origin(tensor: Any) -> Any:
     """Return the tensor that a tensor is an unchanged copy of, through the ops that only forward it."""
     while tensor.op.type in _HANDS_ON:
@@ -243,16 +235,3 @@ def _captured_variables(graph: Any) -> dict[str, str]:
 def _note_op(op: Any, lines: SourceLines) -> list[Any]:
     of_library = ["", True] if lines.is_of_library(op) else []
     return [lines.of_op(op), lines.of_device(op), [list_sizes(out.shape) for out in op.outputs], *of_library]
-
-
-def list_called(nodes: Iterable[Any], exists: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the functions that nodes call, as ops or by an attribute."""
-    for node in nodes:
-        if exists(node.op):
-            yield node.op
-        for value in node.attr.values():
-            kind = value.WhichOneof("value")
-            if kind == "func":
-                yield value.func.name
-            elif kind == "list":
-                yield from (func.name for func in value.list.func)

@@ -20,10 +20,11 @@ from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.failures import code_name
-from simplace.oracle.child.functions import make_zeros, note_graph
+from simplace.oracle.child.functions import note_graph
 from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.run_parts import RunParts
+from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module

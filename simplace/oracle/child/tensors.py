@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.shared_memory import share_memory
 from simplace.oracle.child.tf_private import context, ops
 
@@ -146,6 +146,14 @@ def is_initialized(handle: Any) -> bool:
 def read_variable(handle: Any) -> Any:
     """Read a variable where it is: the result shares its buffer."""
     return tf.raw_ops.ReadVariableOp(resource=handle, dtype=describe_variable(handle).dtype)
+
+
+def make_zeros(dtype: Any, shape: Any) -> Any:
+    """Return zeros of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
+    dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []
+    if dtype.name == "string":
+        return np.full(dims, b"", dtype=object)
+    return np.zeros(dims, dtype.as_numpy_dtype)
 
 
 def zeros_on(device: str, dtype: Any, shape: Any) -> Any:

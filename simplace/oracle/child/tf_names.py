@@ -56,6 +56,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.ops          EagerTensor._summarize_value
     python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements EagerTensor.is_packed
     python.framework.ops          pack_eager_tensors
+    python.framework.tensor_util  try_evaluate_constant
     python.pywrap_tfe             TFE_FromDlpackCapsule TFE_ToDlpackCapsule
     python.pywrap_tfe             TFE_ContextGetExecutorForThread TFE_ContextSetExecutorForThread TFE_DeleteExecutor
     python.pywrap_tfe             TFE_ExecutorIsAsync TFE_NewExecutor

@@ -51,6 +51,7 @@ kernels = load_module("python.framework.kernels")
 load_library = load_module("python.framework.load_library")
 op_def_registry = load_module("python.framework.op_def_registry")
 ops = load_module("python.framework.ops")
+tensor_util = load_module("python.framework.tensor_util")
 script_ops = load_module("python.ops.script_ops")
 summary_ops = load_module("python.ops.summary_ops_v2")
 

@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.boundary import is_own, wrap_foreign
-from simplace.oracle.child.functions import make_zeros
 from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
+from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import polymorphic_function
 
 

@@ -146,11 +146,12 @@ def _run_cancelable(
 def _begin(device: str | None, op: str | bytes, inputs: Any, attrs: Any, outputs: Any) -> list[tuple[Watcher, Any]]:
     """Show a call to those who watch; return who wants to see what becomes of it, and their tokens."""
     name = op.decode() if isinstance(op, bytes) else op
-    shown = (
-        (watcher, _show(watcher, watcher.begin_call, name, device or "", inputs, attrs, outputs))
-        for watcher in _watchers
-    )
-    return [(watcher, token) for watcher, token in shown if token is not None]
+    tokens = []
+    for watcher in _watchers:
+        token = _show(watcher, watcher.begin_call, name, device or "", inputs, attrs, outputs)
+        if token is not None:
+            tokens.append((watcher, token))
+    return tokens
 
 
 def _run_shown(tokens: list[tuple[Watcher, Any]], call: _Call, *args: Any) -> Any:

@@ -11,14 +11,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device
-from simplace.oracle.child.functions import list_called
+from simplace.oracle.child.called_functions import list_called
 from simplace.oracle.child.tensors import (
     describe_resources,
     find_host,
@@ -30,13 +30,16 @@ from simplace.oracle.child.tensors import (
 )
 from simplace.oracle.child.tf_private import atomic_function, context
 from simplace.oracle.live.graph_collection import Window, close_window, is_in_use, open_window
-from simplace.oracle.live.own_instance import instantiate_copy
-from simplace.program.observation import ObservedRefusal
+
+if TYPE_CHECKING:
+    from simplace.program.observation import ObservedRefusal
 
 _DEPTH = 40  # frames between a call and the object that is called
 _RECORDED = "Functions that ran while the program had TensorFlow record graphs for itself (tf.summary) are not counted."
 _OBJECTS = (tf.resource, tf.variant)
 _Key = tuple[Any, ...]
+_Condition = tuple[str, bool, tuple[str, ...], tuple[int, ...]]  # scope, soft, devices of numbers, handles by object
+_backing_device = attrgetter("backing_device")
 _Picks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
@@ -115,15 +118,26 @@ class WatchedCalls:
         self._known: dict[_Key, WatchedCall] = {}
         self._picks: dict[str, _Picks] = {}
         self._places: dict[int, str] = {}  # the device of a resource, by the number of its handle
-        self._latest: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+        self._latest: dict[str, tuple[_Condition, WatchedCall]] = {}
+        self._latest_places: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
         self._turn = threading.Lock()
+
+    def count_repeated(self, name: str, scope: str, inputs: Any) -> bool:
+        """Count a call that is like the latest one of its function; return whether it is."""
+        condition, call = self._latest.get(name, (None, None))
+        if call is None or condition != self._describe_condition(name, scope, inputs):
+            return False
+        call.times += 1
+        return True
 
     def begin(self, name: str, scope: str, inputs: Any, attrs: Any, outputs: int) -> _Begun | None:
         """Count a known call; begin to look at a new one."""
-        key = self._key(name, scope, inputs)
+        condition = self._describe_condition(name, scope, inputs)
+        key = (name, *condition[:-1], self._find_places(name, condition[-1], inputs))
         known = self._known.get(key)
         if known is not None:
             known.times += 1
+            self._latest[name] = condition, known
             return None
         call = _describe_call(name, scope, inputs, attrs, outputs)
         with self._turn:
@@ -131,6 +145,7 @@ class WatchedCalls:
                 self._known[key].times += 1
                 return None
             self._known[key] = call
+            self._latest[name] = condition, call
             self.calls.append(call)
         if call.is_placed_here and is_in_use():
             self.remarks[_RECORDED] = None
@@ -149,27 +164,27 @@ class WatchedCalls:
         if call.graphs is None:
             _ask(call, begun.inputs)
 
-    def _key(self, name: str, scope: str, inputs: Any) -> _Key:
+    def _describe_condition(self, name: str, scope: str, inputs: Any) -> _Condition:
+        """Return what the placement of a call depends on; where there is one device, no inputs are looked at."""
+        soft = eager_device.soft_placement()
+        if len(context.context()._context_devices or ()) == 1:
+            return scope, soft, (), ()
         picks = self._picks.get(name)
         if picks is None:
             picks = self._picks[name] = _make_picks(inputs)
         numbers, handles = picks
-        return (
-            name,
-            scope,
-            eager_device.soft_placement(),
-            tuple([tensor.backing_device for tensor in numbers(inputs)]),
-            self._find_places(name, handles(inputs)),
-        )
+        return scope, soft, tuple(map(_backing_device, numbers(inputs))), tuple(map(id, handles(inputs)))
 
-    def _find_places(self, name: str, handles: tuple[Any, ...]) -> tuple[str, ...]:
+    def _find_places(self, name: str, same: tuple[int, ...], inputs: Any) -> tuple[str, ...]:
         """Return the devices of handles; those of the function's latest call are mostly the same objects."""
-        same = tuple(map(id, handles))
-        latest, places = self._latest.get(name, ((), ()))
+        if not same:
+            return ()
+        latest, places = self._latest_places.get(name, ((), ()))
         if same == latest:
             return places
-        places = tuple([self._places.get(handle._id) or self._find_place(handle) for handle in handles])
-        self._latest[name] = same, places
+        _, handles = self._picks[name]
+        places = tuple([self._places.get(handle._id) or self._find_place(handle) for handle in handles(inputs)])
+        self._latest_places[name] = same, places
         return places
 
     def _find_place(self, handle: Any) -> str:
@@ -186,6 +201,8 @@ def ask_for_all(calls: Sequence[WatchedCall]) -> None:
 
 def _ask(call: WatchedCall, inputs: Sequence[Any]) -> None:
     """Have TensorFlow instantiate a copy; an error counts as a refusal where the program's own call failed as well."""
+    from simplace.oracle.live.own_instance import instantiate_copy
+
     call.copied, refused = instantiate_copy(
         call.definition, scope=call.scope, inputs=inputs, attrs=call.attrs, outputs=call.outputs
     )

@@ -19,7 +19,6 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child import eager_device
-from simplace.oracle.child.eager_log import is_small
 from simplace.oracle.child.own_work import is_inside
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import find_host, resource_device
@@ -27,7 +26,7 @@ from simplace.oracle.child.tf_private import ops
 
 _EACH = 1000  # ops without anything new, until which each is looked at
 _SKIPPED = 28  # at least so many of the later ones are not, and up to six more, lest a loop keeps step with it
-_LOOKS = 300  # of the later ones that are, until none is for a while
+_LOOKS = 100  # of the later ones that are, until none is for a while
 _SHORTEST, _LONGEST = 0.25, 1.0  # seconds without a look
 Input = tuple[int, str, bool]  # type, device, whether it is a small integer
 
@@ -70,6 +69,11 @@ class WatchedOps:
         self._quiet = 0
         self._skips = 0
 
+    @property
+    def is_skipping(self) -> bool:
+        """Return whether the next op is not looked at."""
+        return self._skips > 0 or self.is_resting
+
     def list_ops(self) -> list[WatchedOp]:
         """Return the ops that were seen, in the order in which the first ran."""
         return [each for each in self._ops.values() if each is not None and not each.has_failed]
@@ -102,8 +106,6 @@ class WatchedOps:
 
     def begin(self, op: str, scope: str, inputs: Any, attrs: Any) -> WatchedOp | None:
         """Note an op that is new, and came by the slow path."""
-        if self._skips or self.is_resting:  # an op that has no fast path
-            return None
         key = (op, *self._lines.trace_op())
         if self._ops.get(key) is not None:
             return None
@@ -169,4 +171,4 @@ def _describe(tensor: Any) -> Input:
     if dtype == tf.resource.as_datatype_enum:
         return dtype, resource_device(tensor), False
     where = tensor.backing_device
-    return dtype, where or find_host(), is_small(tensor, dtype)
+    return dtype, where or find_host(), eager_device.is_small(tensor, dtype)

@@ -118,6 +118,7 @@ class Watch:
 
     def _place(self) -> Placements:
         from simplace.api import Placements, settings
+        from simplace.oracle.live.watched_observation import observe_watched
         from simplace.oracle.scratch import scratch_folder
         from simplace.targets import place_observation
 
@@ -128,7 +129,7 @@ class Watch:
         if self._run is None or self._depth:
             raise ProgramError("nothing was watched yet: ask for the result after the block in which TensorFlow runs")
         with scratch_folder() as directory:
-            observed = self._run.observe(Path(directory))
+            observed = observe_watched(self._run, Path(directory))
             chosen = settings("cpu:1")  # the devices are those that were observed
             placed = place_observation(_main_script() or "this process", observed, chosen, Placements, _UNTOLD)
         from dataclasses import replace

@@ -1,0 +1,94 @@
+"""What was watched as an `Observation`, which is what a run in a child process gives; imported when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from simplace.graph import graph_def
+from simplace.graph.dtypes import DataType
+from simplace.graph.function_names import shown_name
+from simplace.oracle.child import capture
+from simplace.oracle.child.eager_log import choose_attrs
+from simplace.oracle.child.functions import make_compiled_call, note_function
+from simplace.oracle.child.own_work import INSIDE
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tf_private import context
+from simplace.oracle.eager_attrs import read_attrs
+from simplace.oracle.live.watched_calls import WatchedCall, ask_for_all
+from simplace.oracle.live.watched_ops import WatchedOp
+from simplace.oracle.live.watched_run import WatchedRun
+from simplace.program.eager_op import EagerInput, EagerOp
+from simplace.program.observation import LoggedNode, Observation, ObservedDevice, ObservedEagerOp, ObservedProgram
+from simplace.program.program import NodeNotes, Program, Resource
+
+
+def observe_watched(run: WatchedRun, directory: Path) -> Observation:
+    """Return what was seen as of a run that was observed; `directory` takes the table of the installed kernels.
+
+    TensorFlow is asked, now, where it places the nodes that Grappler removes before a function runs.
+    """
+    registry = directory / "kernels.zip"
+    with INSIDE:
+        ask_for_all(run.calls)
+        capture.write_kernel_table(registry)
+        return Observation(
+            tf.version.VERSION,
+            tuple(_describe_device(name) for name in context.context().devices()),
+            tuple(_observe_call(call, run.lines) for call in run.calls),
+            run.list_remarks(),
+            str(registry),
+            eager=tuple(_observe_op(each) for each in run.list_ops()),
+        )
+
+
+def _observe_call(call: WatchedCall, lines: SourceLines) -> ObservedProgram:
+    graph = tf.compat.v1.GraphDef()
+    graph.versions.producer = tf.version.GRAPH_DEF_VERSION
+    graph.library.function.extend(call.library)
+    name = shown_name(call.name)
+    log: list[LoggedNode] = []
+    if call.is_compiled:
+        node = make_compiled_call(call.name, name)
+        graph.node.append(node)
+        log = [LoggedNode(node.name, node.op, call.home)] if call.home else []
+    graphs = call.copied or call.graphs
+    if graphs is not None:
+        log = [LoggedNode(node.name, node.op, node.device) for node in graphs.post_optimization_graph.node]
+    program = Program(
+        name,
+        "compiled" if call.is_compiled else "function",
+        graph_def.parse_graph_def(graph.SerializeToString(), is_ours=True),
+        None if call.is_compiled else call.name,
+        () if call.is_compiled else call.arg_devices,
+        call.scope,
+        call.soft_placement,
+        {each.signature.name: _note_nodes(call, each, lines) for each in call.library},
+        resources={number: Resource(*found) for number, *found in call.resources},
+        datasets=frozenset(call.datasets),
+    )
+    is_asked = bool(log) or call.refused is not None
+    return ObservedProgram(program, tuple(log), call.refused, is_asked=is_asked, is_rewritten=True)
+
+
+def _note_nodes(call: WatchedCall, definition: Any, lines: SourceLines) -> dict[str, NodeNotes]:
+    graph = call.traced.get(definition.signature.name)
+    found = {} if graph is None else note_function(definition, graph, lines)
+    return {
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+        for name, (at, device_at, shapes, *more) in found.items()
+    }
+
+
+def _observe_op(each: WatchedOp) -> ObservedEagerOp:
+    inputs = tuple(EagerInput(DataType(dtype), where, small) for dtype, where, small in each.inputs)
+    op = EagerOp(
+        each.op, each.at, each.scope, each.soft_placement, read_attrs(choose_attrs(each.op, each.attrs)), inputs
+    )
+    return ObservedEagerOp(op, device=each.device, times=each.times)
+
+
+def _describe_device(name: str) -> ObservedDevice:
+    return ObservedDevice(name, name.rsplit(":", 2)[-2])
