@@ -1,33 +1,54 @@
-"""Find the numbers of a program that are its batch, and larger ones to try."""
+"""Find the numbers of a program that are its batch, and others to try: larger ones, or one that fits in memory."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from simplace.analysis.batch_memory import BatchMemory
 from simplace.suggestions.changes import OtherBatch
 from simplace.suggestions.edits import replace_node
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 
-_FACTORS = (4, 16)
+_FACTORS = (4, 16)  # times the present one, or parts of it
+_SHARE = 0.9  # of the largest batch that fits: a simulated step does not know all that kernels take
 _NAME = "batch"
 
 
 def find_batches(evidence: Evidence) -> Iterator[OtherBatch]:
     """Find the numbers that are named as a batch and are the one that the step has, or a multiple for its replicas."""
-    batch = BatchMemory.of(evidence.schedule).batch
+    batch = evidence.memory.batches.batch
     replicas = max(1, len(evidence.gpus))
     wanted = {batch * count for count in range(1, replicas + 1)} if batch > 1 else set()
     for source in evidence.files:
         for node in _batch_numbers(source):
             number = node.value
             if isinstance(number, int) and number in wanted:
-                for factor in _FACTORS:
-                    edit = replace_node(source, node, str(number * factor))
-                    at = f"{source.name}:{node.lineno}"
-                    yield OtherBatch(edits=(edit,), at=at, before=number, after=number * factor)
+                for other in _choose_numbers(evidence, number):
+                    edit = replace_node(source, node, str(other))
+                    yield OtherBatch(edits=(edit,), at=f"{source.name}:{node.lineno}", before=number, after=other)
+
+
+def _choose_numbers(evidence: Evidence, number: int) -> list[int]:
+    if evidence.memory.fits:
+        return [number * factor for factor in _FACTORS]
+    largest = evidence.memory.largest_batch
+    if largest is None:  # nothing tells what grows with the batch
+        return [number // factor for factor in _FACTORS if number >= factor]
+    found = round_batch(number, int(_SHARE * number * largest / evidence.memory.batch))
+    return [found] if found else []
+
+
+def round_batch(number: int, most: int) -> int:
+    """Return a batch of at most `most`: some eighths of the present one, or of a half of it, a quarter and so on.
+
+    >>> round_batch(256, 255), round_batch(256, 20), round_batch(48, 5), round_batch(32, 0)
+    (224, 20, 5, 0)
+    """
+    while number > 8 and most < number // 2:
+        number //= 2
+    part = max(number // 8, 1)
+    return most // part * part
 
 
 def _batch_numbers(source: SourceFile) -> Iterator[ast.Constant]:

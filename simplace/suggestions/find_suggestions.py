@@ -1,4 +1,7 @@
-"""Search for the changes that save most: estimate many, try the best ones, go on from the best."""
+"""Search for the changes that save most: estimate many, try the best ones, go on from the best.
+
+Where a step does not fit in memory, whatever makes it fit is better than all that does not.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
 from simplace.suggestions.changes import Change, CompiledByXla, Several, ThreadSettings, join_changes, relocate_change
-from simplace.suggestions.estimated_step import Step, estimate_pinned
+from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
@@ -29,6 +32,7 @@ from simplace.suggestions.type_changes import find_mixed_precision, find_type_ch
 from simplace.suggestions.xla_changes import find_xla_changes
 
 LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
+_SLOW = -1.0  # the gain of a step that takes twice as long
 _MOST = 3  # suggestions
 _ROUNDS = 4
 _TRIED = 6  # of those that an estimate says gain
@@ -37,9 +41,9 @@ _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
+_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_type_changes, find_mixed_precision, find_batches)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches, find_parallel_maps,
-    find_prefetches,
+    find_strategy_changes, *_SMALLER, find_parallel_maps, find_prefetches,
 )  # fmt: skip
 
 
@@ -67,7 +71,7 @@ class Suggestions:
 def find_suggestions(
     script: str, result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage
 ) -> Suggestions:
-    """Search for at most three changes of a script that make a step of one of its programs faster.
+    """Search for at most three changes of a script that make a step of one of its programs fit in memory, and faster.
 
     `run` runs the script with other texts of its files. Once all changes were tried, the best one is taken as the
     program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
@@ -106,27 +110,27 @@ class _Search:
         self.clock = clock
         self.stage = stage
         self.trials: list[Trial] = []
+        self.failed: set[tuple[str, str]] = set()  # kinds and lines of changes with which the program fails
         self.found = 0
 
     def climb(self, evidence: Evidence) -> None:
         """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
 
         What XLA compiles is a suggestion by itself: it makes other kernels of the same ops, wherever they are placed.
-        So are settings of threads, which hold for all of a program.
+        So are settings of threads, which hold for all of a program. Neither is tried for a step that does not fit.
         """
         best: Trial | None = None
         for _ in range(_ROUNDS):
             after = None if best is None else best.after
             step = after or self.before
             candidates = self._list_candidates(evidence, step)
-            if best is None:
+            if best is None and self.before.memory.fits:
                 alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
                 self.found += len(alone)
                 candidates += alone
             found = list(self._try_all(candidates, evidence, best))
             by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
-            gained = (one for one in by_placement if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
-            better = min(gained, key=_rank, default=None)
+            better = min((one for one in by_placement if self._is_better(one, best)), key=_rank, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return
             best = better
@@ -135,11 +139,22 @@ class _Search:
             after = better.after
             evidence = Evidence(evidence.script, better.result, placed, after.schedule, better.texts, after.copied)
 
+    def _is_better(self, trial: Trial, best: Trial | None) -> bool:
+        """Return whether a change is worth to go on from: it lacks less memory, or, if all fits, takes less time."""
+        missing = self.before.missing if best is None else best.missing
+        if missing:
+            return trial.missing <= (1 - LEAST_GAIN) * missing
+        gain = 0.0 if best is None else best.gain
+        return trial.outcome == "held" and 1 - trial.gain <= (1 - LEAST_GAIN) * (1 - gain)
+
     def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
-        """Try changes on top of the best change so far, as long as there is time."""
+        """Try changes on top of the best change so far, as long as there is time, but for those that failed before."""
         for number, change in enumerate(candidates, 1):
             if self.clock.is_over():
                 return
+            key = change.kind, evidence.original_line(change.at)
+            if key in self.failed:
+                continue
             so_far = max((trial.gain for trial in self.trials), default=0.0)
             saves = f"; the best saves {so_far:.0%}" if so_far >= LEAST_GAIN else ""
             self.stage(f"trying change {number} of {len(candidates)} ({change.kind} at {change.at}){saves}")
@@ -147,6 +162,8 @@ class _Search:
             if best is not None:
                 change = relocate_change(change, evidence.original_line)
                 trial = replace(trial, change=join_changes(best.change, change))
+            if trial.outcome == "program failed":
+                self.failed.add(key)
             self.trials.append(trial)
             yield trial
 
@@ -158,27 +175,30 @@ class _Search:
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
-        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
+        if any(not estimate.missing for estimate, _ in estimated):
+            estimated = [one for one in estimated if not one[0].missing]
+        finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
+        others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
         return [*_spread(change for _, change in estimated)][:_TRIED] + others
 
-    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[int, Change]]:
-        """Yield the pinned changes that gain by an estimate, with the nanoseconds of their steps."""
+    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[Estimate, Change]]:
+        """Yield the pinned changes that gain by an estimate, with that of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
-        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
+        most = Estimate(*(int((1 - LEAST_GAIN) * number) for number in step.estimate))
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
-                nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
-                if nanoseconds is None and is_session:
-                    yield step.nanoseconds, change
-                elif nanoseconds is not None and nanoseconds < most:
-                    yield nanoseconds, change
-        for split, nanoseconds in find_layer_splits(evidence, partial(self._estimate, evidence)):
+                estimate = estimate_pinned(evidence.placed, evidence.others, change.pins, self.options)
+                if estimate is None and is_session:
+                    yield step.estimate, change
+                elif estimate is not None and estimate < most:
+                    yield estimate, change
+        for split, estimate in find_layer_splits(evidence, partial(self._estimate, evidence)):
             self.found += 1
-            if nanoseconds < most:
-                yield nanoseconds, split
+            if estimate < most:
+                yield estimate, split
 
     def _choose_threads(self, evidence: Evidence, step: Step) -> list[ThreadSettings]:
         """Return the best settings of threads by an estimate, if they gain."""
@@ -186,18 +206,14 @@ class _Search:
         most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
         return [] if best is None or best[1] >= most else [best[0]]
 
-    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
+    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> Estimate | None:
         over = self.clock.is_over(_ESTIMATED_SHARE)
-        return None if over else estimate_pinned(evidence.placed, pins, self.options, program)
+        return None if over else estimate_pinned(evidence.placed, evidence.others, pins, self.options, program)
 
     def _list_pinned(self, evidence: Evidence) -> Iterator[Change]:
         for find in _WITH_PINS:
             yield from find(evidence)
         yield from find_line_splits(evidence, partial(self._estimate, evidence))
-
-
-def _gain(trial: Trial | None) -> float:
-    return 0.0 if trial is None else trial.gain
 
 
 def _spread(changes: Iterable[Change]) -> Iterator[Change]:
@@ -215,9 +231,12 @@ def _spread(changes: Iterable[Change]) -> Iterator[Change]:
 
 
 def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one."""
+    """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
+
+    What makes a step fit counts however long the step then takes.
+    """
     chosen: list[Trial] = []
-    for trial in sorted((one for one in trials if one.gain >= LEAST_GAIN), key=_rank):
+    for trial in sorted((one for one in trials if one.makes_fit or one.gain >= LEAST_GAIN), key=_rank):
         if len(chosen) == _MOST:
             break
         alike = any(
@@ -231,5 +250,7 @@ def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
     yield from chosen
 
 
-def _rank(trial: Trial) -> tuple[float, int, str]:
-    return (-trial.gain, len(trial.change.edits), trial.change.at)
+def _rank(trial: Trial) -> tuple[float, bool, float, int, str]:
+    """Return what orders changes: where memory lacks, those with the same values and no slow step come first."""
+    is_worse = not trial.before.memory.fits and (trial.change.changes_values or trial.gain < _SLOW)
+    return (trial.missing, is_worse, -trial.gain, len(trial.change.edits), trial.change.at)

@@ -61,6 +61,11 @@ def _report_step(step: Step) -> dict[str, Any]:
         "examples": step.examples,
         "input": None if step.input is None else step.input.nanoseconds,
         "copied": step.copied,
+        "memory": [
+            {"device": use.device, "needed": step.memory.needed(use), "limit": step.memory.limit(use) or None}
+            for use in step.memory.uses
+        ],
+        "fits": step.memory.fits,
     }
 
 

@@ -26,7 +26,7 @@ from simplace.suggestions.changes import (
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict
 
@@ -134,15 +134,34 @@ def _(change: Several) -> str:
 
 
 def describe_gain(trial: Trial) -> str:
-    """Return what a change saves, how far off that may be, and the step's time, or an example's, before and after."""
+    """Return what a change saves, how far off that may be, and the step's time, or an example's, before and after.
+
+    Of a change that makes the step fit in memory, return what it then needs.
+    """
     assert trial.after is not None
     before, after = trial.before, trial.after
+    if trial.makes_fit:
+        return f"makes it fit: {describe_memory(after)} ({_compare_times(trial)})"
     error = f" ± {max(trial.gain_error, 0.01):.0%}" if trial.gain_error else ""
     steps = f"{_format_step(before)} to {_format_step(after)} a step"
     if not trial.is_per_example:
         return f"saves {trial.gain:.0%}{error} ({steps})"
     examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
     return f"saves {trial.gain:.0%}{error} of an example's time ({examples}; {steps})"
+
+
+def describe_memory(step: Step) -> str:
+    """Return what a step needs of the memory of each device that has a limit, and whether that is too much."""
+    memory, devices = step.memory, step.schedule.placement.devices.by_name
+    limited = [use for use in memory.uses if memory.limit(use)]
+    limited.sort(key=lambda use: (use.runs_out < 0, list(devices).index(use.device)))
+    each = [
+        f"{format_bytes(memory.needed(use))} of {format_bytes(memory.limit(use))} on {devices[use.device].short}"
+        for use in limited
+    ]
+    close = [devices[use.device].short for use in limited if memory.is_close(use)] if memory.fits else []
+    free = f", which leaves too little on {_list_some(close)} to rely on" if close else ""
+    return f"needs {_list_some(each)}{free}{'' if memory.fits else ': does not fit'}"
 
 
 def describe_input(step: Step) -> str:
@@ -166,6 +185,16 @@ def describe_causes(trial: Trial) -> list[str]:
     said = [f"a step sends {sent[0]} before, {sent[1]} after"] if sent[0] != sent[1] else []
     verdicts = [write_verdict(step.schedule) for step in (trial.before, trial.after)]
     return [*said, f"before: {verdicts[0]}", f"after: {verdicts[1]}"]
+
+
+def _compare_times(trial: Trial) -> str:
+    """Return the time of a step that fits, and what it would be as the program is if memory sufficed."""
+    assert trial.after is not None
+    before, after, each = _format_step(trial.before), _format_step(trial.after), ""
+    if trial.is_per_example:
+        before, after = (format_duration(step.per_example) for step in (trial.before, trial.after))
+        each = " an example"
+    return f"{after}{each or ' a step'}; {before}{each} as it is, if memory sufficed"
 
 
 def _format_step(step: Step) -> str:

@@ -13,6 +13,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_change,
     describe_gain,
     describe_input,
+    describe_memory,
 )
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
@@ -30,7 +31,8 @@ def write_suggestions(found: Suggestions, width: int | None = None) -> str:
 
 def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
-    said = [write_step_verdict(found.before.schedule), describe_input(found.before)]
+    memory = "" if found.before.memory.fits else describe_memory(found.before)
+    said = [write_step_verdict(found.before.schedule), describe_input(found.before), memory]
     yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
@@ -56,6 +58,11 @@ def _write_end(found: Suggestions) -> str:
     looked = f"looked at {format_count(found.found, 'change')}, ran the program with {len(found.tried)} of them"
     more = f" ({', '.join(failed)})" if failed else ""
     cut = "; the time ended before all were tried, --seconds gives it more" if found.is_cut else ""
+    if not found.best and not found.before.memory.fits:
+        return (
+            f"nothing to suggest: no change that was tried makes it fit; {looked}{more}{cut}; "
+            f"simplace memory {found.evidence.script} tells what holds the memory, and what else would help"
+        )
     if not found.best:
         return f"nothing to suggest: no change saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
     return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"
