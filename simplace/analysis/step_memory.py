@@ -15,7 +15,7 @@ from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore
 from simplace.analysis.schedule import Schedule
 from simplace.program.program import Program
 
-_CLOSE = 0.1  # of a device's memory
+RELIABLE = 0.9  # of a device's memory: what kernels take besides their outputs is not counted
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class StepMemory:
     def is_close(self, use: MemoryUse) -> bool:
         """Return whether a device has too little left to rely on: not all that kernels take is counted."""
         limit = self.limit(use)
-        return limit - self.needed(use) < _CLOSE * limit
+        return self.needed(use) > RELIABLE * limit
 
     def find_needed(self, use: MemoryUse, resize: Resize) -> int:
         """Return the smallest limit if each tensor of the step had the bytes that `resize` returns."""
@@ -109,9 +109,13 @@ class StepMemory:
         return 0 if device in self.before else self.others[device].size
 
 
-def list_uses(schedule: Schedule, others: Iterable[Program] = ()) -> tuple[MemoryUse, ...]:
-    """Return the `uses` of a `StepMemory` for the program's own batch, without a search for the largest one."""
+def list_uses(schedule: Schedule, others: Iterable[Program] = (), share: float = 1.0) -> tuple[MemoryUse, ...]:
+    """Return the `uses` of a `StepMemory` for the program's own batch, without a search for the largest one.
+
+    A step may use that share of the memory that there is.
+    """
     limits = _list_limits(schedule, _sum_others(schedule, tuple(others)))
+    limits = {device: int(limit * share) for device, limit in limits.items()}
     return memory_use(schedule.trace, tuple(limits), limits)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from simplace.analysis.step_memory import RELIABLE
 from simplace.suggestions.changes import OtherBatch
 from simplace.suggestions.edits import replace_node
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 
 _FACTORS = (4, 16)  # times the present one, or parts of it
-_SHARE = 0.9  # of the largest batch that fits: a simulated step does not know all that kernels take
 _NAME = "batch"
 
 
@@ -35,7 +35,7 @@ def _choose_numbers(evidence: Evidence, number: int) -> list[int]:
     largest = evidence.memory.largest_batch
     if largest is None:  # nothing tells what grows with the batch
         return [number // factor for factor in _FACTORS if number >= factor]
-    found = round_batch(number, int(_SHARE * number * largest / evidence.memory.batch))
+    found = round_batch(number, int(RELIABLE * number * largest / evidence.memory.batch))
     return [found] if found else []
 
 

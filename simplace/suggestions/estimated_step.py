@@ -24,7 +24,8 @@ from simplace.suggestions.input_pipeline import MapTime, find_slowest_map
 class Estimate(NamedTuple):
     """Record of a step as it would be; of two the smaller is better, and all that fit in memory are before the others.
 
-    `missing` is the bytes that devices lack, 0 where the step fits.
+    `missing` is the bytes that devices lack, 0 where the step fits; where the program as it is does not, a tenth of the
+    memory counts as not there.
     """
 
     missing: int
@@ -58,11 +59,6 @@ class Step:
     def missing(self) -> int:
         """Return the bytes that devices lack, 0 where the step fits in memory."""
         return sum_missing(self.memory.uses)
-
-    @property
-    def estimate(self) -> Estimate:
-        """Return what an estimate is compared with: the step by itself, without its input."""
-        return Estimate(self.missing, self.schedule.trace.makespan)
 
     @property
     def nanoseconds(self) -> int:
@@ -104,11 +100,12 @@ def estimate_pinned(
     pins: Mapping[str, str],
     options: StepOptions,
     program: Program | None = None,
+    share: float = 1.0,
 ) -> Estimate | None:
     """Estimate a step with nodes on other devices, None where TensorFlow would refuse that.
 
     `others` are the run's other functions, whose variables take memory, too. A `program` given takes the place of the
-    one that was placed.
+    one that was placed. It may use that share of the memory.
     """
     old = placed.placement
     try:
@@ -116,7 +113,7 @@ def estimate_pinned(
         schedule = Schedule.of(placement, options)
     except SimplaceError:  # refused, or an argument that would be on a device that is not there
         return None
-    return Estimate(sum_missing(list_uses(schedule, others)), schedule.trace.makespan)
+    return Estimate(sum_missing(list_uses(schedule, others, share)), schedule.trace.makespan)
 
 
 def place_pinned(

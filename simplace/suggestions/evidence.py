@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.step_memory import StepMemory
+from simplace.analysis.step_memory import RELIABLE, StepMemory, list_uses
 from simplace.devices.device_set import Device
 from simplace.doctor.failures import foretell_failures
 from simplace.graph.op_kinds import is_arg
@@ -104,10 +104,16 @@ class Evidence:
         """Return the memory of the step."""
         return StepMemory.of(self.schedule, self.others)
 
-    @property
+    @cached_property
     def estimate(self) -> Estimate:
         """Return what estimates of changed steps are compared with."""
-        return Estimate(sum_missing(self.memory.uses), self.schedule.trace.makespan)
+        uses = list_uses(self.schedule, self.others, self.share)
+        return Estimate(sum_missing(uses), self.schedule.trace.makespan)
+
+    @property
+    def share(self) -> float:
+        """Return the share of the memory that an estimated step may use."""
+        return 1.0 if self.memory.fits else RELIABLE
 
     @cached_property
     def sizes(self) -> Mapping[int, int]:
@@ -153,7 +159,7 @@ class Evidence:
         if self.memory.fits:
             return inf
         sizes = self.schedule.execution.limits
-        limits = [sizes[device.name] for device in self.placed.placement.devices if device.type == "GPU"]
+        limits = [self.share * sizes[device.name] for device in self.placed.placement.devices if device.type == "GPU"]
         return min((limit for limit in limits if limit), default=inf) - (sum(self.sizes.values()) - self.size_of(nodes))
 
     def nodes_of(self, source: SourceFile, first: int, last: int) -> list[int]:

@@ -41,7 +41,7 @@ _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
-_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_type_changes, find_mixed_precision, find_batches)
+_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_type_changes, find_batches, find_mixed_precision)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_strategy_changes, *_SMALLER, find_parallel_maps, find_prefetches,
 )  # fmt: skip
@@ -175,8 +175,7 @@ class _Search:
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
-        if any(not estimate.missing for estimate, _ in estimated):
-            estimated = [one for one in estimated if not one[0].missing]
+        estimated = _keep_best(estimated, evidence.estimate)
         finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
         others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
@@ -185,14 +184,14 @@ class _Search:
     def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[Estimate, Change]]:
         """Yield the pinned changes that gain by an estimate, with that of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
-        most = Estimate(*(int((1 - LEAST_GAIN) * number) for number in step.estimate))
+        most = Estimate(*(int((1 - LEAST_GAIN) * number) for number in evidence.estimate))
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
-                estimate = estimate_pinned(evidence.placed, evidence.others, change.pins, self.options)
+                estimate = self._estimate(evidence, change.pins)
                 if estimate is None and is_session:
-                    yield step.estimate, change
+                    yield evidence.estimate, change
                 elif estimate is not None and estimate < most:
                     yield estimate, change
         for split, estimate in find_layer_splits(evidence, partial(self._estimate, evidence)):
@@ -207,13 +206,21 @@ class _Search:
         return [] if best is None or best[1] >= most else [best[0]]
 
     def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> Estimate | None:
-        over = self.clock.is_over(_ESTIMATED_SHARE)
-        return None if over else estimate_pinned(evidence.placed, evidence.others, pins, self.options, program)
+        if self.clock.is_over(_ESTIMATED_SHARE):
+            return None
+        return estimate_pinned(evidence.placed, evidence.others, pins, self.options, program, evidence.share)
 
     def _list_pinned(self, evidence: Evidence) -> Iterator[Change]:
         for find in _WITH_PINS:
             yield from find(evidence)
         yield from find_line_splits(evidence, partial(self._estimate, evidence))
+
+
+def _keep_best(estimated: list[tuple[Estimate, Change]], present: Estimate) -> list[tuple[Estimate, Change]]:
+    """Return the estimates that fit in memory, if some do, and of those the ones that are not slow, if some are."""
+    fitting = [one for one in estimated if not one[0].missing]
+    quick = [one for one in fitting if one[0].nanoseconds <= (1 - _SLOW) * present.nanoseconds]
+    return quick or fitting or estimated
 
 
 def _spread(changes: Iterable[Change]) -> Iterator[Change]:
@@ -233,10 +240,12 @@ def _spread(changes: Iterable[Change]) -> Iterator[Change]:
 def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
 
-    What makes a step fit counts however long the step then takes.
+    What makes a step fit counts even if that takes longer, and if twice as long where there is nothing else.
     """
     chosen: list[Trial] = []
-    for trial in sorted((one for one in trials if one.makes_fit or one.gain >= LEAST_GAIN), key=_rank):
+    gained = [one for one in trials if one.makes_fit or one.gain >= LEAST_GAIN]
+    gained = [one for one in gained if one.gain >= _SLOW] or gained
+    for trial in sorted(gained, key=_rank):
         if len(chosen) == _MOST:
             break
         alike = any(
