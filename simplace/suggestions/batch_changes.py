@@ -52,11 +52,11 @@ def round_batch(number: int, most: int) -> int:
 
 
 def _batch_numbers(source: SourceFile) -> Iterator[ast.Constant]:
-    """List the numbers in `BATCH = 32`, `batch_size=32` (argument or default) and `.batch(32)`."""
+    """List the numbers in `BATCH = 32`, `N, BATCH = 8, 32`, `batch_size=32` (argument or default) and `.batch(32)`."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign):
-            if any(isinstance(one, ast.Name) and _NAME in one.id.lower() for one in node.targets):
-                yield from _numbers(node.value)
+            for target in node.targets:
+                yield from _named_numbers(target, node.value)
         elif isinstance(node, ast.keyword):
             if _NAME in (node.arg or "").lower():
                 yield from _numbers(node.value)
@@ -68,6 +68,14 @@ def _batch_numbers(source: SourceFile) -> Iterator[ast.Constant]:
             for argument, default in zip(named, node.defaults, strict=True):
                 if _NAME in argument.arg.lower():
                     yield from _numbers(default)
+
+
+def _named_numbers(target: ast.expr, value: ast.expr) -> Iterator[ast.Constant]:
+    if isinstance(target, ast.Name) and _NAME in target.id.lower():
+        yield from _numbers(value)
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, part in zip(target.elts, value.elts, strict=True):
+            yield from _named_numbers(one, part)
 
 
 def _numbers(node: ast.expr) -> Iterator[ast.Constant]:

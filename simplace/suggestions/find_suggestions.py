@@ -29,7 +29,7 @@ from simplace.suggestions.strategy_changes import find_strategy_changes
 from simplace.suggestions.thread_changes import find_thread_settings, read_threads
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
-from simplace.suggestions.xla_changes import find_xla_changes
+from simplace.suggestions.xla_changes import find_xla_changes, find_xla_removals
 
 LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
 _SLOW = -1.0  # the gain of a step that takes twice as long
@@ -48,11 +48,25 @@ _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
 
 
 @dataclass(frozen=True)
+class WithoutXla:
+    """Record of what was tried of a step that XLA compiles for one of several GPUs.
+
+    `alone` is the trial of the program without XLA, None where nothing in its files turns XLA on. `estimated` is the
+    nanoseconds of the best split of that by an estimate, 0 for none, `split` its trial where that was worth it.
+    """
+
+    alone: Trial | None = None
+    estimated: int = 0
+    split: Trial | None = None
+
+
+@dataclass(frozen=True)
 class Suggestions:
     """Record of a search: the step as it is, the changes that gain, the best first, and all that was tried.
 
-    `bound` is the nanoseconds below which no placement of the step's ops comes. `found` is how many changes were looked
-    at, `is_cut` whether the time ended before all of them were.
+    `without_xla` is None where XLA does not compile the step for one of several GPUs. `bound` is the nanoseconds below
+    which no placement of the step's ops comes. `found` is how many changes were looked at, `is_cut` whether the time
+    ended before all of them were.
     """
 
     evidence: Evidence
@@ -62,6 +76,7 @@ class Suggestions:
     bound: int
     found: int
     is_cut: bool
+    without_xla: WithoutXla | None = None
 
     def changed_files(self, trial: Trial) -> list[SourceFile]:
         """List the files, as they are on disk, that a change gives other texts."""
@@ -84,7 +99,9 @@ def find_suggestions(
     search.climb(evidence)
     best = tuple(_choose(search.trials))
     bound = find_bound(placed, before.schedule)
-    return Suggestions(evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended)
+    return Suggestions(
+        evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla
+    )
 
 
 class _Clock:
@@ -112,6 +129,7 @@ class _Search:
         self.trials: list[Trial] = []
         self.failed: set[tuple[str, str]] = set()  # kinds and lines of changes with which the program fails
         self.found = 0
+        self.without_xla: WithoutXla | None = None
 
     def climb(self, evidence: Evidence) -> None:
         """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
@@ -123,21 +141,40 @@ class _Search:
         for _ in range(_ROUNDS):
             after = None if best is None else best.after
             step = after or self.before
+            found = list(self._split_compiled(evidence)) if best is None else []
             candidates = self._list_candidates(evidence, step)
             if best is None and self.before.memory.fits:
                 alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
                 self.found += len(alone)
                 candidates += alone
-            found = list(self._try_all(candidates, evidence, best))
+            found += self._try_all(candidates, evidence, best)
             by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
             better = min((one for one in by_placement if self._is_better(one, best)), key=_rank, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return
-            best = better
-            placed = find_again(evidence.placed, better.result)
-            assert placed is not None, "a trial that held has the step"
-            after = better.after
-            evidence = Evidence(evidence.script, better.result, placed, after.schedule, better.texts, after.copied)
+            best, evidence = better, _take_over(evidence, better)
+
+    def _split_compiled(self, evidence: Evidence) -> Iterator[Trial]:
+        """Try the step that XLA compiles for one of several GPUs without XLA, and what could then be split over them.
+
+        The split is tried if its estimate is better than the step that XLA compiles.
+        """
+        if len(evidence.gpus) < 2 or not evidence.placed.clusters:
+            return
+        self.without_xla = WithoutXla()
+        for alone in self._try_all([*find_xla_removals(evidence)][:1], evidence, None):
+            self.without_xla = WithoutXla(alone)
+            yield alone
+            if alone.after is None:
+                return
+            apart = _take_over(evidence, alone)
+            best = min(self._estimate_splits(apart), key=lambda one: one[0], default=None)
+            if best is not None:
+                self.without_xla = WithoutXla(alone, best[0].nanoseconds)
+                worth = best[0] < _lower(evidence.estimate)
+                for split in self._try_all([best[1]] if worth else [], apart, alone):
+                    self.without_xla = replace(self.without_xla, split=split)
+                    yield split
 
     def _is_better(self, trial: Trial, best: Trial | None) -> bool:
         """Return whether a change is worth to go on from: it lacks less memory, or, if all fits, takes less time."""
@@ -184,7 +221,7 @@ class _Search:
     def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[Estimate, Change]]:
         """Yield the pinned changes that gain by an estimate, with that of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
-        most = Estimate(*(int((1 - LEAST_GAIN) * number) for number in evidence.estimate))
+        most = _lower(evidence.estimate)
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
@@ -194,9 +231,20 @@ class _Search:
                     yield evidence.estimate, change
                 elif estimate is not None and estimate < most:
                     yield estimate, change
+        yield from ((estimate, split) for estimate, split in self._estimate_layers(evidence) if estimate < most)
+
+    def _estimate_layers(self, evidence: Evidence) -> Iterator[tuple[Estimate, Change]]:
         for split, estimate in find_layer_splits(evidence, partial(self._estimate, evidence)):
             self.found += 1
-            if estimate < most:
+            yield estimate, split
+
+    def _estimate_splits(self, evidence: Evidence) -> Iterator[tuple[Estimate, Change]]:
+        """Yield the best split of layers, or else of statements, with its estimate."""
+        layers = list(self._estimate_layers(evidence))
+        yield from layers
+        for split in () if layers else find_line_splits(evidence, partial(self._estimate, evidence)):
+            self.found += 1
+            if (estimate := self._estimate(evidence, split.pins)) is not None:
                 yield estimate, split
 
     def _choose_threads(self, evidence: Evidence, step: Step) -> list[ThreadSettings]:
@@ -214,6 +262,20 @@ class _Search:
         for find in _WITH_PINS:
             yield from find(evidence)
         yield from find_line_splits(evidence, partial(self._estimate, evidence))
+
+
+def _take_over(evidence: Evidence, trial: Trial) -> Evidence:
+    """Return the evidence of the program that a change made."""
+    assert trial.result is not None
+    assert trial.after is not None
+    placed, after = find_again(evidence.placed, trial.result), trial.after
+    assert placed is not None, "a trial with a step has the program"
+    return Evidence(evidence.script, trial.result, placed, after.schedule, trial.texts, after.copied)
+
+
+def _lower(estimate: Estimate) -> Estimate:
+    """Return what an estimate has to stay below to be worth a run."""
+    return Estimate(*(int((1 - LEAST_GAIN) * number) for number in estimate))
 
 
 def _keep_best(estimated: list[tuple[Estimate, Change]], present: Estimate) -> list[tuple[Estimate, Change]]:

@@ -13,6 +13,7 @@ from simplace.suggestions.changes import (
     LinesOverGpus,
     MixedPrecision,
     NewScope,
+    NotCompiledByXla,
     OneDeviceStrategy,
     OneGpu,
     OtherBatch,
@@ -24,6 +25,7 @@ from simplace.suggestions.changes import (
     ThreadSettings,
 )
 from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.find_suggestions import WithoutXla
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -129,6 +131,11 @@ def _(change: CompiledByXla) -> str:
 
 
 @describe_change.register
+def _(change: NotCompiledByXla) -> str:
+    return f"{change.at}: keep XLA from compiling it (jit_compile=False)"
+
+
+@describe_change.register
 def _(change: Several) -> str:
     return "; ".join(describe_change(part) for part in change.parts)
 
@@ -162,6 +169,25 @@ def describe_memory(step: Step) -> str:
     close = [devices[use.device].short for use in limited if memory.is_close(use)] if memory.fits else []
     free = f", which leaves too little on {_list_some(close)} to rely on" if close else ""
     return f"needs {_list_some(each)}{free}{'' if memory.fits else ': does not fit'}"
+
+
+def describe_without_xla(found: WithoutXla, before: Step) -> str:
+    """Return why nothing that XLA compiles is split over GPUs, and what to set; "" where a split gains."""
+    said = "XLA compiles this step for one GPU, so none of its ops can be on another one"
+    if found.alone is None:
+        return f"{said}; --no-jit looks for splits of the program without XLA"
+    at = f"jit_compile=False at {found.alone.change.at}"
+    last = found.split or found.alone
+    if last.after is None or last.outcome != "held":
+        what = "splitting it" if found.split else "it"
+        return f"{said}; {at} would change that, but {what} was not confirmed: {last.error or OUTCOMES[last.outcome]}"
+    if last is found.split and (last.makes_fit or last.gain > 0):
+        return ""
+    assert found.alone.after is not None
+    present, alone = (format_duration(step.nanoseconds) for step in (before, found.alone.after))
+    split = format_duration(last.after.nanoseconds if last is found.split else found.estimated)
+    apart = f"{split} with its best split" if found.estimated else "and no split was found to be faster"
+    return f"{said}; as it is a step takes {present}, with {at} {alone} on that GPU, {apart}"
 
 
 def describe_input(step: Step) -> str:

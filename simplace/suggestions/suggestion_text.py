@@ -14,6 +14,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_gain,
     describe_input,
     describe_memory,
+    describe_without_xla,
 )
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
@@ -39,6 +40,8 @@ def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[
         patches = (write_patch(file, trial.texts[file.name]) for file in found.changed_files(trial))
         yield "\n".join(patch.rstrip("\n") for patch in patches), True
     yield wrap_line(_write_end(found), width), False
+    if found.without_xla and (why := describe_without_xla(found.without_xla, found.before)):
+        yield wrap_line(why, width), False
     yield wrap_line(_write_bound(found), width), False
 
 
