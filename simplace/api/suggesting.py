@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplace import targets
+from simplace.api.split_gpus import find_split_limits
 from simplace.errors import SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.importers.target import parse_target
@@ -81,6 +82,7 @@ def suggest_changes(
         def run(sources: Sources) -> R:
             return targets.place_target(script, replace(quiet, sources=sources), kind)
 
+        options = replace(options, limits={**find_split_limits(placed, settings), **options.limits})
         found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
     return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 

@@ -6,7 +6,7 @@ Where a step does not fit in memory, whatever makes it fit is better than all th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,15 @@ from simplace.program.program import Program
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
-from simplace.suggestions.changes import Change, CompiledByXla, Several, ThreadSettings, join_changes, relocate_change
+from simplace.suggestions.best_changes import (
+    LEAST_GAIN,
+    choose_trials,
+    keep_best,
+    lower_estimate,
+    rank_trial,
+    spread_kinds,
+)
+from simplace.suggestions.changes import Change, CompiledByXla, ThreadSettings, join_changes, relocate_change
 from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
@@ -31,9 +39,6 @@ from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
 from simplace.suggestions.xla_changes import find_xla_changes, find_xla_removals
 
-LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
-_SLOW = -1.0  # the gain of a step that takes twice as long
-_MOST = 3  # suggestions
 _ROUNDS = 4
 _TRIED = 6  # of those that an estimate says gain
 _ESTIMATED_SHARE = 0.4  # of the time: for estimates
@@ -97,7 +102,7 @@ def find_suggestions(
     evidence = Evidence(script, result, placed, before.schedule)
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
-    best = tuple(_choose(search.trials))
+    best = tuple(choose_trials(search.trials))
     bound = find_bound(placed, before.schedule)
     return Suggestions(
         evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla
@@ -149,7 +154,7 @@ class _Search:
                 candidates += alone
             found += self._try_all(candidates, evidence, best)
             by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
-            better = min((one for one in by_placement if self._is_better(one, best)), key=_rank, default=None)
+            better = min((one for one in by_placement if self._is_better(one, best)), key=rank_trial, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return
             best, evidence = better, _take_over(evidence, better)
@@ -171,7 +176,7 @@ class _Search:
             best = min(self._estimate_splits(apart), key=lambda one: one[0], default=None)
             if best is not None:
                 self.without_xla = WithoutXla(alone, best[0].nanoseconds)
-                worth = best[0] < _lower(evidence.estimate)
+                worth = best[0] < lower_estimate(evidence.estimate)
                 for split in self._try_all([best[1]] if worth else [], apart, alone):
                     self.without_xla = replace(self.without_xla, split=split)
                     yield split
@@ -212,16 +217,16 @@ class _Search:
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
-        estimated = _keep_best(estimated, evidence.estimate)
+        estimated = keep_best(estimated, evidence.estimate)
         finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
         others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
-        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+        return [*spread_kinds(change for _, change in estimated)][:_TRIED] + others
 
     def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[Estimate, Change]]:
         """Yield the pinned changes that gain by an estimate, with that of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
-        most = _lower(evidence.estimate)
+        most = lower_estimate(evidence.estimate)
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
@@ -271,57 +276,3 @@ def _take_over(evidence: Evidence, trial: Trial) -> Evidence:
     placed, after = find_again(evidence.placed, trial.result), trial.after
     assert placed is not None, "a trial with a step has the program"
     return Evidence(evidence.script, trial.result, placed, after.schedule, trial.texts, after.copied)
-
-
-def _lower(estimate: Estimate) -> Estimate:
-    """Return what an estimate has to stay below to be worth a run."""
-    return Estimate(*(int((1 - LEAST_GAIN) * number) for number in estimate))
-
-
-def _keep_best(estimated: list[tuple[Estimate, Change]], present: Estimate) -> list[tuple[Estimate, Change]]:
-    """Return the estimates that fit in memory, if some do, and of those the ones that are not slow, if some are."""
-    fitting = [one for one in estimated if not one[0].missing]
-    quick = [one for one in fitting if one[0].nanoseconds <= (1 - _SLOW) * present.nanoseconds]
-    return quick or fitting or estimated
-
-
-def _spread(changes: Iterable[Change]) -> Iterator[Change]:
-    """Order changes so that the best of each kind and line come first."""
-    seen: set[tuple[str, str]] = set()
-    later: list[Change] = []
-    for change in changes:
-        key = change.kind, change.at
-        if key in seen:
-            later.append(change)
-        else:
-            seen.add(key)
-            yield change
-    yield from later
-
-
-def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
-
-    What makes a step fit counts even if that takes longer, and if twice as long where there is nothing else.
-    """
-    chosen: list[Trial] = []
-    gained = [one for one in trials if one.makes_fit or one.gain >= LEAST_GAIN]
-    gained = [one for one in gained if one.gain >= _SLOW] or gained
-    for trial in sorted(gained, key=_rank):
-        if len(chosen) == _MOST:
-            break
-        alike = any(
-            (other.change.kind, other.change.at) == (trial.change.kind, trial.change.at)
-            and not isinstance(trial.change, Several)
-            for other in chosen
-        )
-        beaten = isinstance(trial.change, Several) and any(other.gain > trial.gain - LEAST_GAIN for other in chosen)
-        if not alike and not beaten:
-            chosen.append(trial)
-    yield from chosen
-
-
-def _rank(trial: Trial) -> tuple[float, bool, float, int, str]:
-    """Return what orders changes: where memory lacks, those with the same values and no slow step come first."""
-    is_worse = not trial.before.memory.fits and (trial.change.changes_values or trial.gain < _SLOW)
-    return (trial.missing, is_worse, -trial.gain, len(trial.change.edits), trial.change.at)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from simplace.suggestions.best_changes import LEAST_GAIN
 from simplace.suggestions.edits import write_patch
-from simplace.suggestions.find_suggestions import LEAST_GAIN, Suggestions
+from simplace.suggestions.find_suggestions import Suggestions
 from simplace.suggestions.suggestion_sentences import (
     OUTCOMES,
     describe_causes,
