@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from itertools import groupby
 
+from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
@@ -169,6 +170,14 @@ def describe_memory(step: Step) -> str:
     close = [devices[use.device].short for use in limited if memory.is_close(use)] if memory.fits else []
     free = f", which leaves too little on {_list_some(close)} to rely on" if close else ""
     return f"needs {_list_some(each)}{free}{'' if memory.fits else ': does not fit'}"
+
+
+def needs_more_inside_xla(trial: Trial) -> bool:
+    """Return whether a change is about memory, or takes more of it, and XLA compiles what it makes."""
+    assert trial.after is not None
+    batches = [part for part in trial.change.list_parts() if isinstance(part, OtherBatch)]
+    is_larger = any(part.after > part.before for part in batches)
+    return bool(find_clusters(trial.after.schedule.placement)) and (trial.makes_fit or is_larger)
 
 
 def describe_without_xla(found: WithoutXla, before: Step) -> str:

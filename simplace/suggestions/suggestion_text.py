@@ -16,6 +16,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_input,
     describe_memory,
     describe_without_xla,
+    needs_more_inside_xla,
 )
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
@@ -23,6 +24,7 @@ from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
+_INSIDE_XLA = "what clusters that XLA compiles hold while they run is not counted: it needs more memory than is told"
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
@@ -51,6 +53,8 @@ def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:
     lines += [wrap_line(f"   {line}", width) for line in describe_causes(trial)]
     if trial.change.changes_values:
         lines.append(wrap_line(f"   note: {_OTHER_VALUES}", width))
+    if needs_more_inside_xla(trial):
+        lines.append(wrap_line(f"   note: {_INSIDE_XLA}", width))
     assert trial.result is not None
     lines.append(wrap_line(f"   the changed program was run: it {agreement_line(trial.result)}", width))
     return "\n".join(lines)
