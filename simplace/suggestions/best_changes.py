@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from simplace.suggestions.changes import Change, Several
@@ -14,8 +15,9 @@ _MOST = 3  # suggestions
 
 
 def lower_estimate(estimate: Estimate) -> Estimate:
-    """Return what an estimate has to stay below to be worth a run."""
-    return Estimate(*(int((1 - LEAST_GAIN) * number) for number in estimate))
+    """Return what an estimate has to stay below to be worth a run: less time, or less missing in whatever time."""
+    missing, nanoseconds = (int((1 - LEAST_GAIN) * number) for number in estimate)
+    return Estimate(missing, sys.maxsize if estimate.missing else nanoseconds)
 
 
 def keep_best(estimated: list[tuple[Estimate, Change]], present: Estimate) -> list[tuple[Estimate, Change]]:
