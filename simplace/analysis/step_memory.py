@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -14,6 +14,8 @@ from simplace.analysis.memory_kinds import Part, sum_other_variables
 from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore
 from simplace.analysis.schedule import Schedule
 from simplace.program.program import Program
+
+RELIABLE = 0.9  # of a device's memory: what kernels take besides their outputs is not counted
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,8 @@ class StepMemory:
     ) -> Self:
         """Follow the memory of a step; `batch` is another one than the program's, 0 for that."""
         batches, others = BatchMemory.of(schedule), tuple(others)
-        program, devices = schedule.placement.program, schedule.estimated.graph.devices
-        taken = {device: sum_other_variables(program, others, device) for device in devices}
-        limits = {
-            device: max(limit - taken[device].size, 1) if limit else 0
-            for device in devices
-            for limit in (schedule.execution.limits.get(device, 0),)
-        }
+        devices, taken = schedule.estimated.graph.devices, _sum_others(schedule, others)
+        limits = _list_limits(schedule, taken)
         asked = batch if batch and batches.growing else batches.batch
         if asked == batches.batch:
             whole = limits | {device: schedule.execution.limits.get(device, 0) for device in before}
@@ -87,6 +84,11 @@ class StepMemory:
         """Return the bytes that TensorFlow has on a device, 0 where nothing limits it."""
         return use.limit + self._apart(use.device) if use.limit else 0
 
+    def is_close(self, use: MemoryUse) -> bool:
+        """Return whether a device has too little left to rely on: not all that kernels take is counted."""
+        limit = self.limit(use)
+        return self.needed(use) > RELIABLE * limit
+
     def find_needed(self, use: MemoryUse, resize: Resize) -> int:
         """Return the smallest limit if each tensor of the step had the bytes that `resize` returns."""
         replay = replay_step(self.schedule.trace, use.device, resize)
@@ -107,6 +109,28 @@ class StepMemory:
         return 0 if device in self.before else self.others[device].size
 
 
+def list_uses(schedule: Schedule, others: Iterable[Program] = (), share: float = 1.0) -> tuple[MemoryUse, ...]:
+    """Return the `uses` of a `StepMemory` for the program's own batch, without a search for the largest one.
+
+    A step may use that share of the memory that there is.
+    """
+    limits = _list_limits(schedule, _sum_others(schedule, tuple(others)))
+    limits = {device: int(limit * share) for device, limit in limits.items()}
+    return memory_use(schedule.trace, tuple(limits), limits)
+
+
 def choose_sizes(batches: BatchMemory, batch: int) -> Resize:
     """Return the function from a tensor and its bytes to its bytes with a batch."""
     return keep_size if batch == batches.batch else partial(batches.resize, batch)
+
+
+def _sum_others(schedule: Schedule, others: Sequence[Program]) -> dict[str, Part]:
+    """Sum up the variables of other functions on each device that the step touches."""
+    program = schedule.placement.program
+    return {device: sum_other_variables(program, others, device) for device in schedule.estimated.graph.devices}
+
+
+def _list_limits(schedule: Schedule, taken: Mapping[str, Part]) -> dict[str, int]:
+    """Return the bytes that are left to a step on each device that it touches, 0 where nothing limits them."""
+    limits = schedule.execution.limits
+    return {device: max(limits[device] - part.size, 1) if limits.get(device) else 0 for device, part in taken.items()}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplace import targets
+from simplace.api.split_gpus import find_split_limits
 from simplace.errors import SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.importers.target import parse_target
@@ -30,6 +32,7 @@ _LOOPS_IN_XLA = (
     "program without XLA"
 )
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
+_TIMEOUT = Settings().timeout or inf  # seconds of a run where the user names none
 
 R = TypeVar("R", bound=Result)
 
@@ -75,12 +78,14 @@ def suggest_changes(
             raise result.failure
         placed = _choose_step(target, result, program or parsed.function)
         patience = max(_PATIENCE, 3 * (time.monotonic() - began))
-        timeout = patience if settings.timeout is None else min(patience, settings.timeout)
+        is_given = settings.timeout not in (None, _TIMEOUT)
+        timeout = settings.timeout if is_given else min(patience, _TIMEOUT)
         quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout)
 
         def run(sources: Sources) -> R:
             return targets.place_target(script, replace(quiet, sources=sources), kind)
 
+        options = replace(options, limits={**find_split_limits(placed, settings), **options.limits})
         found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
     return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 

@@ -40,7 +40,7 @@ def _run_memory(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simplace import api
-    from simplace.commands.schedule import find_limits
+    from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
     from simplace.views.text.memory_tables import write_memory
 
@@ -55,7 +55,7 @@ def _run_memory(options: argparse.Namespace) -> int:
         chosen: StepKeywords = {
             "gpu": options.gpu,
             "gpu_memory_fraction": options.gpu_memory_fraction,
-            "limits": find_limits(placed, settings),
+            "limits": find_split_limits(placed, settings),
         }
         if options.batch:
             chosen["batch"] = options.batch

@@ -87,6 +87,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
 
     from simplace import api
     from simplace.analysis.schedule import compare_inter_op
+    from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
     from simplace.partition.run_graph import find_run
     from simplace.views.text import schedule_tables
@@ -105,7 +106,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
         settings = words.read_settings(options, stage)
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
-        chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_limits(placed, settings))
+        chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_split_limits(placed, settings))
         if options.run:
             chosen = replace(chosen, run=find_run(placed.placement.placed, options.run).run)
         if options.costs == "measured":
@@ -181,16 +182,6 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         trips=_parse_pairs("--trips", options.trips),
         branches=_parse_pairs("--branch", options.branch),
     )
-
-
-def find_limits(placed: Placed, settings: Settings) -> dict[str, int]:
-    """Return the limits of logical GPUs from the machine, where it splits GPUs."""
-    machine = settings.machine
-    split = [limit for gpu in machine.visible_gpus for limit in machine.split_of(gpu) or (0,)]
-    gpus = [device.name for device in placed.placement.devices if device.type == "GPU"]
-    if len(gpus) != len(split):  # the program made logical GPUs of its own
-        return {}
-    return {name: limit for name, limit in zip(gpus, split, strict=True) if limit}
 
 
 def _parse_pairs(option: str, texts: list[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from simplace.executor.variable_memory import Buffer, Variable
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, data_type_size
 from simplace.graph.node_def import ShapeAttr
-from simplace.graph.op_kinds import RETVALS, VARIABLE_HANDLE, is_arg, is_merge
+from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
 from simplace.partition.transfers import MemoryTypes
 
 _NOTHING = Tensor("", (), 0)
@@ -213,13 +213,18 @@ class TraceRecorder:
             by_rows = node.op.startswith(kernel_memory.ROW_ACCESS)
             if node.op == kernel_memory.ASSIGN or node.op.startswith(kernel_memory.UPDATES):
                 self._writers.add(i)
-            elif not by_rows:
+            elif not by_rows and not self._is_compiled(i):
                 continue
             for slot, given in enumerate(self._inputs(i)):
                 if given.dtype == "resource":
                     self._add_variable(i, slot, self._value_bytes(self._find_handle(i, slot)))
                     self._variable(i, slot).is_copied |= by_rows and self._is_warm
                     self._row_accesses |= {i} if by_rows else set()
+
+    def _is_compiled(self, node: int) -> bool:
+        """Return whether a node is a call that XLA compiles: what it does with variables is not followed."""
+        origin = self._graph.nodes[node].origin
+        return origin >= 0 and self._graph.placed.graph.attrs[origin].get(MUST_COMPILE) is True
 
     def _add_variable(self, node: int, slot: int, size: int) -> None:
         handle = self._find_handle(node, slot)

@@ -165,6 +165,11 @@ class CompiledByXla(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotCompiledByXla(Change):
+    """XLA leaves a function, or what Keras makes of a model, alone: only then can its ops be on several GPUs."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Several(Change):
     """Several changes at once."""
 
@@ -185,7 +190,8 @@ KINDS: Mapping[type[Change], str] = {
     LayersOverGpus: "layers-over-gpus",
     ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
-    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla", Several: "several",
+    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla",
+    NotCompiledByXla: "not-compiled-by-xla", Several: "several",
 }  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from simplace.analysis.device_comparison import count_examples, find_batch
+from simplace.analysis.memory import MemoryUse
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.step_memory import StepMemory
+from simplace.analysis.step_memory import StepMemory, list_uses
 from simplace.analysis.time_sources import Kind
 from simplace.devices.device_name import DeviceName
 from simplace.errors import SimplaceError
@@ -19,15 +21,27 @@ from simplace.result import Placed, Result
 from simplace.suggestions.input_pipeline import MapTime, find_slowest_map
 
 
+class Estimate(NamedTuple):
+    """Record of a step as it would be; of two the smaller is better, and all that fit in memory are before the others.
+
+    `missing` is the bytes that devices lack, 0 where the step fits; where the program as it is does not, a tenth of the
+    memory counts as not there.
+    """
+
+    missing: int
+    nanoseconds: int
+
+
 @dataclass(frozen=True)
 class Step:
-    """Record of a simulated step: `examples` is how many examples it takes in, 1 where that is unknown.
+    """Record of a simulated step and its memory: `examples` is how many it takes in, 1 where that is unknown.
 
     Beside it go on the map functions of its dataset, of which `input` is the slowest, and the copies of the elements
     of the next step, which take `copied` nanoseconds. `given` is the nanoseconds that copies take before it begins.
     """
 
     schedule: Schedule
+    memory: StepMemory
     examples: int
     input: MapTime | None = None
     copied: int = 0
@@ -39,7 +53,12 @@ class Step:
         schedule = Schedule.of(placed.placement, options)
         told = count_step_examples(schedule)
         count = told if told > 1 else max(told, examples)
-        return cls(schedule, count, find_slowest_map(result, count, options))
+        return cls(schedule, follow_memory(result, placed, schedule), count, find_slowest_map(result, count, options))
+
+    @property
+    def missing(self) -> int:
+        """Return the bytes that devices lack, 0 where the step fits in memory."""
+        return sum_missing(self.memory.uses)
 
     @property
     def nanoseconds(self) -> int:
@@ -76,18 +95,25 @@ def count_step_examples(schedule: Schedule) -> int:
 
 
 def estimate_pinned(
-    placed: Placed, pins: Mapping[str, str], options: StepOptions, program: Program | None = None
-) -> int | None:
-    """Return the nanoseconds of a step with nodes on other devices, None where TensorFlow would refuse that.
+    placed: Placed,
+    others: Sequence[Program],
+    pins: Mapping[str, str],
+    options: StepOptions,
+    program: Program | None = None,
+    share: float = 1.0,
+) -> Estimate | None:
+    """Estimate a step with nodes on other devices, None where TensorFlow would refuse that.
 
-    A `program` given takes the place of the one that was placed.
+    `others` are the run's other functions, whose variables take memory, too. A `program` given takes the place of the
+    one that was placed. It may use that share of the memory.
     """
     old = placed.placement
     try:
         placement = place_pinned(old, pins, soft_placement=old.soft_placement, program=program)
-        return Schedule.of(placement, options).trace.makespan
+        schedule = Schedule.of(placement, options)
     except SimplaceError:  # refused, or an argument that would be on a device that is not there
         return None
+    return Estimate(sum_missing(list_uses(schedule, others, share)), schedule.trace.makespan)
 
 
 def place_pinned(
@@ -101,10 +127,19 @@ def place_pinned(
     return place_program(program, placement.devices, table, soft_placement=soft_placement)
 
 
-def step_fits(result: Result, placed: Placed, schedule: Schedule) -> bool:
-    """Return whether a step fits in the memory of its devices, with the variables of the run's other functions."""
-    others = [each.placement.program for each in result.programs if each is not placed]
-    return StepMemory.of(schedule, others).fits
+def follow_memory(result: Result, placed: Placed, schedule: Schedule) -> StepMemory:
+    """Return the memory of a step, with the variables of the run's other functions."""
+    return StepMemory.of(schedule, list_others(result, placed))
+
+
+def list_others(result: Result, placed: Placed) -> list[Program]:
+    """List the programs of a run besides one."""
+    return [each.placement.program for each in result.programs if each is not placed]
+
+
+def sum_missing(uses: Iterable[MemoryUse]) -> int:
+    """Sum the bytes by which the tensors of a step exceed memory; 1 for a device with enough, but in pieces."""
+    return sum(max(1, use.peak - use.limit) for use in uses if use.runs_out >= 0)
 
 
 def _read_pin(name: str, device: str) -> Pin:

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.step_memory import RELIABLE, StepMemory, list_uses
 from simplace.devices.device_set import Device
 from simplace.doctor.failures import foretell_failures
 from simplace.graph.op_kinds import is_arg
-from simplace.program.program import Resource
+from simplace.program.program import Program, Resource
 from simplace.result import Placed, Result
+from simplace.suggestions.estimated_step import Estimate, list_others, sum_missing
 from simplace.suggestions.source_file import SourceFile, list_files
 
 Line = tuple[Path, int]
@@ -92,6 +95,36 @@ class Evidence:
         return frozenset(failure.rule for failure in foretell_failures(self.result))
 
     @cached_property
+    def others(self) -> tuple[Program, ...]:
+        """List the programs of the run besides the one whose step counts."""
+        return tuple(list_others(self.result, self.placed))
+
+    @cached_property
+    def memory(self) -> StepMemory:
+        """Return the memory of the step."""
+        return StepMemory.of(self.schedule, self.others)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """Return what estimates of changed steps are compared with."""
+        uses = list_uses(self.schedule, self.others, self.share)
+        return Estimate(sum_missing(uses), self.schedule.trace.makespan)
+
+    @property
+    def share(self) -> float:
+        """Return the share of the memory that an estimated step may use."""
+        return 1.0 if self.memory.fits else RELIABLE
+
+    @cached_property
+    def sizes(self) -> Mapping[int, int]:
+        """Sum the bytes that each node of the placement holds at the peaks of the GPUs, with the variables it reads."""
+        graph, found = self.schedule.estimated.graph, defaultdict[int, int](int)
+        for use in self.memory.uses:
+            for held in use.holders if "GPU" in use.device else ():
+                found[graph.node_of_program(held.node)] += held.size
+        return found
+
+    @cached_property
     def times(self) -> Mapping[int, int]:
         """Sum the nanoseconds that threads, streams and links spend on each node of the placement."""
         graph, found = self.schedule.estimated.graph, defaultdict[int, int](int)
@@ -116,6 +149,18 @@ class Evidence:
     def time_of(self, nodes: Iterable[int]) -> int:
         """Sum the nanoseconds spent on some nodes."""
         return sum(self.times.get(node, 0) for node in nodes)
+
+    def size_of(self, nodes: Iterable[int]) -> int:
+        """Sum the bytes that some nodes hold at the peaks of the GPUs."""
+        return sum(self.sizes.get(node, 0) for node in nodes)
+
+    def find_room(self, nodes: Iterable[int]) -> float:
+        """Return the bytes that each GPU has for some nodes beside all others, infinity where the step fits."""
+        if self.memory.fits:
+            return inf
+        sizes = self.schedule.execution.limits
+        limits = [self.share * sizes[device.name] for device in self.placed.placement.devices if device.type == "GPU"]
+        return min((limit for limit in limits if limit), default=inf) - (sum(self.sizes.values()) - self.size_of(nodes))
 
     def nodes_of(self, source: SourceFile, first: int, last: int) -> list[int]:
         """List the nodes that lines `first` to `last` of a file made."""

@@ -1,9 +1,12 @@
-"""Search for the changes that save most: estimate many, try the best ones, go on from the best."""
+"""Search for the changes that save most: estimate many, try the best ones, go on from the best.
+
+Where a step does not fit in memory, whatever makes it fit is better than all that does not.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,8 +15,16 @@ from simplace.program.program import Program
 from simplace.progress import Stage
 from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
-from simplace.suggestions.changes import Change, CompiledByXla, Several, ThreadSettings, join_changes, relocate_change
-from simplace.suggestions.estimated_step import Step, estimate_pinned
+from simplace.suggestions.best_changes import (
+    LEAST_GAIN,
+    choose_trials,
+    keep_best,
+    lower_estimate,
+    rank_trial,
+    spread_kinds,
+)
+from simplace.suggestions.changes import Change, CompiledByXla, ThreadSettings, join_changes, relocate_change
+from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
@@ -26,10 +37,8 @@ from simplace.suggestions.strategy_changes import find_strategy_changes
 from simplace.suggestions.thread_changes import find_thread_settings, read_threads
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
-from simplace.suggestions.xla_changes import find_xla_changes
+from simplace.suggestions.xla_changes import find_xla_changes, find_xla_removals
 
-LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
-_MOST = 3  # suggestions
 _ROUNDS = 4
 _TRIED = 6  # of those that an estimate says gain
 _ESTIMATED_SHARE = 0.4  # of the time: for estimates
@@ -37,18 +46,32 @@ _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
+_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_type_changes, find_batches, find_mixed_precision)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_type_changes, find_mixed_precision, find_batches, find_parallel_maps,
-    find_prefetches,
+    find_strategy_changes, *_SMALLER, find_parallel_maps, find_prefetches,
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WithoutXla:
+    """Record of what was tried of a step that XLA compiles for one of several GPUs.
+
+    `alone` is the trial of the program without XLA, None where nothing in its files turns XLA on. `estimated` is the
+    nanoseconds of the best split of that by an estimate, 0 for none, `split` its trial where that was worth it.
+    """
+
+    alone: Trial | None = None
+    estimated: int = 0
+    split: Trial | None = None
 
 
 @dataclass(frozen=True)
 class Suggestions:
     """Record of a search: the step as it is, the changes that gain, the best first, and all that was tried.
 
-    `bound` is the nanoseconds below which no placement of the step's ops comes. `found` is how many changes were looked
-    at, `is_cut` whether the time ended before all of them were.
+    `without_xla` is None where XLA does not compile the step for one of several GPUs. `bound` is the nanoseconds below
+    which no placement of the step's ops comes. `found` is how many changes were looked at, `is_cut` whether the time
+    ended before all of them were.
     """
 
     evidence: Evidence
@@ -58,6 +81,7 @@ class Suggestions:
     bound: int
     found: int
     is_cut: bool
+    without_xla: WithoutXla | None = None
 
     def changed_files(self, trial: Trial) -> list[SourceFile]:
         """List the files, as they are on disk, that a change gives other texts."""
@@ -67,7 +91,7 @@ class Suggestions:
 def find_suggestions(
     script: str, result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage
 ) -> Suggestions:
-    """Search for at most three changes of a script that make a step of one of its programs faster.
+    """Search for at most three changes of a script that make a step of one of its programs fit in memory, and faster.
 
     `run` runs the script with other texts of its files. Once all changes were tried, the best one is taken as the
     program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
@@ -78,9 +102,11 @@ def find_suggestions(
     evidence = Evidence(script, result, placed, before.schedule)
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
-    best = tuple(_choose(search.trials))
+    best = tuple(choose_trials(search.trials))
     bound = find_bound(placed, before.schedule)
-    return Suggestions(evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended)
+    return Suggestions(
+        evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla
+    )
 
 
 class _Clock:
@@ -106,40 +132,71 @@ class _Search:
         self.clock = clock
         self.stage = stage
         self.trials: list[Trial] = []
+        self.failed: set[tuple[str, str]] = set()  # kinds and lines of changes with which the program fails
         self.found = 0
+        self.without_xla: WithoutXla | None = None
 
     def climb(self, evidence: Evidence) -> None:
         """Try changes of the program, then changes of the best program so far, until none gains or the time is over.
 
         What XLA compiles is a suggestion by itself: it makes other kernels of the same ops, wherever they are placed.
-        So are settings of threads, which hold for all of a program.
+        So are settings of threads, which hold for all of a program. Neither is tried for a step that does not fit.
         """
         best: Trial | None = None
         for _ in range(_ROUNDS):
             after = None if best is None else best.after
             step = after or self.before
+            found = list(self._split_compiled(evidence)) if best is None else []
             candidates = self._list_candidates(evidence, step)
-            if best is None:
+            if best is None and self.before.memory.fits:
                 alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
                 self.found += len(alone)
                 candidates += alone
-            found = list(self._try_all(candidates, evidence, best))
+            found += self._try_all(candidates, evidence, best)
             by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
-            gained = (one for one in by_placement if 1 - one.gain <= (1 - LEAST_GAIN) * (1 - _gain(best)))
-            better = min(gained, key=_rank, default=None)
+            better = min((one for one in by_placement if self._is_better(one, best)), key=rank_trial, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return
-            best = better
-            placed = find_again(evidence.placed, better.result)
-            assert placed is not None, "a trial that held has the step"
-            after = better.after
-            evidence = Evidence(evidence.script, better.result, placed, after.schedule, better.texts, after.copied)
+            best, evidence = better, _take_over(evidence, better)
+
+    def _split_compiled(self, evidence: Evidence) -> Iterator[Trial]:
+        """Try the step that XLA compiles for one of several GPUs without XLA, and what could then be split over them.
+
+        The split is tried if its estimate is better than the step that XLA compiles.
+        """
+        if len(evidence.gpus) < 2 or not evidence.placed.clusters:
+            return
+        self.without_xla = WithoutXla()
+        for alone in self._try_all([*find_xla_removals(evidence)][:1], evidence, None):
+            self.without_xla = WithoutXla(alone)
+            yield alone
+            if alone.after is None:
+                return
+            apart = _take_over(evidence, alone)
+            best = min(self._estimate_splits(apart), key=lambda one: one[0], default=None)
+            if best is not None:
+                self.without_xla = WithoutXla(alone, best[0].nanoseconds)
+                worth = best[0] < lower_estimate(evidence.estimate)
+                for split in self._try_all([best[1]] if worth else [], apart, alone):
+                    self.without_xla = replace(self.without_xla, split=split)
+                    yield split
+
+    def _is_better(self, trial: Trial, best: Trial | None) -> bool:
+        """Return whether a change is worth to go on from: it lacks less memory, or, if all fits, takes less time."""
+        missing = self.before.missing if best is None else best.missing
+        if missing:
+            return trial.missing <= (1 - LEAST_GAIN) * missing
+        gain = 0.0 if best is None else best.gain
+        return trial.outcome == "held" and 1 - trial.gain <= (1 - LEAST_GAIN) * (1 - gain)
 
     def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
-        """Try changes on top of the best change so far, as long as there is time."""
+        """Try changes on top of the best change so far, as long as there is time, but for those that failed before."""
         for number, change in enumerate(candidates, 1):
             if self.clock.is_over():
                 return
+            key = change.kind, evidence.original_line(change.at)
+            if key in self.failed:
+                continue
             so_far = max((trial.gain for trial in self.trials), default=0.0)
             saves = f"; the best saves {so_far:.0%}" if so_far >= LEAST_GAIN else ""
             self.stage(f"trying change {number} of {len(candidates)} ({change.kind} at {change.at}){saves}")
@@ -147,6 +204,8 @@ class _Search:
             if best is not None:
                 change = relocate_change(change, evidence.original_line)
                 trial = replace(trial, change=join_changes(best.change, change))
+            if trial.outcome == "program failed":
+                self.failed.add(key)
             self.trials.append(trial)
             yield trial
 
@@ -158,27 +217,40 @@ class _Search:
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
-        others = [change for find in _WITHOUT_PINS for change in find(evidence)]
+        estimated = keep_best(estimated, evidence.estimate)
+        finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
+        others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
-        return [*_spread(change for _, change in estimated)][:_TRIED] + others
+        return [*spread_kinds(change for _, change in estimated)][:_TRIED] + others
 
-    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[int, Change]]:
-        """Yield the pinned changes that gain by an estimate, with the nanoseconds of their steps."""
+    def _estimate_changes(self, evidence: Evidence, step: Step, start: int) -> Iterator[tuple[Estimate, Change]]:
+        """Yield the pinned changes that gain by an estimate, with that of their steps."""
         is_session = evidence.placed.placement.program.kind == "session"
-        most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
+        most = lower_estimate(evidence.estimate)
         for change in self._list_pinned(evidence):
             self.found += 1
             if change.pins and not self.clock.is_over(_ESTIMATED_SHARE):
                 self.stage(f"estimating change {self.found - start}")
-                nanoseconds = estimate_pinned(evidence.placed, change.pins, self.options)
-                if nanoseconds is None and is_session:
-                    yield step.nanoseconds, change
-                elif nanoseconds is not None and nanoseconds < most:
-                    yield nanoseconds, change
-        for split, nanoseconds in find_layer_splits(evidence, partial(self._estimate, evidence)):
+                estimate = self._estimate(evidence, change.pins)
+                if estimate is None and is_session:
+                    yield evidence.estimate, change
+                elif estimate is not None and estimate < most:
+                    yield estimate, change
+        yield from ((estimate, split) for estimate, split in self._estimate_layers(evidence) if estimate < most)
+
+    def _estimate_layers(self, evidence: Evidence) -> Iterator[tuple[Estimate, Change]]:
+        for split, estimate in find_layer_splits(evidence, partial(self._estimate, evidence)):
             self.found += 1
-            if nanoseconds < most:
-                yield nanoseconds, split
+            yield estimate, split
+
+    def _estimate_splits(self, evidence: Evidence) -> Iterator[tuple[Estimate, Change]]:
+        """Yield the best split of layers, or else of statements, with its estimate."""
+        layers = list(self._estimate_layers(evidence))
+        yield from layers
+        for split in () if layers else find_line_splits(evidence, partial(self._estimate, evidence)):
+            self.found += 1
+            if (estimate := self._estimate(evidence, split.pins)) is not None:
+                yield estimate, split
 
     def _choose_threads(self, evidence: Evidence, step: Step) -> list[ThreadSettings]:
         """Return the best settings of threads by an estimate, if they gain."""
@@ -186,9 +258,10 @@ class _Search:
         most = (1 - LEAST_GAIN) * step.schedule.trace.makespan
         return [] if best is None or best[1] >= most else [best[0]]
 
-    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> int | None:
-        over = self.clock.is_over(_ESTIMATED_SHARE)
-        return None if over else estimate_pinned(evidence.placed, pins, self.options, program)
+    def _estimate(self, evidence: Evidence, pins: Mapping[str, str], program: Program | None = None) -> Estimate | None:
+        if self.clock.is_over(_ESTIMATED_SHARE):
+            return None
+        return estimate_pinned(evidence.placed, evidence.others, pins, self.options, program, evidence.share)
 
     def _list_pinned(self, evidence: Evidence) -> Iterator[Change]:
         for find in _WITH_PINS:
@@ -196,40 +269,10 @@ class _Search:
         yield from find_line_splits(evidence, partial(self._estimate, evidence))
 
 
-def _gain(trial: Trial | None) -> float:
-    return 0.0 if trial is None else trial.gain
-
-
-def _spread(changes: Iterable[Change]) -> Iterator[Change]:
-    """Order changes so that the best of each kind and line come first."""
-    seen: set[tuple[str, str]] = set()
-    later: list[Change] = []
-    for change in changes:
-        key = change.kind, change.at
-        if key in seen:
-            later.append(change)
-        else:
-            seen.add(key)
-            yield change
-    yield from later
-
-
-def _choose(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one."""
-    chosen: list[Trial] = []
-    for trial in sorted((one for one in trials if one.gain >= LEAST_GAIN), key=_rank):
-        if len(chosen) == _MOST:
-            break
-        alike = any(
-            (other.change.kind, other.change.at) == (trial.change.kind, trial.change.at)
-            and not isinstance(trial.change, Several)
-            for other in chosen
-        )
-        beaten = isinstance(trial.change, Several) and any(other.gain > trial.gain - LEAST_GAIN for other in chosen)
-        if not alike and not beaten:
-            chosen.append(trial)
-    yield from chosen
-
-
-def _rank(trial: Trial) -> tuple[float, int, str]:
-    return (-trial.gain, len(trial.change.edits), trial.change.at)
+def _take_over(evidence: Evidence, trial: Trial) -> Evidence:
+    """Return the evidence of the program that a change made."""
+    assert trial.result is not None
+    assert trial.after is not None
+    placed, after = find_again(evidence.placed, trial.result), trial.after
+    assert placed is not None, "a trial with a step has the program"
+    return Evidence(evidence.script, trial.result, placed, after.schedule, trial.texts, after.copied)

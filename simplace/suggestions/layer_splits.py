@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from simplace.graph.node_def import FunctionDef, NodeDef
 from simplace.program.program import Program
 from simplace.suggestions.changes import LayersOverGpus
+from simplace.suggestions.estimated_step import Estimate
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.layer_edits import can_hold_functions, find_optimizers, write_layer_edits
 from simplace.suggestions.layer_units import Layer, Makers, find_joints, list_layers
 from simplace.suggestions.split_search import Assignment, Unit, search_split
 
-EstimateOf = Callable[[Mapping[str, str], Program], int | None]
+EstimateOf = Callable[[Mapping[str, str], Program], Estimate | None]
 _UNITS = 12  # layers that follow each other are moved as one where there are more
 
 
-def find_layer_splits(evidence: Evidence, estimate: EstimateOf) -> Iterator[tuple[LayersOverGpus, int]]:
-    """Find the best way that the search knows to spread the layers over the GPUs, with the nanoseconds of its step.
+def find_layer_splits(evidence: Evidence, estimate: EstimateOf) -> Iterator[tuple[LayersOverGpus, Estimate]]:
+    """Find the best way that the search knows to spread the layers over the GPUs, with the estimate of its step.
 
-    `estimate` returns the nanoseconds of a step of a program with pins, None where TensorFlow would refuse it. Programs
-    that a strategy copies to devices are left alone.
+    `estimate` judges a program with pins, None where TensorFlow would refuse it. Programs that a strategy copies to
+    devices are left alone.
     """
     program = evidence.placed.placement.program
     if len(evidence.gpus) < 2 or any("distribute" in source.text for source in evidence.files):
@@ -32,15 +33,16 @@ def find_layer_splits(evidence: Evidence, estimate: EstimateOf) -> Iterator[tupl
         return
     split = _LayerSplit(evidence, makers, layers, _join_layers(evidence, layers))
     program = _without_joints(program, find_joints(evidence, layers)) if split.optimizers else program
-    known: dict[Assignment, int] = {}
+    known: dict[Assignment, Estimate] = {}
 
-    def estimate_split(chosen: Assignment) -> int | None:
+    def estimate_split(chosen: Assignment) -> Estimate | None:
         found = estimate(split.pin(chosen), program)
         if found is not None:
             known[chosen] = found
         return found
 
-    best = search_split(split.units, len(evidence.gpus), evidence.schedule.trace.makespan, estimate_split)
+    room = evidence.find_room(node for unit in split.units for node in unit.nodes)
+    best = search_split(split.units, len(evidence.gpus), evidence.estimate, estimate_split, room)
     if best is not None:
         yield split.write(best), known[best]
 
@@ -121,7 +123,7 @@ def _join_layers(evidence: Evidence, layers: Sequence[Layer]) -> list[tuple[tupl
         own = tuple(i for i, other in enumerate(group_of) if other == group)
         reads = frozenset(number[group_of[a]] for a, b in pairs if b in own and a not in own)
         nodes = tuple(node for i in own for node in layers[i].nodes)
-        found.append((own, Unit(nodes, sum(times[i] for i in own), reads)))
+        found.append((own, Unit(nodes, sum(times[i] for i in own), reads, evidence.size_of(nodes))))
     return found
 
 

@@ -81,22 +81,27 @@ def find_variable_devices(evidence: Evidence) -> Iterator[Change]:
         if device := _find_reader(evidence, node):
             wanted[device].append(node)
     for device, nodes in wanted.items():
-        yield from _move_variables(evidence, nodes, device)
+        yield from move_variables(evidence, nodes, device)
 
 
 def _with_variables(evidence: Evidence, change: Change, nodes: Sequence[int], device: str) -> Iterator[Change]:
     """Join to a change of where ops run that of the variables which they read from another device."""
-    graph, found = evidence.placed.placement.graph, set()
-    for node in nodes:
-        for read in (graph.edge_src[edge] for edge in graph.data_in_edges(node)):
-            found |= {read, *(graph.edge_src[edge] for edge in graph.data_in_edges(read))} & evidence.variables.keys()
-    elsewhere = [node for node in sorted(found) if list(evidence.list_devices([node])) != [device]]
-    moves = list(_move_variables(evidence, elsewhere, device))
+    elsewhere = [node for node in find_read(evidence, nodes) if list(evidence.list_devices([node])) != [device]]
+    moves = list(move_variables(evidence, elsewhere, device))
     if moves:
         yield join_changes(change, *moves)
 
 
-def _move_variables(evidence: Evidence, nodes: Iterable[int], device: str) -> Iterator[ScopeDevice | NewScope]:
+def find_read(evidence: Evidence, nodes: Iterable[int]) -> list[int]:
+    """Find the variables, by the nodes that hold them, that some nodes read."""
+    graph, found = evidence.placed.placement.graph, set[int]()
+    for node in nodes:
+        for read in (graph.edge_src[edge] for edge in graph.data_in_edges(node)):
+            found |= {read, *(graph.edge_src[edge] for edge in graph.data_in_edges(read))} & evidence.variables.keys()
+    return sorted(found)
+
+
+def move_variables(evidence: Evidence, nodes: Iterable[int], device: str) -> Iterator[ScopeDevice | NewScope]:
     """Find the changes that put variables, given by the nodes that hold them, on a device: one for each scope."""
     names = evidence.placed.placement.graph.names
     found: dict[ScopeDevice | NewScope, list[int]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 from simplace.suggestions.changes import Change
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.estimated_step import Step
-from simplace.suggestions.find_suggestions import Suggestions
+from simplace.suggestions.find_suggestions import Suggestions, WithoutXla
 from simplace.suggestions.trial import Trial
 
 SCHEMA = "simplace/suggestion/1"
@@ -24,6 +24,7 @@ def report_suggestions(found: Suggestions) -> dict[str, Any]:
         "label": program.title,
         "costs": found.before.schedule.estimated.model.name,
         "step": _report_step(found.before),
+        "without_xla": None if found.without_xla is None else _report_without_xla(found.without_xla),
         "bound": found.bound,
         "found": found.found,
         "is_cut": found.is_cut,
@@ -32,6 +33,14 @@ def report_suggestions(found: Suggestions) -> dict[str, Any]:
             for trial in found.best
         ],
         "tried": [_report_trial(trial) for trial in found.tried],
+    }
+
+
+def _report_without_xla(found: WithoutXla) -> dict[str, Any]:
+    return {
+        "alone": None if found.alone is None else _report_trial(found.alone),
+        "estimated": found.estimated or None,
+        "split": None if found.split is None else _report_trial(found.split),
     }
 
 
@@ -61,6 +70,11 @@ def _report_step(step: Step) -> dict[str, Any]:
         "examples": step.examples,
         "input": None if step.input is None else step.input.nanoseconds,
         "copied": step.copied,
+        "memory": [
+            {"device": use.device, "needed": step.memory.needed(use), "limit": step.memory.limit(use) or None}
+            for use in step.memory.uses
+        ],
+        "fits": step.memory.fits,
     }
 
 

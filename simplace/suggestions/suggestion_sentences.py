@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from itertools import groupby
 
+from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
@@ -13,6 +14,7 @@ from simplace.suggestions.changes import (
     LinesOverGpus,
     MixedPrecision,
     NewScope,
+    NotCompiledByXla,
     OneDeviceStrategy,
     OneGpu,
     OtherBatch,
@@ -24,9 +26,10 @@ from simplace.suggestions.changes import (
     ThreadSettings,
 )
 from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.find_suggestions import WithoutXla
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict
 
@@ -129,20 +132,71 @@ def _(change: CompiledByXla) -> str:
 
 
 @describe_change.register
+def _(change: NotCompiledByXla) -> str:
+    return f"{change.at}: keep XLA from compiling it (jit_compile=False)"
+
+
+@describe_change.register
 def _(change: Several) -> str:
     return "; ".join(describe_change(part) for part in change.parts)
 
 
 def describe_gain(trial: Trial) -> str:
-    """Return what a change saves, how far off that may be, and the step's time, or an example's, before and after."""
+    """Return what a change saves, how far off that may be, and the step's time, or an example's, before and after.
+
+    Of a change that makes the step fit in memory, return what it then needs.
+    """
     assert trial.after is not None
     before, after = trial.before, trial.after
+    if trial.makes_fit:
+        return f"makes it fit: {describe_memory(after)} ({_compare_times(trial)})"
     error = f" ± {max(trial.gain_error, 0.01):.0%}" if trial.gain_error else ""
     steps = f"{_format_step(before)} to {_format_step(after)} a step"
     if not trial.is_per_example:
         return f"saves {trial.gain:.0%}{error} ({steps})"
     examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
     return f"saves {trial.gain:.0%}{error} of an example's time ({examples}; {steps})"
+
+
+def describe_memory(step: Step) -> str:
+    """Return what a step needs of the memory of each device that has a limit, and whether that is too much."""
+    memory, devices = step.memory, step.schedule.placement.devices.by_name
+    limited = [use for use in memory.uses if memory.limit(use)]
+    limited.sort(key=lambda use: (use.runs_out < 0, list(devices).index(use.device)))
+    each = [
+        f"{format_bytes(memory.needed(use))} of {format_bytes(memory.limit(use))} on {devices[use.device].short}"
+        for use in limited
+    ]
+    close = [devices[use.device].short for use in limited if memory.is_close(use)] if memory.fits else []
+    free = f", which leaves too little on {_list_some(close)} to rely on" if close else ""
+    return f"needs {_list_some(each)}{free}{'' if memory.fits else ': does not fit'}"
+
+
+def needs_more_inside_xla(trial: Trial) -> bool:
+    """Return whether a change is about memory, or takes more of it, and XLA compiles what it makes."""
+    assert trial.after is not None
+    batches = [part for part in trial.change.list_parts() if isinstance(part, OtherBatch)]
+    is_larger = any(part.after > part.before for part in batches)
+    return bool(find_clusters(trial.after.schedule.placement)) and (trial.makes_fit or is_larger)
+
+
+def describe_without_xla(found: WithoutXla, before: Step) -> str:
+    """Return why nothing that XLA compiles is split over GPUs, and what to set; "" where a split gains."""
+    said = "XLA compiles this step for one GPU, so none of its ops can be on another one"
+    if found.alone is None:
+        return f"{said}; --no-jit looks for splits of the program without XLA"
+    at = f"jit_compile=False at {found.alone.change.at}"
+    last = found.split or found.alone
+    if last.after is None or last.outcome != "held":
+        what = "splitting it" if found.split else "it"
+        return f"{said}; {at} would change that, but {what} was not confirmed: {last.error or OUTCOMES[last.outcome]}"
+    if last is found.split and (last.makes_fit or last.gain > 0):
+        return ""
+    assert found.alone.after is not None
+    present, alone = (format_duration(step.nanoseconds) for step in (before, found.alone.after))
+    split = format_duration(last.after.nanoseconds if last is found.split else found.estimated)
+    apart = f"{split} with its best split" if found.estimated else "and no split was found to be faster"
+    return f"{said}; as it is a step takes {present}, with {at} {alone} on that GPU, {apart}"
 
 
 def describe_input(step: Step) -> str:
@@ -166,6 +220,16 @@ def describe_causes(trial: Trial) -> list[str]:
     said = [f"a step sends {sent[0]} before, {sent[1]} after"] if sent[0] != sent[1] else []
     verdicts = [write_verdict(step.schedule) for step in (trial.before, trial.after)]
     return [*said, f"before: {verdicts[0]}", f"after: {verdicts[1]}"]
+
+
+def _compare_times(trial: Trial) -> str:
+    """Return the time of a step that fits, and what it would be as the program is if memory sufficed."""
+    assert trial.after is not None
+    before, after, each = _format_step(trial.before), _format_step(trial.after), ""
+    if trial.is_per_example:
+        before, after = (format_duration(step.per_example) for step in (trial.before, trial.after))
+        each = " an example"
+    return f"{after}{each or ' a step'}; {before}{each} as it is, if memory sufficed"
 
 
 def _format_step(step: Step) -> str:

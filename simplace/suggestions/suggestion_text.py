@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from simplace.suggestions.best_changes import LEAST_GAIN
 from simplace.suggestions.edits import write_patch
-from simplace.suggestions.find_suggestions import LEAST_GAIN, Suggestions
+from simplace.suggestions.find_suggestions import Suggestions
 from simplace.suggestions.suggestion_sentences import (
     OUTCOMES,
     describe_causes,
     describe_change,
     describe_gain,
     describe_input,
+    describe_memory,
+    describe_without_xla,
+    needs_more_inside_xla,
 )
 from simplace.suggestions.trial import Trial
 from simplace.views.text.lines import wrap_line
@@ -20,6 +24,7 @@ from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
+_INSIDE_XLA = "what clusters that XLA compiles hold while they run is not counted: it needs more memory than is told"
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
@@ -30,13 +35,16 @@ def write_suggestions(found: Suggestions, width: int | None = None) -> str:
 
 def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
-    said = [write_step_verdict(found.before.schedule), describe_input(found.before)]
+    memory = "" if found.before.memory.fits else describe_memory(found.before)
+    said = [write_step_verdict(found.before.schedule), describe_input(found.before), memory]
     yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
         patches = (write_patch(file, trial.texts[file.name]) for file in found.changed_files(trial))
         yield "\n".join(patch.rstrip("\n") for patch in patches), True
     yield wrap_line(_write_end(found), width), False
+    if found.without_xla and (why := describe_without_xla(found.without_xla, found.before)):
+        yield wrap_line(why, width), False
     yield wrap_line(_write_bound(found), width), False
 
 
@@ -45,6 +53,8 @@ def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:
     lines += [wrap_line(f"   {line}", width) for line in describe_causes(trial)]
     if trial.change.changes_values:
         lines.append(wrap_line(f"   note: {_OTHER_VALUES}", width))
+    if needs_more_inside_xla(trial):
+        lines.append(wrap_line(f"   note: {_INSIDE_XLA}", width))
     assert trial.result is not None
     lines.append(wrap_line(f"   the changed program was run: it {agreement_line(trial.result)}", width))
     return "\n".join(lines)
@@ -56,6 +66,11 @@ def _write_end(found: Suggestions) -> str:
     looked = f"looked at {format_count(found.found, 'change')}, ran the program with {len(found.tried)} of them"
     more = f" ({', '.join(failed)})" if failed else ""
     cut = "; the time ended before all were tried, --seconds gives it more" if found.is_cut else ""
+    if not found.best and not found.before.memory.fits:
+        return (
+            f"nothing to suggest: no change that was tried makes it fit; {looked}{more}{cut}; "
+            f"simplace memory {found.evidence.script} tells what holds the memory, and what else would help"
+        )
     if not found.best:
         return f"nothing to suggest: no change saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
     return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"

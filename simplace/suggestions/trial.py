@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,7 @@ from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
 from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, PrefetchToDevice, ThreadSettings
 from simplace.suggestions.edits import ConflictError, apply_edits
-from simplace.suggestions.estimated_step import Step, count_step_examples, step_fits
+from simplace.suggestions.estimated_step import Step, count_step_examples
 from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
@@ -40,6 +41,16 @@ class Trial:
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     result: Result | None = None
     error: str = ""
+
+    @property
+    def makes_fit(self) -> bool:
+        """Return whether the step fits in memory with the change, and does not without."""
+        return self.outcome == "held" and not self.before.memory.fits
+
+    @property
+    def missing(self) -> float:
+        """Return the bytes that devices lack with the change, infinity where there is nothing to run."""
+        return self.after.missing if self.after is not None and self.outcome in ("held", "out of memory") else inf
 
     @property
     def is_per_example(self) -> bool:
@@ -110,7 +121,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         wanted = count_step_examples(evidence.schedule) * trial.change.after // trial.change.before
         if step.examples != wanted:  # there are fewer examples than that
             return ended("no such step")
-    return ended("held" if step_fits(result, placed, step.schedule) else "out of memory", step)
+    return ended("held" if step.memory.fits else "out of memory", step)
 
 
 def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evidence, options: StepOptions) -> Step:

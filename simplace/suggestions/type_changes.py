@@ -29,11 +29,8 @@ def find_type_changes(evidence: Evidence) -> Iterator[OtherType]:
 
 
 def find_mixed_precision(evidence: Evidence) -> Iterator[MixedPrecision]:
-    """Propose mixed precision where Keras's layers multiply in float32 on a GPU."""
-    placement = evidence.placed.placement
-    graph, float32 = placement.graph, int(DataType.DT_FLOAT)
-    products = (node for node in placement.decisions if graph.ops[node] in _PRODUCTS)
-    if not any("GPU" in placement.device(node) and graph.out_types[node][0] == float32 for node in products):
+    """Propose mixed precision where Keras's layers multiply in float32 on a GPU, or XLA does so for them."""
+    if not _multiplies_on_gpu(evidence):
         return
     for source in evidence.files:
         name = source.find_module("keras") or source.find_module("tensorflow.keras")
@@ -45,6 +42,16 @@ def find_mixed_precision(evidence: Evidence) -> Iterator[MixedPrecision]:
             edit = Insertion(source.name, line, f'{module}.mixed_precision.set_global_policy("mixed_float16")')
             yield MixedPrecision(edits=(edit,), at=f"{source.name}:{line}")
             return
+
+
+def _multiplies_on_gpu(evidence: Evidence) -> bool:
+    """Return whether there are products of float32 on a GPU; of which type they are in a cluster is not known."""
+    placement = evidence.placed.placement
+    graph, float32 = placement.graph, int(DataType.DT_FLOAT)
+    products = (node for node in placement.decisions if graph.ops[node] in _PRODUCTS)
+    compiled = (op.op for one in evidence.placed.clusters if one.device_type == "GPU" for op in one.ops)
+    placed = any("GPU" in placement.device(node) and graph.out_types[node][0] == float32 for node in products)
+    return placed or any(op in _PRODUCTS for op in compiled)
 
 
 def _types_in_the_way(evidence: Evidence) -> set[str]:

@@ -1,12 +1,12 @@
-"""Find the functions that XLA could compile into few kernels."""
+"""Find the functions that XLA could compile into few kernels, and those that it should leave alone."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from simplace.suggestions.changes import CompiledByXla
-from simplace.suggestions.edits import replace_node
+from simplace.suggestions.changes import CompiledByXla, NotCompiledByXla
+from simplace.suggestions.edits import Replacement, replace_node
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 
@@ -24,6 +24,42 @@ def find_xla_changes(evidence: Evidence) -> Iterator[CompiledByXla]:
             if isinstance(node, ast.keyword) and node.arg == _OPTION and _is_false(node.value):
                 edit = replace_node(source, node.value, "True")
                 yield CompiledByXla(edits=(edit,), at=f"{source.name}:{node.lineno}")
+
+
+def find_xla_removals(evidence: Evidence) -> Iterator[NotCompiledByXla]:
+    """Find where the program that XLA compiles says so, or where Keras's `compile` leaves it to Keras, which does."""
+    is_of_keras = bool(evidence.placed.placement.program.role)
+    for source in evidence.files:
+        for call in source.calls:
+            given = next((keyword.value for keyword in call.keywords if keyword.arg == _OPTION), None)
+            edit = None
+            if given is not None and not _is_false(given):
+                edit = replace_node(source, given, "False")
+            elif given is None and is_of_keras and _compiles_model(source, call):
+                edit = _add_argument(source, call, f"{_OPTION}=False")
+            if edit is not None:
+                yield NotCompiledByXla(edits=(edit,), at=f"{source.name}:{edit.line}")
+
+
+def _compiles_model(source: SourceFile, call: ast.Call) -> bool:
+    """Return whether a call is one of a method `compile`, and not of `re.compile`."""
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
+    return named and source.segment(call.func) != f"{source.find_module('re')}.compile"
+
+
+def _add_argument(source: SourceFile, call: ast.Call, text: str) -> Replacement | None:
+    """Return the edit that adds an argument by name to a call, None where parentheses leave no certain place."""
+    given: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    last = max(given, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0), default=call.func)
+    line, end = last.end_lineno or last.lineno, call.end_lineno or call.lineno
+    start, stop = source.column(line, last.end_col_offset or 0), source.column(end, call.end_col_offset or 0)
+    lines = [*source.lines[line - 1 : end]]
+    lines[-1] = lines[-1][:stop]
+    after = "".join(lines)[start:]
+    if after.count(")") != 1:
+        return None
+    start += 0 if given else after.index("(") + 1
+    return Replacement(source.name, (line, start), (line, start), f", {text}" if given else text)
 
 
 def _compile_decorated(source: SourceFile, decorator: ast.expr) -> Iterator[CompiledByXla]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import simplace
 from simplace.executor.step_options import StepOptions
 from simplace.suggestions.changes import LayersOverGpus
 from simplace.suggestions.edits import apply_edits
-from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.estimated_step import Estimate, Step
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.layer_edits import find_optimizers, write_layer_edits
 from simplace.suggestions.layer_splits import find_layer_splits
@@ -71,8 +72,10 @@ def test_what_was_added_is_not_changed_again():
 
 def test_units_that_read_each_other_in_a_loop_are_split_as_well():
     units = [Unit((0,), 100_000, frozenset({1})), Unit((1,), 100_000, frozenset({0}))]
-    assert search_split(units, 2, 200, lambda chosen: 100 if len(set(chosen)) > 1 else 200) in ((0, 1), (1, 0))
-    assert search_split(units, 2, 200, lambda chosen: 200) is None
+    apart, together = Estimate(0, 100), Estimate(0, 200)
+    found = search_split(units, 2, together, lambda chosen: apart if len(set(chosen)) > 1 else together)
+    assert found in ((0, 1), (1, 0))
+    assert search_split(units, 2, together, lambda chosen: together) is None
 
 
 @pytest.mark.tf
@@ -88,12 +91,12 @@ def test_layers_compute_and_learn_where_they_are_put(tmp_path: Path, monkeypatch
     assert {len(layer.variables) for layer in layers.values()} == {0, 6, 8}  # kernel and bias, and two slots of each
     assert [type(given) for _, given in find_optimizers(evidence)] == [ast.Constant]
 
-    def prefer(pins: dict[str, str], _: object) -> int:
+    def prefer(pins: Mapping[str, str], _: object) -> Estimate:
         """Take a step to be short where the second tower is on GPU:1, and little else."""
         second = (*layers["dense_1"].forward, *layers["batch_normalization"].forward)
         wanted = {evidence.placed.placement.graph.names[node] for node in second}
         moved = {name for name, device in pins.items() if device == "/GPU:1"}
-        return 10_000 - 100 * len(wanted & moved) + len(moved)
+        return Estimate(0, 10_000 - 100 * len(wanted & moved) + len(moved))
 
     ((change, _),) = find_layer_splits(evidence, prefer)
     assert isinstance(change, LayersOverGpus)

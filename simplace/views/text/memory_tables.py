@@ -18,7 +18,6 @@ from viz import Column, Table, to_text
 from viz.names import visible
 
 _LINES = 8
-_CLOSE = 0.1  # of the limit: less than that is not enough to rely on
 _NOT_COUNTED = (
     "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what "
     "Grappler changes, and how clusters that XLA compiles reuse memory"
@@ -58,7 +57,7 @@ def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
             why += f": the largest free piece has {format_bytes(use.largest_free)}"
         return f"does not fit: {why}"
     free = limit - needed
-    close = ", too little to rely on" if free < _CLOSE * limit else ""
+    close = ", too little to rely on" if memory.is_close(use) else ""
     return f"fits, {format_bytes(free)} ({free / limit:.0%}) free{close}"
 
 
