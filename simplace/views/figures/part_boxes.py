@@ -75,7 +75,11 @@ def _kind(parts: dict[int, Part], group: list[int]) -> str:
 
 
 def _join(groups: list[list[int]], wanted: int) -> list[list[int]]:
-    """Join neighbours until `wanted` groups are left: those with the fewest nodes first, of equals the first two."""
+    """Join neighbours until `wanted` groups are left: those with the fewest nodes first, of equals the first two.
+
+    >>> _join([[1], [2], [3, 4, 5], [6], [7]], 3), _join([[1], [2]], 3)
+    ([[1, 2], [3, 4, 5], [6, 7]], [[1], [2]])
+    """
     some: dict[int, list[int]] = {i: list(group) for i, group in enumerate(groups)}
     after, before = {i: i + 1 for i in some}, {i: i - 1 for i in some}
     pairs = [(len(one) + len(other), i) for i, (one, other) in enumerate(pairwise(groups))]
