@@ -52,18 +52,17 @@ def group_by_op(schedule: Schedule) -> tuple[PathShare, ...]:
     return _group(schedule, name_op)
 
 
-def group_by_layer(schedule: Schedule) -> tuple[PathShare, ...]:
-    """Return the critical path by layer, the longest first.
+def group_by_layer(schedule: Schedule, layers: Layers | None = None) -> tuple[PathShare, ...]:
+    """Return the critical path by layer, the longest first; `layers` are those of the schedule where one has them.
 
     A layer is one of Keras by its name, else the user's line. The gradient of a layer counts by itself.
     """
-    layers = _Layers(schedule)
-    return _group(schedule, lambda span: layers.name(span.node))
+    named = layers or Layers(schedule)
+    return _group(schedule, lambda span: named.name(span.node))
 
 
-def locate_layers(schedule: Schedule) -> dict[str, tuple[int, int]]:
+def locate_layers(schedule: Schedule, layers: Layers) -> dict[str, tuple[int, int]]:
     """Return from when to when, in nanoseconds, the critical path has spans of each layer, by the name of the layer."""
-    layers = _Layers(schedule)
     found: dict[str, tuple[int, int]] = {}
     for number in schedule.critical_path:
         span = schedule.trace.spans[number]
@@ -127,7 +126,7 @@ def _list_times(schedule: Schedule) -> Iterator[tuple[int, int]]:
         yield -1, at - start
 
 
-class _Layers:
+class Layers:
     """Name the layers of nodes of the partitioned graph."""
 
     def __init__(self, schedule: Schedule) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
+from simplace.devices.device_set import Device
 from simplace.errors import NodeNotFoundError, join_alternatives, join_choices
 from simplace.explain import reasons as why
 from simplace.explain.sentence import Part, Sentence, join_sentence, join_with_commas
@@ -13,6 +16,7 @@ from simplace.explain.sentences import Words
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.kernels.kernel_lookup import NearestDtype
+from simplace.placement.candidates import Candidates
 from simplace.placement.colocation_graph import ColocationEdge
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, ClusterOp
@@ -69,8 +73,21 @@ class Explainer:
 
     def explain(self, node: int) -> Explanation:
         """Explain the device of a node by id, or why it has none."""
+        words, lines = self._words, self.list_sentences(node)
+        if node in words.placement.decisions:
+            runs = f"{words.of_layer(node)} runs on {words.device(words.placement.device(node))}{words.at(node)}."
+        else:
+            runs = f"{words.of_layer(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
+        return Explanation(words.graph.names[node], join_sentence(words.full_name(node), runs), tuple(lines))
+
+    def list_sentences(self, node: int) -> list[Sentence]:
+        """Return the numbered sentences of the explanation of a node."""
         teller = _Teller(self._words)
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
+
+    def name_rule(self, node: int) -> str:
+        """Return the name of the rule that decided the device of a node, "" where it has none."""
+        return self._words.find_reason(node).rule if node in self._words.placement.decisions else ""
 
     def explain_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
         """Explain the device of an op that XLA compiles."""
@@ -116,19 +133,16 @@ class _Teller:
         self._words = words
         self._lines: list[Sentence] = []
 
-    def tell(self, node: int) -> Explanation:
-        words, placement = self._words, self._placement
-        device = words.device(placement.device(node))
-        reason = why.find_reason(placement, node)
-        if not placement.graph.assigned[node]:
+    def tell(self, node: int) -> list[Sentence]:
+        reason = self._words.find_reason(node)
+        if not self._placement.graph.assigned[node]:
             self._say_request(node)
             self._say_kernels(node)
             self._say_group(node, reason)
             self._say_candidates(node)
         self._say_decision(reason)
         self._say_memory(node)
-        headline = join_sentence(words.full_name(node), f"{words.of_layer(node)} runs on {device}{words.at(node)}.")
-        return Explanation(words.graph.names[node], headline, tuple(self._lines))
+        return self._lines
 
     def tell_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
         words, reason = self._words, why.make_compiled_reason(cluster, op)
@@ -142,7 +156,7 @@ class _Teller:
         headline = join_sentence(f"{op.name} ({op.op}) runs on {words.device(cluster.device)}{at}.")
         return Explanation(op.name, headline, tuple(self._lines))
 
-    def tell_refused(self, node: int) -> Explanation:
+    def tell_refused(self, node: int) -> list[Sentence]:
         words, refusal = self._words, self._placement.refusal
         assert refusal is not None, "only a refused placement leaves nodes out"
         self._say_request(node)
@@ -152,27 +166,24 @@ class _Teller:
         self._say("TensorFlow refuses the graph", *at, f" ({refusal.code}): {refusal.message.splitlines()[0]}")
         for line in self._words.conflict:
             self._say(line)
-        missing = f"{words.of_layer(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
-        headline = join_sentence(words.full_name(node), missing)
-        return Explanation(words.graph.names[node], headline, tuple(self._lines))
+        return self._lines
 
     def _say(self, *parts: Part | Sentence) -> None:
         self._lines.append(join_sentence(*parts))
 
+    def _say_alike(self, key: object, state: Callable[[], str]) -> None:
+        """Say what many nodes have in common, by a key that tells all of it: it is stated once."""
+        said = self._words.alike.get(key)
+        if said is None:
+            text = state()
+            said = self._words.alike[key] = join_sentence(text) if text else None
+        if said:
+            self._lines.append(said)
+
     def _say_request(self, node: int) -> None:
-        graph, notes, origin = self._placement.graph, self._placement.notes(node), self._placement.graph.origins[node]
-        request = graph.requested[node]
-        if not request:
-            made = f"TensorFlow added this node ({origin.made_by}); " if origin.made_by else ""
-            self._say(f"{made}{'n' if made else 'N'}o device was requested for it.")
-            return
-        where = f" by the line {notes.device_at}" if notes.device_at else ""
-        via = ""
-        if origin.made_by:
-            via = f", which TensorFlow passed on when it made the node ({origin.made_by})"
-        elif origin.via and not where:
-            via = f", partly or wholly from the call {origin.via}"
-        self._say(f"The device {request} was requested{where}{via}.")
+        notes, origin = self._placement.notes(node), self._placement.graph.origins[node]
+        known = self._placement.graph.requested[node], notes.device_at, origin.made_by, origin.via
+        self._say_alike(known, partial(_state_request, *known))
 
     def _say_kernels(self, node: int) -> None:
         words = self._words
@@ -198,7 +209,7 @@ class _Teller:
         if len(members) < 2:
             return
         words, groups = self._words, self._placement.groups
-        shown = [words.node(i) for i in members if i != node][:4]
+        shown = [words.node(i) for i in islice((i for i in members if i != node), 4)]
         more = f" and {len(members) - 1 - len(shown)} more" if len(members) - 1 > len(shown) else ""
         kinds = " or ".join(kind for kind, _ in groups.types(node)) or "no device type"
         group = f"{more}: a colocation group of {len(members)}, which can run on {kinds}."
@@ -212,34 +223,54 @@ class _Teller:
     def _say_candidates(self, node: int) -> None:
         candidates = self._placement.decisions[node].candidates
         assert candidates is not None, "a node that was not assigned before has candidates"
-        default = self._placement.default
-        names = [
-            d.short + (" (the default device)" if default is not None and d.name == default.name else "")
-            for d in candidates.devices
-        ]
-        self._say(f"Candidate devices, highest priority first: {', '.join(names)}.")
+        self._say_alike(id(candidates), partial(_state_candidates, self._placement, candidates))
 
     def _say_decision(self, reason: why.Reason) -> None:
         self._say(self._words.reason(reason))
-        for further in list(why.follow_reasons(self._placement, reason))[1:]:
+        for further in islice(why.follow_reasons(self._placement, reason, self._words.find_reason), 1, None):
             self._say("As for ", self._words.node(further.node), ": ", self._words.reason(further))
 
     def _say_memory(self, node: int) -> None:
+        memory, graph = self._words.memory, self._placement.graph
+        if not memory.special[node]:
+            return
         device = self._placement.devices.find(self._placement.device(node))
         if device is None or device.type == "CPU":
             return
-        inputs, outputs = self._words.memory.of(node)
-        for what, types, host in (
-            ("input", self._placement.graph.in_types[node], inputs),
-            ("output", self._placement.graph.out_types[node], outputs),
+        for what, types, host in zip(
+            ("input", "output"), (graph.in_types[node], graph.out_types[node]), memory.of(node), strict=True
         ):
-            slots = [k for k, is_host in enumerate(host) if is_host and types[k] != DataType.DT_RESOURCE]
-            if slots:
-                names = ", ".join(f"{k} ({dtypes.format_dtype(types[k])})" for k in slots)
-                self._say(
-                    f"The node runs on {device.short}, but its {what}{'s' if len(slots) > 1 else ''} {names} "
-                    f"{'are' if len(slots) > 1 else 'is'} kept in host memory."
-                )
+            self._say_alike((what, device.name, types, host), partial(_state_memory, what, device, types, host))
+
+
+def _state_request(request: str, device_at: str, made_by: str, via: str) -> str:
+    if not request:
+        made = f"TensorFlow added this node ({made_by}); " if made_by else ""
+        return f"{made}{'n' if made else 'N'}o device was requested for it."
+    where = f" by the line {device_at}" if device_at else ""
+    how = ""
+    if made_by:
+        how = f", which TensorFlow passed on when it made the node ({made_by})"
+    elif via and not where:
+        how = f", partly or wholly from the call {via}"
+    return f"The device {request} was requested{where}{how}."
+
+
+def _state_candidates(placement: Placement, candidates: Candidates) -> str:
+    default = placement.default
+    names = [
+        d.short + (" (the default device)" if default is not None and d.name == default.name else "")
+        for d in candidates.devices
+    ]
+    return f"Candidate devices, highest priority first: {', '.join(names)}."
+
+
+def _state_memory(what: str, device: Device, types: tuple[int, ...], host: tuple[bool, ...]) -> str:
+    """Return which inputs or outputs are in host memory, "" for none."""
+    slots = [k for k, is_host in enumerate(host) if is_host and types[k] != DataType.DT_RESOURCE]
+    names = ", ".join(f"{k} ({dtypes.format_dtype(types[k])})" for k in slots)
+    s, are = ("s", "are") if len(slots) > 1 else ("", "is")
+    return f"The node runs on {device.short}, but its {what}{s} {names} {are} kept in host memory." if slots else ""
 
 
 def _describe_nearest(nearest: NearestDtype | None) -> str:

@@ -6,17 +6,18 @@ sentence for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Literal
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain.colocation_path import shortest_path
-from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import is_arg, is_identity, is_retval
 from simplace.kernels.kernel_lookup import NearestDtype, nearest_dtype
 from simplace.placement.candidates import Candidates, Fallback
 from simplace.placement.colocation_graph import ColocationEdge, Notice
+from simplace.placement.group_requests import Asked
 from simplace.placement.placement import Decision, Placement
 from simplace.placement.rules import Rule
 from simplace.placement.xla_compiler import Cluster, ClusterOp
@@ -302,8 +303,13 @@ def find_reason(placement: Placement, node: int) -> Reason:
     return _best_candidate(placement, node, decision, decision.candidates)
 
 
-def follow_reasons(placement: Placement, first: Reason) -> Iterator[Reason]:
-    """Yield a reason, and those of the nodes from which the device was taken over, up to one that decided by itself."""
+def follow_reasons(
+    placement: Placement, first: Reason, find: Callable[[int], Reason] | None = None
+) -> Iterator[Reason]:
+    """Yield a reason, and those of the nodes from which the device was taken over, up to one that decided by itself.
+
+    `find` returns the reason of a node for one who asks for many; None: as `find_reason` does.
+    """
     seen: set[int] = set()
     at: Reason | None = first
     while at is not None:
@@ -311,7 +317,7 @@ def follow_reasons(placement: Placement, first: Reason) -> Iterator[Reason]:
         seen.add(at.node)
         source = at.follows if at.takes_over else -1
         is_new = source in placement.decisions and source not in seen
-        at = find_reason(placement, source) if is_new else None
+        at = (find_reason(placement, source) if find is None else find(source)) if is_new else None
 
 
 def kernel_facts(placement: Placement, node: int) -> KernelFacts:
@@ -398,10 +404,8 @@ def _soft_fallback(placement: Placement, node: int, device: str, candidates: Can
     exists = bool(placement.devices.matching(wanted))
     missing = -1
     if exists and wanted.type is not None:
-        lacking = (
-            i for i in list_group_members(placement, node) if wanted.type not in dict(placement.groups.own_types[i])
-        )
-        missing = next(iter(sorted(lacking, key=lambda i: (i != node, i))), -1)
+        own_types, members = placement.groups.own_types, list_group_members(placement, node)
+        missing = next((i for i in chain((node,), members) if wanted.type not in dict(own_types[i])), -1)
     moved = candidates.fallback is Fallback.RESOURCE_DROPPED
     requested = placement.graph.requested
     askers = (
@@ -414,38 +418,40 @@ def _soft_fallback(placement: Placement, node: int, device: str, candidates: Can
 
 def _explain_overruled(placement: Placement, node: int, device: str, own: DeviceName) -> Overruled:
     """Return the reason, with the member whose request takes precedence: an assigned one, a resource, any other."""
-    graph = placement.graph
-    members = list_group_members(placement, node)
-    first = placement.decisions[min((i for i in members if i in placement.rank), key=placement.rank.__getitem__)]
+    requested, group = placement.graph.requested[node], placement.requests.get(placement.groups.root(node))
+    first = placement.decisions[node if group is None else group.first]
     merged = str(first.candidates.constraints.requested) if first.candidates is not None else first.device
     notice = placement.dropped_requests.get(node)
-    rivals = [i for i in members if not _parse_constraint(graph, i).compatible_with(own)]
     got = placement.devices.by_name[device].spec
-    fixed = [i for i in rivals if graph.assigned[i]]
-    made = [i for i in rivals if not graph.in_types[i] and _parse_constraint(graph, i).matches(got)]
-    for leaders, how in ((fixed, "placed"), (made, "resource"), (rivals, "request")):
+    rivals = [
+        (kind, member, spec)
+        for (kind, name), member in (group.lowest.items() if group is not None else ())
+        if not (spec := DeviceName.parse(name) or DeviceName()).compatible_with(own)
+    ]
+    fixed = [member for kind, member, _ in rivals if kind == "placed"]
+    made = [member for kind, member, spec in rivals if kind == "resource" and spec.matches(got)]
+    for leaders, how in ((fixed, "placed"), (made, "resource"), ([member for _, member, _ in rivals], "request")):
         if leaders:
-            return Overruled(node, device, graph.requested[node], merged, leaders[0], how, notice)
-    return Overruled(node, device, graph.requested[node], merged, -1, "request", notice)
-
-
-def _parse_constraint(graph: Graph, node: int) -> DeviceName:
-    return DeviceName.parse(graph.assigned[node] or graph.requested[node]) or DeviceName()
+            return Overruled(node, device, requested, merged, min(leaders), how, notice)
+    return Overruled(node, device, requested, merged, -1, "request", notice)
 
 
 def _explain_colocated(placement: Placement, node: int, device: str) -> Reason:
     """Return the reason, with the member that decided: placed before this one, else a resource, else a request."""
-    graph, rank = placement.graph, placement.rank
-    got = placement.devices.by_name[device].spec
-    members = [i for i in list_group_members(placement, node) if i != node]
-    asked = [i for i in members if _asks_for(graph.assigned[i] or graph.requested[i], got)]
-    fixed = [i for i in asked if graph.assigned[i]]
-    made = [i for i in asked if not graph.in_types[i] and not graph.assigned[i]]
-    before = [i for i in members if i in rank and rank[i] < rank[node]]
-    for leaders, how in ((fixed, "placed"), (made, "resource"), (asked, "request"), (before, "placed")):
-        if leaders:
-            leader = min(leaders, key=lambda i: (rank.get(i, len(graph)), i))
+    rank, got = placement.rank, placement.devices.by_name[device].spec
+    group = placement.requests.get(placement.groups.root(node))
+    if group is None:
+        return Colocated(node, device, node, "call", ())
+    leaders: dict[Asked, list[int]] = {"placed": [], "resource": [], "request": []}  # the most constrained first
+    for (kind, name), members in group.earliest.items():
+        if _asks_for(name, got):
+            leaders[kind] += [member for member in members if member != node][:1]
+    for how, found in leaders.items():
+        if found:
+            leader = min(found, key=lambda i: (rank.get(i, len(rank)), i))
             return Colocated(node, device, leader, how, find_colocation_path(placement, node, leader))
+    if group.first != node:
+        return Colocated(node, device, group.first, "placed", find_colocation_path(placement, node, group.first))
     return Colocated(node, device, node, "call", ())
 
 

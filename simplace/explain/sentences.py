@@ -51,6 +51,8 @@ class Words:
         self.graph = placement.graph
         # What kernels nodes have: alike nodes, of one op, one record of attributes and the same kernels, share it.
         self.kernels: dict[tuple[str, int, tuple[tuple[str, int], ...]], list[Sentence]] = {}
+        self.alike: dict[object, Sentence | None] = {}  # other sentences that many nodes share, None for nothing to say
+        self._reasons: dict[int, why.Reason] = {}
 
     @cached_property
     def memory(self) -> MemoryTypes:
@@ -61,6 +63,13 @@ class Words:
     def conflict(self) -> tuple[Sentence, ...]:
         """Return what `state_conflict` does."""
         return state_conflict(self.placement)
+
+    def find_reason(self, node: int) -> why.Reason:
+        """Return the reason for a placed node's device."""
+        found = self._reasons.get(node)
+        if found is None:
+            found = self._reasons[node] = why.find_reason(self.placement, node)
+        return found
 
     def reason(self, reason: why.Reason) -> Sentence:
         """Return the sentence of a reason."""

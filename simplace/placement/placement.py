@@ -12,6 +12,7 @@ from simplace.errors import SimplaceError
 from simplace.graph.graph import Graph
 from simplace.placement.candidates import Candidates
 from simplace.placement.colocation_graph import ColocationEdge, ColocationGroups, Notice
+from simplace.placement.group_requests import GroupRequests, collect_requests
 from simplace.placement.rules import Rule
 from simplace.program.placed_graph import PlacedGraph, PlacedNode
 from simplace.program.program import NodeNotes, Program
@@ -82,6 +83,15 @@ class Placement:
     def members(self) -> dict[int, list[int]]:
         """Map the root of each colocation group to its members by id."""
         return self.groups.members()
+
+    @cached_property
+    def requests(self) -> dict[int, GroupRequests]:
+        """Map the root of each colocation group of two members or more to what they asked for."""
+        return {
+            root: collect_requests(self.graph, members, self.rank)
+            for root, members in self.members.items()
+            if len(members) > 1
+        }
 
     @cached_property
     def joins_at(self) -> dict[int, list[ColocationEdge]]:

@@ -62,6 +62,8 @@ class PlacedGraph:
 
     def notes(self, i: int) -> NodeNotes:
         """Return the notes on a node for the program's author."""
+        if not self.program.notes:  # as of a graph from a file
+            return _NO_NOTES
         origin = self.graph.origins[i]
         return self.program.notes.get(origin.function, {}).get(origin.name, _NO_NOTES)
 

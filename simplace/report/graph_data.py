@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simplace.explain import reasons as why
 from simplace.explain.conflict import find_conflict
 from simplace.explain.copy_causes import group_copy_causes
 from simplace.explain.placement_findings import find_in_placement
@@ -35,7 +34,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     sentences = PackedSentences(placement)
     return {
         "name": placed.title,
-        "nodes": _list_nodes(placement, numbers, texts),
+        "nodes": _list_nodes(placement, numbers, texts, sentences),
         "edges": _list_edges(placement),
         "copies": _list_copies(placed, numbers, texts),
         "causes": _list_causes(placed, sentences, texts),
@@ -51,31 +50,30 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _list_nodes(placement: Placement, numbers: Mapping[str, int], texts: Interner[str]) -> dict[str, list[int]]:
+def _list_nodes(
+    placement: Placement, numbers: Mapping[str, int], texts: Interner[str], sentences: PackedSentences
+) -> dict[str, list[int]]:
     graph, count = placement.graph, range(FIRST, len(placement.graph))
     ends = [graph.names[i].rfind("/") + 1 for i in count]
     notes = [placement.notes(i) for i in count]
+    origins = list(graph.origins)[FIRST:]
     sizes = TensorSizes(placement.placed)
     return {
         "scope": [texts(graph.names[i][:end]) for i, end in zip(count, ends, strict=True)],
         "leaf": [texts(graph.names[i][end:]) for i, end in zip(count, ends, strict=True)],
         "op": [texts(graph.ops[i]) for i in count],
         "device": [numbers.get(placement.device(i), UNKNOWN) for i in count],
-        "rule": [texts(_name_rule(placement, i)) for i in count],
+        "rule": [texts(sentences.rule(i)) for i in count],
         "requested": [texts(graph.requested[i]) for i in count],
         "at": [texts(note.at) for note in notes],
         "deviceAt": [texts(note.device_at) for note in notes],
         "variable": [texts(note.variable) for note in notes],
-        "function": [texts(graph.origins[i].function) for i in count],
-        "via": [texts(graph.origins[i].via) for i in count],
+        "function": [texts(origin.function) for origin in origins],
+        "via": [texts(origin.via) for origin in origins],
         "group": _number_groups(placement),
         "kernels": [texts(", ".join(kind for kind, _ in placement.groups.own_types[i])) for i in count],
         "outputs": [texts(_format_outputs(placement, sizes, i)) for i in count],
     }
-
-
-def _name_rule(placement: Placement, node: int) -> str:
-    return why.find_reason(placement, node).rule if node in placement.decisions else ""
 
 
 def _number_groups(placement: Placement) -> list[int]:

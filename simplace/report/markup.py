@@ -79,7 +79,7 @@ def write_answers(result: Result, verdicts: Sequence[str]) -> str:
             said = f"<p><b>{escape_text(verdict)}</b> {link}</p>"
         else:
             continue
-        lines.append(f"<div class='answers' data-program='{i}'>{said}</div>")
+        lines.append(f"<section class='answers' aria-label='In short' data-program='{i}'>{said}</section>")
     return "".join(lines)
 
 

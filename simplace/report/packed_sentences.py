@@ -30,7 +30,11 @@ class PackedSentences:
 
     def explanation(self, node: int) -> list[int]:
         """Return the numbers of the sentences that explain a node, in their order."""
-        return [self._add(sentence) for sentence in self._explainer.explain(node).sentences]
+        return [self._add(sentence) for sentence in self._explainer.list_sentences(node)]
+
+    def rule(self, node: int) -> str:
+        """Return the name of the rule that decided the device of a node, "" where it has none."""
+        return self._explainer.name_rule(node)
 
     def reason(self, reason: why.Reason) -> int:
         """Return the number of the sentence of one reason."""

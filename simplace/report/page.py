@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from simplace.analysis.path_groups import group_by_layer, locate_layers
+from simplace.analysis.path_groups import Layers, group_by_layer, locate_layers
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
@@ -109,8 +109,9 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
 
 def _list_layers(simulated: Schedule) -> dict[str, list[Any]]:
     """Return columns of the layers of the critical path, the longest first; times are in nanoseconds."""
-    ends = locate_layers(simulated)
-    found = [one for one in group_by_layer(simulated) if one.name in ends]
+    layers = Layers(simulated)
+    ends = locate_layers(simulated, layers)
+    found = [one for one in group_by_layer(simulated, layers) if one.name in ends]
     return {
         "name": [one.name for one in found],
         "time": [one.time for one in found],

@@ -28,11 +28,12 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     spans = [trace.spans[s] for s in order]
     nodes = [graph.nodes[span.node] for span in spans]
     critical = set(schedule.critical_path)
-    sources = sorted({find_source(schedule.estimated, span) for span in spans}, key=astuple)
+    found = [find_source(schedule.estimated, span) for span in spans]
+    sources = {one: i for i, one in enumerate(sorted(set(found), key=astuple))}
     return {
         "makespan": trace.makespan,
         "sources": [{"source": one.source, "error": round(one.error, 3)} for one in sources],
-        "source": [sources.index(find_source(schedule.estimated, span)) for span in spans],
+        "source": [sources[one] for one in found],
         "kinds": _KINDS,
         "whys": _WHYS,
         "lanes": [

@@ -15,10 +15,10 @@ from tests.views import graphs
 
 COUNT = 20_000
 ESCAPE = "\ue00c"
-# Counts the work of each step: columns parsed, paths of nodes looked up, scopes arranged.
+# Counts the work of each step: columns parsed, paths of nodes looked up, siblings looked at, scopes arranged.
 COUNTED = """
   window.steps = [];
-  const next = () => steps.push({ parsed: 0, paths: 0, arranged: 0 });
+  const next = () => steps.push({ parsed: 0, paths: 0, siblings: 0, arranged: 0 });
   next();
   const [post, parse, idle] = [MessagePort.prototype.postMessage, JSON.parse, window.requestIdleCallback];
   MessagePort.prototype.postMessage = function (...rest) { next(); return post.apply(this, rest); };
@@ -30,6 +30,9 @@ COUNTED = """
       const { keyOf, stepsOf } = scope(program);
       return { keyOf: (node) => { steps.at(-1).paths += 1; return keyOf(node); }, stepsOf };
     };
+    const [listed, looked] = [nodeEntry, nodesOf];
+    nodeEntry = (...rest) => { steps.at(-1).siblings += 1; return listed(...rest); };
+    nodesOf = (...rest) => { steps.at(-1).siblings += 1; return looked(...rest); };
     const before = arrange;
     arrange = (...rest) => { steps.at(-1).arranged += 1; return before(...rest); };
   };
@@ -81,8 +84,10 @@ def test_no_step_does_much(opened: Opener, file: Path) -> None:
     assert (sum(parsed) > 8, max(parsed)) == (True, 1)
     page.run("countMore(); choose('grouping', 'scope'); showGraph()")
     page.wait_until_idle()
-    paths = count(page, "paths")
+    paths, siblings = page.value("[steps.map((step) => step.paths), steps.map((step) => step.siblings)]")
     assert (sum(paths), max(paths)) == (COUNT, 10_000)
+    assert (sum(siblings) > 2 * COUNT, max(siblings) <= 10_100) == (True, True)
+    count(page, "siblings")
     page.run("go(12345)")
     page.wait_until_idle()
     arranged = count(page, "arranged")

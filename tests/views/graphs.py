@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from simplace.devices.device_set import local_devices
+from simplace.devices.device_set import local_devices, seen_from_the_first
+from simplace.graph.graph_def import parse_text
 from simplace.graph.node_def import GraphDef
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
@@ -37,6 +38,25 @@ def towers(gpus: int, layers: int = 2) -> Placement:
     count = f'attr {{ key: "N" value {{ i: {gpus} }} }}'
     lines.append(node("sum", "AddN", *ends, device="/cpu:0", extra=count))
     return place(*lines, gpus=gpus)
+
+
+def two_tasks(gpus: int) -> Placement:
+    """Place a model per GPU of two tasks: all read a variable on the first task's CPU, and are summed up there."""
+    tasks = [f"/job:worker/replica:0/task:{i}/device:" for i in range(2)]
+    shape = "shape { dim { size: 16 } dim { size: 1 } }"
+    lines = [
+        node("weight", "VariableV2", device=f"{tasks[0]}CPU:0", extra=f'attr {{ key: "shape" value {{ {shape} }} }}')
+    ]
+    lines += [node("weight/read", "Identity", "weight", device=f"{tasks[0]}CPU:0")]
+    for i, device in enumerate(f"{task}GPU:{gpu}" for task in tasks for gpu in range(gpus)):
+        lines.append(node(f"tower_{i}/Neg", "Neg", "weight/read", device=device))
+        lines += [node(f"tower_{i}/Relu_{k}", "Relu", f"tower_{i}/Neg", device=device) for k in range(4)]
+        lines.append(node(f"loss_{i}", "Neg", f"tower_{i}/Relu_3", device=device))
+    count = f'attr {{ key: "N" value {{ i: {2 * gpus} }} }}'
+    lines.append(node("sum", "AddN", *(f"loss_{i}" for i in range(2 * gpus)), device=f"{tasks[0]}CPU:0", extra=count))
+    devices = [f"{task}{kind}" for task in tasks for kind in ("CPU:0", *(f"GPU:{i}" for i in range(gpus)))]
+    program = Program("step", "graph", parse_text("\n".join(lines)), soft_placement=True)
+    return place_program(program, seen_from_the_first(devices), shipped())
 
 
 def training_step(layers: int) -> Placement:

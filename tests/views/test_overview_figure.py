@@ -122,6 +122,23 @@ def test_a_fetch_to_a_device_without_ops_is_told_and_not_drawn() -> None:
     assert "not drawn: 1 copy where nothing else runs" in figure.caption
 
 
+@pytest.mark.parametrize("limit", [4, 8])
+def test_gpus_of_a_task_are_one_but_for_the_one_that_passes_on_what_all_of_them_read(limit: int) -> None:
+    figure = draw(graphs.two_tasks(4), limit)
+    name = {group.id: f"{group.frame[:6]} {group.title}" for group in figure.groups}
+    at = {box.id: name[box.group] for box in figure.nodes}
+    assert list(name.values()) == ["task 0 CPU:0", "task 0 GPU:0 … GPU:3", "task 1 GPU:0", "task 1 GPU:1 … GPU:3"]
+    assert {f"{at[e.source]} -> {at[e.target]}: {e.label}" for e in figure.edges if e.kind == "copy"} == {
+        "task 0 CPU:0 -> task 0 GPU:0 … GPU:3: 4 × float32 [16,1] · 256 B",
+        "task 0 CPU:0 -> task 1 GPU:0: float32 [16,1] · 64 B",
+        "task 1 GPU:0 -> task 1 GPU:1 … GPU:3: 3 × float32 [16,1] · 192 B",
+        "task 0 GPU:0 … GPU:3 -> task 0 CPU:0: 4 × float32 [?] · ?",
+        "task 1 GPU:0 -> task 0 CPU:0: float32 [?] · ?",
+        "task 1 GPU:1 … GPU:3 -> task 0 CPU:0: 3 × float32 [?] · ?",
+    }
+    assert len(figure.nodes) <= limit
+
+
 def test_devices_have_badges_from_three_of_a_type() -> None:
     three = [node(f"n{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(3)] + [
         node("m1", "Exp", "n1", device="/gpu:1"), node("m2", "Exp", "n0", device="/gpu:2"),

@@ -8,30 +8,37 @@ const RUNS = 12; // that what is left is cut into at most
 const OPENED = 6; // scopes, one in the other, that are opened because they make a knot
 const SHORTEST = 4; // siblings of a run, on the average
 
-/** Put siblings together until they are few: those of a kind that read, or feed, no sibling; then runs of the rest. */
-function bounded(program, list) {
+/** Put siblings together, in steps, until they are few: those of a kind that read, or feed, no sibling; then runs of the rest. */
+function* bounded(program, list) {
   if (list.length <= CROWDED) return list;
-  const after = edgesAmong(program, list);
+  const after = yield* edgesAmong(program, list);
   const isRead = new Uint8Array(list.length);
   for (const targets of after) for (const target of targets) isRead[target] = 1;
-  const [sources, rest] = joinKinds(list, (i) => !isRead[i]);
-  const [sinks, middle] = joinKinds(list, (i) => !after[i].length, rest);
+  const [sources, rest] = yield* joinKinds(list, (i) => !isRead[i]);
+  const [sinks, middle] = yield* joinKinds(list, (i) => !after[i].length, rest);
   const room = CROWDED - sources.length - sinks.length;
   if (!middle.length && sources.length + sinks.length === 1) return inPieces(list); // all of them are of one kind
   if (middle.length <= Math.max(room, SHORTEST)) return inPieces([...sources, ...middle.map((i) => list[i]), ...sinks]);
-  const order = sortAlong(list, after, middle);
+  const order = yield* sortAlong(list, after, middle);
   const count = Math.max(2, Math.min(RUNS, Math.ceil(middle.length / SHORTEST), Math.max(room, 2)));
-  return inPieces([...sources, ...cutRuns(order, after, count).map((run) => join(run.map((i) => list[i]))), ...sinks]);
+  const runs = yield* cutRuns(order, after, count);
+  return inPieces([...sources, ...runs.map((run) => join(run.map((i) => list[i]))), ...sinks]);
 }
 
-/** Put what a scope holds in its place where the scope depends on itself by way of its siblings. */
-function withoutKnots(program, list) {
+/** Put, in steps, what a scope holds in its place where the scope depends on itself by way of its siblings. */
+function* withoutKnots(program, list) {
   let whole = list;
-  for (let depth = 0; depth < OPENED; depth += 1) {
-    const knotted = findKnotted(edgesAmong(program, whole));
-    const isOpened = (entry, i) => knotted[i] && entry.group && !entry.isPlace;
-    if (!whole.some(isOpened)) break;
-    whole = whole.flatMap((entry, i) => (isOpened(entry, i) ? entries(program, entry.group) : [entry]));
+  const mayOpen = (entry) => entry.group && !entry.isPlace;
+  for (let depth = 0; depth < OPENED && whole.some(mayOpen); depth += 1) {
+    const knotted = findKnotted(yield* edgesAmong(program, whole));
+    const before = whole;
+    whole = [];
+    for (const [i, entry] of before.entries()) {
+      if (knotted[i] && mayOpen(entry)) for (const inner of yield* entries(program, entry.group)) whole.push(inner);
+      else whole.push(entry);
+      if (i % STEP === STEP - 1) yield;
+    }
+    if (!before.some((entry, i) => knotted[i] && mayOpen(entry))) break;
   }
   return whole.sort((one, other) => one.first - other.first);
 }
@@ -59,15 +66,23 @@ function findKnotted(after) {
 
 const NONE = [];
 
-/** List, for each sibling, those that read what it or a node inside it makes. */
-function edgesAmong(program, list) {
-  const owner = (program.owner ??= new Int32Array(program.count).fill(-1));
-  const inside = list.map(nodesOf);
-  inside.forEach((nodes, i) => { for (const node of nodes) owner[node] = i; });
+/** List, in steps, for each sibling, those that read what it or a node inside it makes. */
+function* edgesAmong(program, list) {
+  const owner = program.owner ?? new Int32Array(program.count).fill(-1);
+  program.owner = null; // another may want one between two steps
+  const inside = [];
+  let seen = 0;
+  for (const [i, entry] of list.entries()) {
+    const nodes = nodesOf(entry);
+    for (const node of nodes) owner[node] = i;
+    inside.push(nodes);
+    if ((seen += nodes.length) >= STEP) { seen = 0; yield; }
+  }
   const { dst, slot } = program.raw.edges;
   const { outStart, outEdges } = program;
   const seenBy = new Int32Array(list.length).fill(-1); // the last sibling that was found to feed each
-  const after = inside.map((nodes, i) => {
+  const after = [];
+  for (const [i, nodes] of inside.entries()) {
     let found = NONE;
     for (const node of nodes) {
       if (program.isLoopBack(node)) continue;
@@ -80,17 +95,22 @@ function edgesAmong(program, list) {
         found.push(other);
       }
     }
-    return found;
-  });
+    after.push(found);
+    if ((seen += nodes.length) >= STEP) { seen = 0; yield; }
+  }
   for (const nodes of inside) for (const node of nodes) owner[node] = -1;
+  program.owner = owner;
   return after;
 }
 
-/** Put together those of a kind that `isEnd` chooses; return what was made, and the places of the others. */
-function joinKinds(list, isEnd, places = list.keys()) {
+/** Put together, in steps, those of a kind that `isEnd` chooses; return what was made, and the places of the others. */
+function* joinKinds(list, isEnd, places = list.keys()) {
   const [ofNodes, ofScopes] = [new Map(), new Map()];
   const [kinds, rest] = [[], []];
+  let seen = 0;
   for (const i of places) {
+    seen += 1;
+    if (seen % STEP === 0) yield;
     if (!isEnd(i)) { rest.push(i); continue; }
     const { node, kind } = list[i];
     const known = node === undefined ? ofScopes : ofNodes;
@@ -106,8 +126,8 @@ function joinKinds(list, isEnd, places = list.keys()) {
   return [joined, rest];
 }
 
-/** Sort siblings along their edges, and else by their first nodes; of a cycle, the first node begins. */
-function sortAlong(list, after, places) {
+/** Sort siblings, in steps, along their edges, and else by their first nodes; of a cycle, the first node begins. */
+function* sortAlong(list, after, places) {
   const waits = new Int32Array(list.length);
   const isLeft = new Uint8Array(list.length);
   for (const i of places) isLeft[i] = 1;
@@ -126,6 +146,7 @@ function sortAlong(list, after, places) {
     if (!isLeft[i]) continue;
     isLeft[i] = 0;
     order.push(i);
+    if (order.length % STEP === 0) yield;
     for (const j of after[i]) {
       if (!isLeft[j]) continue;
       waits[j] -= 1;
@@ -135,16 +156,17 @@ function sortAlong(list, after, places) {
   return order;
 }
 
-/** Cut an order into runs of about one length, where few edges cross the cut. */
-function cutRuns(order, after, count) {
+/** Cut an order, in steps, into runs of about one length, where few edges cross the cut. */
+function* cutRuns(order, after, count) {
   const at = new Int32Array(after.length).fill(-1);
   order.forEach((i, place) => { at[i] = place; });
   const crossing = new Int32Array(order.length + 1);
-  for (const i of order) {
-    for (const j of after[i]) {
-      const [from, to] = [at[i], at[j]];
+  for (let from = 0; from < order.length; from += 1) {
+    for (const j of after[order[from]]) {
+      const to = at[j];
       if (to > from) { crossing[from + 1] += 1; crossing[to + 1] -= 1; }
     }
+    if (from % STEP === STEP - 1) yield;
   }
   for (let i = 1; i < crossing.length; i += 1) crossing[i] += crossing[i - 1];
   const length = order.length / count;

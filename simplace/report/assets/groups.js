@@ -1,7 +1,7 @@
 "use strict";
 // The nodes of a program sorted into nested groups by a path of steps; each group is a range of one array.
 
-const STEP = 10000; // nodes whose paths are looked up at a time
+const STEP = 10000; // nodes, or siblings, that are looked at in one step
 const DEEPEST = 40; // steps of a path; what follows counts as one
 
 /** A group: its parts by step, and its nodes, order[from] up to, not including, order[to]; those in no part are first. */
@@ -144,9 +144,13 @@ function overviewSteps(program, node) {
   return [...steps, ...scopes(program, node)];
 }
 
-/** List what a group holds by its first node; a scope with one scope inside and nothing else is one entry. */
-function entries(program, group) {
-  const found = Array.from(group.ownNodes(), (node) => nodeEntry(program, node));
+/** List, in steps, what a group holds by its first node; a scope with one scope inside and nothing else is one entry. */
+function* entries(program, group) {
+  const found = [];
+  for (const node of group.ownNodes()) {
+    found.push(nodeEntry(program, node));
+    if (found.length % STEP === 0) yield;
+  }
   for (const part of group.parts?.values() ?? []) {
     const { step } = part;
     let label = step.label ?? step;
@@ -158,6 +162,7 @@ function entries(program, group) {
     const alone = inner.count === 1 && !inner.partCount ? nodeEntry(program, inner.order[inner.from]) : null;
     if (!alone || step.devices) found.push({ label, detail: step.detail, group: inner, isPlace: Boolean(step.isKept), rank: step.rank, first: inner.first, kind: stem(label) });
     else found.push(step.isKept ? alone : { ...alone, label: `${label}/${alone.label}` });
+    if (found.length % STEP === 0) yield;
   }
   const rank = (entry) => entry.rank ?? Number.MAX_VALUE; // of devices: their order
   return found.sort((one, other) => rank(one) - rank(other) || one.first - other.first);

@@ -80,13 +80,13 @@ class Layout {
 
   /** Sum up, in steps, what the first screen needs: the parts of the graph, and of the largest of them. */
   *sumUpFirst() {
-    this.tree.partsOf(0);
+    yield* this.tree.makeParts(0);
     yield;
     this.#edgesAt(0);
     yield;
     const large = this.tree.partsOf(0).filter((item) => this.tree.isScope(item) && this.tree.size(item) >= STEP);
     for (const item of large) {
-      this.tree.partsOf(item);
+      yield* this.tree.makeParts(item);
       yield;
       this.#edgesAt(item);
       yield;

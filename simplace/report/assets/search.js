@@ -153,7 +153,8 @@ class Search {
     const rest = this.all.length - this.found.length;
     const note = !this.all.length ? NOTHING : rest > 0 ? `and ${rest.toLocaleString("en")} more` : "";
     this.list.querySelector(".more")?.remove();
-    this.list.append(...rows, note ? make("li", { class: "more", role: "presentation" }, note) : "");
+    const role = this.all.length ? { role: "presentation" } : { role: "option", "aria-disabled": "true" }; // a list box has one
+    this.list.append(...rows, note ? make("li", { class: "more", ...role }, note) : "");
   }
 
   /** Say which match is shown, of how many. */
@@ -225,7 +226,7 @@ class Search {
 
   #pressed(event) {
     event.preventDefault();
-    const row = event.target.closest("[role=option]");
+    const row = event.target.closest("[role=option]:not([aria-disabled])");
     if (row) this.#pick([...this.list.children].indexOf(row));
   }
 

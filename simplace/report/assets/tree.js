@@ -90,15 +90,23 @@ class Tree {
 
   /** List the parts of an item; they are made when they are first asked for. */
   partsOf(item) {
+    if (this.entries[item]) doAtOnce(this.makeParts(item));
+    return this.parts[item];
+  }
+
+  /** Make the parts of an item, in steps where they are many. */
+  *makeParts(item) {
     const entry = this.entries[item];
-    if (!entry) return this.parts[item];
+    if (!entry) return;
+    const list = entry.list ?? (yield* entries(this.program, entry.group));
+    const isOpened = this.hasPlaces && !list.some((part) => part.isPlace);
+    const whole = isOpened ? yield* withoutKnots(this.program, list) : list;
+    const parts = yield* bounded(this.program, whole);
+    if (!this.entries[item]) return; // they were asked for between two steps
     this.entries[item] = null;
     this.version += 1;
-    const list = entry.list ?? entries(this.program, entry.group);
-    const whole = this.hasPlaces && !list.some((part) => part.isPlace) ? withoutKnots(this.program, list) : list;
     let at = this.first[item];
-    for (const part of bounded(this.program, whole)) at = this.#add(item, part, at);
-    return this.parts[item];
+    for (const part of parts) at = this.#add(item, part, at);
   }
 
   /** Return the item of a node alone; the items around it are made. */
@@ -110,7 +118,7 @@ class Tree {
   /** Make the items around a node, in steps, and return that of the node alone. */
   *makeLeaf(node) {
     while (this.isScope(this.itemOf[node])) {
-      this.partsOf(this.itemOf[node]);
+      yield* this.makeParts(this.itemOf[node]);
       if (this.program.isLarge) yield;
     }
     return this.itemOf[node];

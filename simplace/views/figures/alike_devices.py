@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from simplace.placement.placement import Placement
 from simplace.program.known_names import strip_number
 from simplace.views.figures.boxes import Box, group_into_boxes
 
+_BETWEEN = ("/", ", ", " … ")  # names in the text of a box
+_NAMES = re.compile(f"({'|'.join(_BETWEEN)})")
 _DRAWN = 9  # devices that a figure takes
 _TASKS = 4  # tasks: of so many, devices are drawn as one only within each
 _BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
@@ -52,9 +55,9 @@ def fold_alike(
 ) -> Alike:
     """Return boxes in which one device stands for all whose boxes have the same labels, numbers in names aside.
 
-    Nothing is folded where the figure has at most `most` devices, nor are fewer than `least` devices, nor those between
-    which something is `copied` (pairs of source and target). Nodes of the others count as nodes of the first one's
-    boxes.
+    Nothing is folded where the figure has at most `most` devices, nor are fewer than `least` devices, nor one that has
+    something `copied` to another of them (pairs of source and target), as the first of a task to its others. Nodes of
+    the others count as nodes of the first one's boxes.
     """
     own: dict[str, list[int]] = {}
     for number, box in sorted(enumerate(made), key=lambda pair: _get_signature(pair[1])):
@@ -66,8 +69,8 @@ def fold_alike(
         families.setdefault((kind, *(_get_signature(made[i]) for i in numbers)), []).append(device)
     if len(own) <= most or not all(own):
         families = {}
-    folded = [family for family in families.values()
-              if len(family) >= least and not any((a, b) in copied for a in family for b in family)]  # fmt: skip
+    alike = (_leave_senders_out(family, copied) for family in families.values())
+    folded = [family for family in alike if len(family) >= least]
     single = set(own).difference(*folded)
     families = {(family[0],): family for family in [*folded, *([device] for device in own if device in single)]}
     stands = {device: family[0] for family in families.values() for device in family}
@@ -79,6 +82,11 @@ def fold_alike(
         {family[0]: tuple(family) for family in families.values()},
         frozenset(node for box in made for node in box.nodes),
     )
+
+
+def _leave_senders_out(family: list[str], copied: frozenset[tuple[str, str]]) -> list[str]:
+    """Return the devices of a family without those that copy something to another of it."""
+    return [device for device in family if not any((device, other) in copied for other in family)]
 
 
 def _get_kind(placement: Placement, device: str) -> tuple[object, ...]:
@@ -93,4 +101,9 @@ def _get_signature(box: Box) -> tuple[str, str, str, int]:
 
 
 def _strip_numbers(text: str) -> str:
-    return "/".join(strip_number(part) for part in text.split("/"))
+    """Return a box's text with each of the names in it as it would be without a number.
+
+    >>> _strip_numbers("tower_1/dense_2, gradients"), _strip_numbers("conv_1 … conv_4")
+    ('tower/dense, gradients', 'conv … conv')
+    """
+    return "".join(part if part in _BETWEEN else strip_number(part) for part in _NAMES.split(text))

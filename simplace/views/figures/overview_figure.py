@@ -166,14 +166,17 @@ def _scale_width(size: int) -> float:
 def _weigh_ends(bundle: list[Copy], alike: Alike) -> tuple[Counter[int], Counter[int]]:
     """Return how many bytes leave, and reach, each box; one more for each copy, whose size may be unknown.
 
-    What a session feeds leaves no box, and what it only fetches reaches none: any box of the device has 0 bytes then.
+    What a session feeds leaves no box, what it only fetches reaches none, and what a device only passes on to others of
+    its task leaves none there: any box of the device has 0 bytes then.
     """
     sources: Counter[int] = Counter()
     targets: Counter[int] = Counter()
     for copy in bundle:
         size = (copy.size or 0) + 1
         if copy.producer >= 0:
-            sources[alike.box_of[copy.producer]] += size
+            box = alike.box_of[copy.producer]
+            is_there = alike.boxes[box].device == alike.stands_for[copy.source]
+            sources[box if is_there else _first_box(alike, copy.source)] += size if is_there else 0
         for box in {alike.box_of[node] for node in copy.consumers}:
             targets[box] += size
     for ends, device in ((sources, bundle[0].source), (targets, bundle[0].target)):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import compress, pairwise
+from operator import not_
 
 from simplace.graph.op_kinds import is_arg, is_retval
 from simplace.views.figures.acyclic_groups import sort_groups, split_cycles
@@ -44,8 +47,9 @@ def _reduce_groups(graph: DrawnGraph, parts: dict[int, Part], groups: list[list[
     for kinds, least, most in _JOINED:
         if len(made) <= min(room, most):
             continue
-        chosen = [group for group in made if _kind(parts, group) in kinds]
-        others = [group for group in made if _kind(parts, group) not in kinds]
+        is_chosen = [_kind(parts, group) in kinds for group in made]
+        chosen = list(compress(made, is_chosen))
+        others = list(compress(made, map(not_, is_chosen)))
         wanted = max(min(room, most) - len(others), min(least, room - len(others)), 1)
         made = sort_groups(split_cycles([*_join(chosen, wanted), *others], edges, 0), edges)
     return made
@@ -71,12 +75,28 @@ def _kind(parts: dict[int, Part], group: list[int]) -> str:
 
 
 def _join(groups: list[list[int]], wanted: int) -> list[list[int]]:
-    """Join neighbours until `wanted` groups are left: those with the fewest nodes first."""
-    some = [list(group) for group in groups]
+    """Join neighbours until `wanted` groups are left: those with the fewest nodes first, of equals the first two.
+
+    >>> _join([[1], [2], [3, 4, 5], [6], [7]], 3), _join([[1], [2]], 3)
+    ([[1, 2], [3, 4, 5], [6, 7]], [[1], [2]])
+    """
+    some: dict[int, list[int]] = {i: list(group) for i, group in enumerate(groups)}
+    after, before = {i: i + 1 for i in some}, {i: i - 1 for i in some}
+    pairs = [(len(one) + len(other), i) for i, (one, other) in enumerate(pairwise(groups))]
+    heapify(pairs)
     while len(some) > wanted:
-        at = min(range(len(some) - 1), key=lambda i: len(some[i]) + len(some[i + 1]))
-        some[at : at + 2] = [some[at] + some[at + 1]]
-    return some
+        size, at = heappop(pairs)
+        end = after.get(at, -1)
+        if end not in some or len(some[at]) + len(some[end]) != size:
+            continue  # one of the two was joined with another since
+        some[at] += some.pop(end)
+        after[at], last = after.pop(end), before.pop(end)
+        assert last == at, "groups are joined with their neighbours"
+        before[after[at]] = at
+        for first, second in ((before[at], at), (at, after[at])):
+            if first in some and second in some:
+                heappush(pairs, (len(some[first]) + len(some[second]), first))
+    return list(some.values())
 
 
 def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Box:
