@@ -26,7 +26,7 @@ from benchmarks.step_models import LAYERS, Transformer, add_inputs, add_outputs
 from benchmarks.step_ops import Call, OpList
 from simplace.costs.cost_model import CollectiveCall, CostModel, OpCall
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, ClusterOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, fuse_ops
 
 _BUCKET = 25 << 20
 
@@ -173,14 +173,14 @@ def _fuse_chain(calls: Sequence[Call]) -> list[OpCall]:
 
     Each op reads what the one before made where that has its shape; whatever else it reads is in memory.
     """
-    ops: list[ClusterOp] = []
+    ops: list[FusibleOp] = []
     memory: dict[Any, int] = {}
     for call in (one for one in calls if isinstance(one, OpCall)):
         before = ops[-1].call.outputs[0] if ops else None
         producers = [(OUTSIDE, memory.setdefault(tensor, len(memory))) for tensor in call.inputs]
         if producers and call.inputs[0] == before:
             producers[0] = (len(ops) - 1, 0)
-        ops.append(ClusterOp(call, tuple(producers)))
+        ops.append(FusibleOp(call, tuple(producers)))
     return fuse_ops(ops, [(len(ops) - 1, 0)])
 
 

@@ -117,3 +117,22 @@ def test_the_house_has_few_floors_and_a_short_menu():
     packages.remove_edges_from(list(nx.selfloop_edges(packages)))
     assert nx.dag_longest_path_length(packages) + 1 <= 15
     assert len(list((ROOT / "simplace").glob("*.py"))) <= 12
+
+
+def nodes_of_simplace(kind: type[ast.AST]) -> list[ast.AST]:
+    trees = map(tree_of, sorted((ROOT / "simplace").rglob("*.py")))
+    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, kind)]
+
+
+def test_no_two_classes_have_one_name() -> None:
+    names = Counter(node.name for node in nodes_of_simplace(ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_function_has_more_than_seven_parameters() -> None:
+    for function in nodes_of_simplace(ast.FunctionDef):
+        given = function.args
+        names = [
+            arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs) if arg.arg not in ("self", "cls")
+        ]
+        assert function.name == "__init__" or len(names) <= 7, function.name

@@ -15,7 +15,7 @@ _MOST = 256  # times the batch: what no larger one makes faster, is not worth it
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DevicesTrial:
     """Record of a step on two machines, in nanoseconds, with a batch that is `factor` times the program's own."""
 
     factor: int
@@ -34,16 +34,16 @@ class DeviceComparison:
     before: Schedule
     after: Schedule
     examples: tuple[int, int]
-    trials: tuple[Trial, ...]
+    trials: tuple[DevicesTrial, ...]
     unknown: str = ""
 
-    def change(self, trial: Trial) -> float:
+    def change(self, trial: DevicesTrial) -> float:
         """Return by what part of itself the time of an example grows on the second machine."""
         per_example = trial.before / self.examples[0]
         return trial.after / self.examples[1] / per_example - 1 if per_example else 0.0
 
     @property
-    def worth_from(self) -> Trial | None:
+    def worth_from(self) -> DevicesTrial | None:
         """Return the first trial in which the second machine is faster by at least 1 %, None for none."""
         return next((one for one in self.trials if self.change(one) <= -_GAIN), None)
 
@@ -51,7 +51,7 @@ class DeviceComparison:
 def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
     """Compare a step on two machines; where the second is slower, double the batch until it is not."""
     sides = [find_batch(one) for one in (before, after)]
-    own = Trial(1, before.trace.makespan, after.trace.makespan)
+    own = DevicesTrial(1, before.trace.makespan, after.trace.makespan)
     for side in sides:
         if not side.growing:
             return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side))
@@ -59,7 +59,7 @@ def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
     while found.worth_from is None and found.trials[-1].factor < _MOST:
         factor = 2 * found.trials[-1].factor
         first, second = (scale_batch(side, factor).trace.makespan for side in sides)
-        found = replace(found, trials=(*found.trials, Trial(factor, first, second)))
+        found = replace(found, trials=(*found.trials, DevicesTrial(factor, first, second)))
     return found
 
 

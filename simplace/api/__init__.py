@@ -240,21 +240,19 @@ class Placements(Result):
         program: str | None = None,
         schedule: bool = True,
         source: bool = True,
-        gpu: str = "a100",
-        cores: int = 2,
-        batch: int = 32,
         overwrite: bool = False,
+        **options: Unpack[StepKeywords],
     ) -> None:
         """Write what `simplace report` does: one interactive HTML page, which needs no network.
 
         It has all programs or the one called `program`; `schedule` False leaves the simulated step and the costs out,
-        `source` False the lines of your files; `gpu`, `cores` and `batch` set what it is simulated on. A file that
-        simplace did not write is replaced only with `overwrite`. Raises `simplace.errors.SimplaceError`.
+        `source` False the lines of your files; `options` are those of `schedule`. A file that simplace did not write is
+        replaced only with `overwrite`. Raises `simplace.errors.SimplaceError`.
         """
         from simplace.executor.step_options import StepOptions
         from simplace.report import page_file
 
-        simulation = StepOptions(gpu=gpu, cores=cores, batch=batch) if schedule else None
+        simulation = StepOptions(**options) if schedule else None
         page_file.check_page_name(file, simulation, overwrite)
         chosen = self.only(program) if program else self
         page_file.write_page_file(chosen, file, simulation, overwrite, has_source=source)

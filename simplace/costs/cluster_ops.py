@@ -13,7 +13,7 @@ from typing import Any
 from simplace.costs.cost_model import OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import OUTSIDE, ClusterOp
+from simplace.costs.xla_fusion import OUTSIDE, FusibleOp
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.algorithm import order_by_inputs
@@ -31,21 +31,21 @@ _MOST = 100_000  # ops of one cluster
 
 def list_cluster_ops(
     program: Program, function: FuncRef, call: OpCall, batch: int
-) -> tuple[list[ClusterOp], list[Ref]]:
+) -> tuple[list[FusibleOp], list[Ref]]:
     """Return the ops of a compiled call of a function, and what it returns.
 
     `batch` stands for an unknown first dimension, 1 for any other. Raises `SimplaceError` for a body that refers to
     what it does not have, or to an op that is not known.
     """
-    walk = _Inlining(program, call.device_type, batch)
+    walk = _BodyInlining(program, call.device_type, batch)
     given = [((OUTSIDE, i), tensor) for i, tensor in enumerate(call.inputs)]
     results = walk.add_function(program.graph.library[function.name], given, f"{call.name}/", 0)
     return walk.ops, [ref for ref, _ in results]
 
 
-class _Inlining:
+class _BodyInlining:
     def __init__(self, program: Program, device_type: str, batch: int) -> None:
-        self.ops: list[ClusterOp] = []
+        self.ops: list[FusibleOp] = []
         self._program = program
         self._device_type = device_type
         self._batch = batch
@@ -86,7 +86,7 @@ class _Inlining:
             for slot, dtype in enumerate(types)
         )
         self.ops.append(
-            ClusterOp(OpCall(name, node.op, self._device_type, attrs, inputs, outputs), tuple(ref for ref, _ in values))
+            FusibleOp(OpCall(name, node.op, self._device_type, attrs, inputs, outputs), tuple(ref for ref, _ in values))
         )
         return [((len(self.ops) - 1, slot), tensor) for slot, tensor in enumerate(outputs)]
 

@@ -28,7 +28,7 @@ OUTSIDE = -1  # the producer of what a cluster is given
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOp:
+class FusibleOp:
     """Record of an op of a cluster: `producers` are the ops (by number) of its inputs, with the slot of each.
 
     `OUTSIDE` is the producer of arguments; their slot is the number of the argument.
@@ -38,7 +38,7 @@ class ClusterOp:
     producers: tuple[tuple[int, int], ...]
 
 
-def fuse_ops(ops: Sequence[ClusterOp], results: Sequence[tuple[int, int]]) -> list[OpCall]:
+def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[tuple[int, int]]) -> list[OpCall]:
     """Return the kernels of a cluster in the order of their last ops; `ops` are in topological order.
 
     `results` are the outputs that the cluster returns. A kernel of one op is that op's own call; one of several is a
@@ -67,7 +67,7 @@ def fuse_ops(ops: Sequence[ClusterOp], results: Sequence[tuple[int, int]]) -> li
     return [_join_members(ops, own, returned) for _, own in sorted(members.items())]
 
 
-def _list_users(ops: Sequence[ClusterOp]) -> list[list[int]]:
+def _list_users(ops: Sequence[FusibleOp]) -> list[list[int]]:
     users: list[list[int]] = [[] for _ in ops]
     for i, op in enumerate(ops):
         for producer in {producer for producer, _ in op.producers if producer != OUTSIDE}:
@@ -87,7 +87,7 @@ def _choose_kernels(i: int, call: OpCall, wanted: Sequence[set[int]], is_returne
     return kernels if spares and not is_expensive(call.op) and not is_returned else {i}
 
 
-def _join_members(ops: Sequence[ClusterOp], own: Sequence[int], returned: set[int]) -> OpCall:
+def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[int]) -> OpCall:
     """Return the call of a kernel; its members are in topological order."""
     last = ops[own[-1]].call
     if len(own) == 1:
@@ -106,7 +106,7 @@ def _join_members(ops: Sequence[ClusterOp], own: Sequence[int], returned: set[in
     return OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), tuple(written))
 
 
-def _find_source(ops: Sequence[ClusterOp], source: tuple[int, int]) -> tuple[int, int]:
+def _find_source(ops: Sequence[FusibleOp], source: tuple[int, int]) -> tuple[int, int]:
     """Return what a tensor is a view of: it goes back through ops that touch no element."""
     while source[0] != OUTSIDE and is_free(ops[source[0]].call.op) and ops[source[0]].producers:
         source = ops[source[0]].producers[0]

@@ -11,7 +11,7 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
 from simplace.executor.trace import PERMANENT, SCRATCH, LaneKind, MemoryChange, Span, Trace, Track
-from simplace.executor.variable_memory import Buffer, Variable
+from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, data_type_size
 from simplace.graph.node_def import ShapeAttr
@@ -19,7 +19,7 @@ from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_a
 from simplace.partition.transfers import MemoryTypes
 
 _NOTHING = Tensor("", (), 0)
-_Change = Callable[[Variable, Callable[[], Buffer | None]], Buffer | None]
+_Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
 
 
 class TraceRecorder:
@@ -37,7 +37,7 @@ class TraceRecorder:
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []
         self._given: dict[int, list[Tensor]] = {}
-        self._variables: dict[int, Variable] = {}
+        self._variables: dict[int, VariableMemory] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
         self._row_accesses: set[int] = set()  # those that read or write rows of variables
         self._resident: list[tuple[str, int, int]] = []
@@ -75,7 +75,7 @@ class TraceRecorder:
         if part.op in RETVALS:
             self._keep_results(inputs)
         if node in self._row_accesses:
-            self._change_variables(Variable.access_rows, node, time, span)
+            self._change_variables(VariableMemory.access_rows, node, time, span)
         given = self._inputs(node)
         early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
@@ -142,7 +142,7 @@ class TraceRecorder:
             old = self._variable(node, 0).assign(inputs.get(1), allocate)
             self.release(old, time, span)
         else:
-            self._change_variables(Variable.update, node, time, span)
+            self._change_variables(VariableMemory.update, node, time, span)
 
     def _change_variables(self, change: _Change, node: int, time: int, span: int) -> None:
         """Do the same to all variables that a node is given."""
@@ -197,8 +197,8 @@ class TraceRecorder:
     def _output_of_variable(self, node: int, size: int, time: int, span: int) -> Buffer | None:
         return self.allocate(self._graph.nodes[node].device, size, node, PERMANENT, time, span)
 
-    def _variable(self, node: int, slot: int) -> Variable:
-        return self._variables.setdefault(self._find_handle(node, slot), Variable(None))
+    def _variable(self, node: int, slot: int) -> VariableMemory:
+        return self._variables.setdefault(self._find_handle(node, slot), VariableMemory(None))
 
     def _find_resident(self) -> None:
         """Find constants, arguments and variables: (device, bytes, node), each variable once, however often used."""
@@ -231,7 +231,7 @@ class TraceRecorder:
         if size and handle not in self._variables:
             device = self._graph.nodes[node].device
             buffer = Buffer(device, self._round(device, size), node, PERMANENT)
-            self._variables[handle] = Variable(buffer)
+            self._variables[handle] = VariableMemory(buffer)
             self._resident.append((device, buffer.size, node))
 
     def _value_bytes(self, handle: int) -> int:

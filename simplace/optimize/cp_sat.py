@@ -64,7 +64,7 @@ class ConstraintProgram:
         """Search; hand over each better placement of groups and each better bound, from whichever thread finds it."""
         on, scale, allowed = self.on, self.scale, self.grouped.allowed
 
-        class Found(self.cp_model.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]
+        class BetterSolution(self.cp_model.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]
             def on_solution_callback(self) -> None:
                 take_placement(
                     [
@@ -76,7 +76,7 @@ class ConstraintProgram:
         self.solver.parameters.max_time_in_seconds = seconds
         self.solver.parameters.num_workers = workers
         self.solver.best_bound_callback = lambda bound: take_bound(bound / scale)
-        status = self.solver.solve(self.model, Found())
+        status = self.solver.solve(self.model, BetterSolution())
         if status in (self.cp_model.OPTIMAL, self.cp_model.FEASIBLE, self.cp_model.UNKNOWN):
             take_bound(self.solver.best_objective_bound / scale)
 

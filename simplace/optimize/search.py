@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from random import Random
+from typing import TypedDict
 
 from simplace.errors import NoPlacementError
 from simplace.optimize.grouped import group_problem
@@ -16,6 +17,13 @@ Judge = Callable[[Sequence[int]], float]  # from the device of each node to a va
 EXACT = 1e-9  # relative: an answer so close to its bound is a proven optimum
 
 PATIENCE = 100  # candidates of which none keeps the limits
+
+
+class SearchKeywords(TypedDict, total=False):
+    """Type the arguments of `search_placements` for functions that pass them on."""
+
+    seed: int
+    judge: Judge | None
 
 
 def search_placements(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Unpack
 
 from simplace.optimize.objectives import ObjectiveName
 from simplace.optimize.problem import PlacementProblem, Solution
 from simplace.optimize.proof import Proof
-from simplace.optimize.search import Judge, search_placements
+from simplace.optimize.search import SearchKeywords, search_placements
 
 FIRST = 0.1  # of the time is for the search alone, so that a proof begins with a good placement
 PROVEN = 1e-4
@@ -24,15 +25,14 @@ def solve(
     *,
     seconds: float | None = 10.0,
     rounds: int | None = None,
-    seed: int = 0,
     report: Callable[[Solution], None] = ignore,
-    judge: Judge | None = None,
     prove: bool = False,
+    **search: Unpack[SearchKeywords],
 ) -> Solution:
     """Return the best placement found until the time is over, or the rounds are done, or it is a proven optimum.
 
     At least one round is done. The answer depends on the seed and the number of rounds alone; time only ends the
-    search. `report` receives the best so far after each round. For `judge` see `search_placements`.
+    search. `report` receives the best so far after each round. For `seed` and `judge` see `search_placements`.
 
     With `prove`, CP-SAT (`pip install 'simplace[prove]'`) runs beside the search on the other cores, for what it finds
     and for its bound; the answer then depends on how fast it is, `seconds` has to be given, and a gap of
@@ -46,7 +46,7 @@ def solve(
     proof: Proof | None = None
     best: Solution | None = None
     try:
-        for number, best in enumerate(search_placements(problem, objective, seed=seed, judge=judge), start=1):
+        for number, best in enumerate(search_placements(problem, objective, **search), start=1):
             if (
                 prove
                 and objective != "makespan"

@@ -17,7 +17,7 @@ from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.overview_figure import FEW, choose_part_boxes
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import device_group
-from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.figures.step_parts import StepPart, find_parts
 
 NONE = -1  # stands for no place, and for no part: that of ops without tensors
 _OTHER = "ops without tensors"
@@ -64,7 +64,7 @@ def _describe_place(placed: Placed, family: list[str], numbers: Mapping[str, int
     return {"label": label, "detail": group.subtitle, "devices": [numbers[name] for name in family]}
 
 
-def _name_layer(parts: Mapping[int, Part], home: int) -> str:
+def _name_layer(parts: Mapping[int, StepPart], home: int) -> str:
     """Return the layer of a node, or what else it is part of."""
     if home not in parts:
         return _OTHER

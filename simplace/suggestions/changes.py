@@ -160,12 +160,12 @@ class OneDeviceStrategy(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompiledByXla(Change):
+class XlaCompilation(Change):
     """XLA compiles a function, or what Keras makes of a model, into few kernels."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotCompiledByXla(Change):
+class NoXlaCompilation(Change):
     """XLA leaves a function, or what Keras makes of a model, alone: only then can its ops be on several GPUs."""
 
 
@@ -190,8 +190,8 @@ KINDS: Mapping[type[Change], str] = {
     LayersOverGpus: "layers-over-gpus",
     ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
-    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", CompiledByXla: "compiled-by-xla",
-    NotCompiledByXla: "not-compiled-by-xla", Several: "several",
+    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", XlaCompilation: "compiled-by-xla",
+    NoXlaCompilation: "not-compiled-by-xla", Several: "several",
 }  # fmt: skip
 
 

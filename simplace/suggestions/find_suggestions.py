@@ -23,7 +23,7 @@ from simplace.suggestions.best_changes import (
     rank_trial,
     spread_kinds,
 )
-from simplace.suggestions.changes import Change, CompiledByXla, ThreadSettings, join_changes, relocate_change
+from simplace.suggestions.changes import Change, ThreadSettings, XlaCompilation, join_changes, relocate_change
 from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
@@ -153,7 +153,7 @@ class _Search:
                 self.found += len(alone)
                 candidates += alone
             found += self._try_all(candidates, evidence, best)
-            by_placement = (one for one in found if not isinstance(one.change, (CompiledByXla, ThreadSettings)))
+            by_placement = (one for one in found if not isinstance(one.change, (XlaCompilation, ThreadSettings)))
             better = min((one for one in by_placement if self._is_better(one, best)), key=rank_trial, default=None)
             if better is None or better.after is None or better.result is None or self.clock.is_over():
                 return

@@ -11,7 +11,7 @@ from simplace.suggestions.changes import LayersOverGpus
 from simplace.suggestions.estimated_step import Estimate
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.layer_edits import can_hold_functions, find_optimizers, write_layer_edits
-from simplace.suggestions.layer_units import Layer, Makers, find_joints, list_layers
+from simplace.suggestions.layer_units import LayerUnit, Makers, find_joints, list_layers
 from simplace.suggestions.split_search import Assignment, Unit, search_split
 
 EstimateOf = Callable[[Mapping[str, str], Program], Estimate | None]
@@ -53,7 +53,7 @@ class _LayerSplit:
 
     evidence: Evidence
     makers: Makers
-    layers: Sequence[Layer]
+    layers: Sequence[LayerUnit]
     groups: Sequence[tuple[tuple[int, ...], Unit]]
 
     @property
@@ -100,7 +100,7 @@ class _LayerSplit:
         return LayersOverGpus(edits=edits, at=at, pins=self.pin(chosen), devices=devices, has_updates=bool(optimizers))
 
 
-def _join_layers(evidence: Evidence, layers: Sequence[Layer]) -> list[tuple[tuple[int, ...], Unit]]:
+def _join_layers(evidence: Evidence, layers: Sequence[LayerUnit]) -> list[tuple[tuple[int, ...], Unit]]:
     """Group layers until there are few enough: of connected groups, the two that are the shortest become one."""
     owner = {node: i for i, layer in enumerate(layers) for node in layer.forward}
     graph = evidence.placed.placement.graph

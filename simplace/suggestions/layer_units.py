@@ -18,7 +18,7 @@ _WRITES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerUnit:
     """Record of a layer: its name, the call that makes it, and the nodes of a step that are its.
 
     `forward` are its own ops and `gradients` those of their gradients. `updates` are those of an optimizer that are for
@@ -67,7 +67,7 @@ class Makers:
         return [name for name, (_, maker) in self.calls.items() if maker is call]
 
 
-def list_layers(evidence: Evidence, makers: Makers) -> list[Layer]:
+def list_layers(evidence: Evidence, makers: Makers) -> list[LayerUnit]:
     """List the layers that compute something in the step, in the order in which they were made.
 
     Of layers within layers, the outermost counts.
@@ -82,7 +82,7 @@ def list_layers(evidence: Evidence, makers: Makers) -> list[Layer]:
     owners = {node: name for of in (forward, gradients) for name, nodes in of.items() for node in nodes}
     updates = _Updates(evidence, owners)
     return [
-        Layer(name, *maker, tuple(forward[name]), tuple(gradients[name]), *updates.of_layer(name))
+        LayerUnit(name, *maker, tuple(forward[name]), tuple(gradients[name]), *updates.of_layer(name))
         for name, maker in makers.calls.items()
         if forward[name]
     ]
@@ -152,7 +152,7 @@ class _Updates:
         return found
 
 
-def find_joints(evidence: Evidence, layers: Sequence[Layer]) -> set[str]:
+def find_joints(evidence: Evidence, layers: Sequence[LayerUnit]) -> set[str]:
     """Name the nodes, as the function that they are of does, through which the gradients of several layers go."""
     graph, times = evidence.placed.placement.graph, Counter[int]()
     for layer in layers:

@@ -40,12 +40,12 @@ def search_split(
     All units are on GPU 0 as the program is. `room` is the bytes that each GPU has for units, infinity where all of
     them fit on one.
     """
-    search = _Search(units, gpus, estimate, room)
+    search = _SplitSearch(units, gpus, estimate, room)
     best = search.run()
     return None if not any(best) or search.judge(best) >= present else best
 
 
-class _Search:
+class _SplitSearch:
     def __init__(self, units: Sequence[Unit], gpus: int, estimate: EstimateSplit, room: float) -> None:
         self.units = units
         self.gpus = gpus

@@ -9,12 +9,11 @@ from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
     Change,
     ColocatedGradients,
-    CompiledByXla,
     LayersOverGpus,
     LinesOverGpus,
     MixedPrecision,
     NewScope,
-    NotCompiledByXla,
+    NoXlaCompilation,
     OneDeviceStrategy,
     OneGpu,
     OtherBatch,
@@ -24,6 +23,7 @@ from simplace.suggestions.changes import (
     ScopeDevice,
     Several,
     ThreadSettings,
+    XlaCompilation,
 )
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import WithoutXla
@@ -127,12 +127,12 @@ def _(change: OneDeviceStrategy) -> str:
 
 
 @describe_change.register
-def _(change: CompiledByXla) -> str:
+def _(change: XlaCompilation) -> str:
     return f"{change.at}: let XLA compile it (jit_compile=True)"
 
 
 @describe_change.register
-def _(change: NotCompiledByXla) -> str:
+def _(change: NoXlaCompilation) -> str:
     return f"{change.at}: keep XLA from compiling it (jit_compile=False)"
 
 

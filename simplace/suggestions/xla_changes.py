@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from simplace.suggestions.changes import CompiledByXla, NotCompiledByXla
+from simplace.suggestions.changes import NoXlaCompilation, XlaCompilation
 from simplace.suggestions.edits import Replacement, replace_node
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
@@ -13,7 +13,7 @@ from simplace.suggestions.source_file import SourceFile
 _OPTION = "jit_compile"
 
 
-def find_xla_changes(evidence: Evidence) -> Iterator[CompiledByXla]:
+def find_xla_changes(evidence: Evidence) -> Iterator[XlaCompilation]:
     """Find the decorator of the program's function, and calls of Keras's `compile` that turn XLA off."""
     program = evidence.placed.placement.program
     for source in evidence.files:
@@ -23,10 +23,10 @@ def find_xla_changes(evidence: Evidence) -> Iterator[CompiledByXla]:
                     yield from _compile_decorated(source, decorator)
             if isinstance(node, ast.keyword) and node.arg == _OPTION and _is_false(node.value):
                 edit = replace_node(source, node.value, "True")
-                yield CompiledByXla(edits=(edit,), at=f"{source.name}:{node.lineno}")
+                yield XlaCompilation(edits=(edit,), at=f"{source.name}:{node.lineno}")
 
 
-def find_xla_removals(evidence: Evidence) -> Iterator[NotCompiledByXla]:
+def find_xla_removals(evidence: Evidence) -> Iterator[NoXlaCompilation]:
     """Find where the program that XLA compiles says so, or where Keras's `compile` leaves it to Keras, which does."""
     is_of_keras = bool(evidence.placed.placement.program.role)
     for source in evidence.files:
@@ -38,7 +38,7 @@ def find_xla_removals(evidence: Evidence) -> Iterator[NotCompiledByXla]:
             elif given is None and is_of_keras and _compiles_model(source, call):
                 edit = _add_argument(source, call, f"{_OPTION}=False")
             if edit is not None:
-                yield NotCompiledByXla(edits=(edit,), at=f"{source.name}:{edit.line}")
+                yield NoXlaCompilation(edits=(edit,), at=f"{source.name}:{edit.line}")
 
 
 def _compiles_model(source: SourceFile, call: ast.Call) -> bool:
@@ -62,7 +62,7 @@ def _add_argument(source: SourceFile, call: ast.Call, text: str) -> Replacement 
     return Replacement(source.name, (line, start), (line, start), f", {text}" if given else text)
 
 
-def _compile_decorated(source: SourceFile, decorator: ast.expr) -> Iterator[CompiledByXla]:
+def _compile_decorated(source: SourceFile, decorator: ast.expr) -> Iterator[XlaCompilation]:
     """Add `jit_compile=True` to `@tf.function`, with arguments or without."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     if not isinstance(called, ast.Attribute) or called.attr != "function":
@@ -76,7 +76,7 @@ def _compile_decorated(source: SourceFile, decorator: ast.expr) -> Iterator[Comp
         given = [source.segment(argument) for argument in decorator.args]
         given += [f"{keyword.arg}={source.segment(keyword.value)}" for keyword in decorator.keywords]
         text = f"{source.segment(called)}({', '.join([*given, f'{_OPTION}=True'])})"
-    yield CompiledByXla(edits=(replace_node(source, decorator, text),), at=f"{source.name}:{decorator.lineno}")
+    yield XlaCompilation(edits=(replace_node(source, decorator, text),), at=f"{source.name}:{decorator.lineno}")
 
 
 def _is_false(node: ast.expr) -> bool:

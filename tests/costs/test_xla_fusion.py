@@ -15,7 +15,7 @@ from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, ClusterOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, fuse_ops
 from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef
 from simplace.pipeline import place_program
@@ -89,9 +89,9 @@ def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
 def test_what_is_expensive_is_kept_and_what_is_cheap_computed_twice() -> None:
     def kernels_of(op: str) -> list[str]:
         x = make_tensor("float32", (64, 64), 4)
-        first = ClusterOp(OpCall("first", op, "GPU", {}, (x,), (x,)), ((OUTSIDE, 0),))
+        first = FusibleOp(OpCall("first", op, "GPU", {}, (x,), (x,)), ((OUTSIDE, 0),))
         users = [
-            ClusterOp(OpCall(name, "Sum", "GPU", {}, (x,), (make_tensor("float32", (), 4),)), ((0, 0),))
+            FusibleOp(OpCall(name, "Sum", "GPU", {}, (x,), (make_tensor("float32", (), 4),)), ((0, 0),))
             for name in ("left", "right")
         ]
         return [one.name for one in fuse_ops([first, *users], [(1, 0), (2, 0)])]
@@ -119,7 +119,7 @@ def test_every_op_is_computed_and_fusions_never_move_more(world: list[tuple[str,
     for i, (op, left, right) in enumerate(world):
         producers = [(OUTSIDE, 0) if at % (i + 1) == i else (at % (i + 1), 0) for at in (left, right)]
         count = 2 if op in ("AddV2", "MatMul") else 1
-        ops.append(ClusterOp(OpCall(str(i), op, "GPU", {}, (x,) * count, (x,)), tuple(producers[:count])))
+        ops.append(FusibleOp(OpCall(str(i), op, "GPU", {}, (x,) * count, (x,)), tuple(producers[:count])))
     kernels = fuse_ops(ops, [(len(ops) - 1, 0)])
     names = [one.name for one in kernels]
     assert names == sorted(set(names), key=int)
@@ -132,9 +132,9 @@ def test_every_op_is_computed_and_fusions_never_move_more(world: list[tuple[str,
 
 def test_a_softmax_is_one_kernel_with_what_it_reads() -> None:
     scores, mask = make_tensor("float32", (8, 512, 512), 4), make_tensor("float32", (512, 512), 4)
-    scaled = ClusterOp(OpCall("scaled", "Mul", "GPU", {}, (scores, scores), (scores,)), ((OUTSIDE, 0), (OUTSIDE, 0)))
-    masked = ClusterOp(OpCall("masked", "AddV2", "GPU", {}, (scores, mask), (scores,)), ((0, 0), (OUTSIDE, 1)))
-    shares = ClusterOp(OpCall("shares", "Softmax", "GPU", {}, (scores,), (scores,)), ((1, 0),))
+    scaled = FusibleOp(OpCall("scaled", "Mul", "GPU", {}, (scores, scores), (scores,)), ((OUTSIDE, 0), (OUTSIDE, 0)))
+    masked = FusibleOp(OpCall("masked", "AddV2", "GPU", {}, (scores, mask), (scores,)), ((0, 0), (OUTSIDE, 1)))
+    shares = FusibleOp(OpCall("shares", "Softmax", "GPU", {}, (scores,), (scores,)), ((1, 0),))
     (kernel,) = fuse_ops([scaled, masked, shares], [(2, 0)])
     assert (kernel.op, kernel.inputs, kernel.outputs) == ("Softmax", (scores, mask), (scores,))
     model = make_modelled_costs()
@@ -145,7 +145,7 @@ def test_a_softmax_is_one_kernel_with_what_it_reads() -> None:
 def test_a_long_chain_of_views_is_walked() -> None:
     x = make_tensor("float32", (8, 8), 4)
     chain = [("Neg", OUTSIDE), *(("Identity", i) for i in range(3000)), ("Neg", 3000)]
-    ops = [ClusterOp(OpCall(str(i), op, "GPU", {}, (x,), (x,)), ((at, 0),)) for i, (op, at) in enumerate(chain)]
+    ops = [FusibleOp(OpCall(str(i), op, "GPU", {}, (x,), (x,)), ((at, 0),)) for i, (op, at) in enumerate(chain)]
     assert [(one.name, one.op) for one in fuse_ops(ops, [(3001, 0)])] == [("3001", "XlaFusion")]
 
 

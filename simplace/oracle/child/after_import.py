@@ -16,10 +16,10 @@ def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
     if name in sys.modules:
         act(sys.modules[name])
         return
-    sys.meta_path.insert(0, _Finder(name, act))
+    sys.meta_path.insert(0, _AfterImportFinder(name, act))
 
 
-class _Finder:
+class _AfterImportFinder:
     """A finder that leaves the search to the other finders, and acts after the module's execution."""
 
     def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:

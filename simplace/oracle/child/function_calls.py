@@ -20,7 +20,7 @@ from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lack
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
-from simplace.oracle.child.functions import Output, make_compiled_call
+from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
@@ -365,7 +365,7 @@ class FunctionCalls:
         made = zip(results, outputs, strict=True)
         return [self._value(name, output, inputs, devices.get(result, devices.get("", ""))) for result, output in made]
 
-    def _value(self, name: str, output: Output, inputs: Sequence[Any], device: str) -> Any:
+    def _value(self, name: str, output: CapturedOutput, inputs: Sequence[Any], device: str) -> Any:
         if output.handed_through is not None:
             return inputs[output.handed_through]
         if output.dtype == tf.resource:

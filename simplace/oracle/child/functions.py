@@ -24,7 +24,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class CapturedOutput:
     """Record of an output of a function: what a placeholder value for it needs.
 
     `handed_through` is the number of the input that it is, if it is one. `optional` is the structure inside, if it is
@@ -44,10 +44,10 @@ class Functions:
         self._recorder = recorder
         self._lines = lines
         self._graphs: dict[str, Any] = {}
-        self._outputs: dict[str, tuple[Output, ...]] = {}
+        self._outputs: dict[str, tuple[CapturedOutput, ...]] = {}
         self._definitions: dict[str, function_pb2.FunctionDef] = {}
         self._readers: dict[str, bool] = {}
-        self._of_calls: dict[tuple[str, ...], tuple[Output, ...]] = {}
+        self._of_calls: dict[tuple[str, ...], tuple[CapturedOutput, ...]] = {}
         self._open: dict[str, Shapes] = {}  # the shapes of functions that leave some open
         self._shapes = CallShapes(self.definition, self.reached, lambda name: self._open.get(name, {}))
         self._shaped: set[str] = set()
@@ -110,12 +110,12 @@ class Functions:
             seen.update(called)
         return names
 
-    def outputs(self, name: str) -> tuple[Output, ...]:
+    def outputs(self, name: str) -> tuple[CapturedOutput, ...]:
         """Describe each output of a function."""
         self._remember_outputs(name)
         return self._outputs.get(name, ())
 
-    def outputs_of_call(self, name: str, inputs: Sequence[Any]) -> tuple[Output, ...]:
+    def outputs_of_call(self, name: str, inputs: Sequence[Any]) -> tuple[CapturedOutput, ...]:
         """Describe each output of a call, with shapes as far as those of its inputs determine them."""
         outputs = self.outputs(name)
         if all(output.shape.is_fully_defined() or output.handed_through is not None for output in outputs):
@@ -126,7 +126,9 @@ class Functions:
             known = self._of_calls[key] = tuple(self._inferred(name, inputs, outputs))
         return known
 
-    def _inferred(self, name: str, inputs: Sequence[Any], outputs: Sequence[Output]) -> Iterator[Output]:
+    def _inferred(
+        self, name: str, inputs: Sequence[Any], outputs: Sequence[CapturedOutput]
+    ) -> Iterator[CapturedOutput]:
         library = [self.definition(reached) for reached in self.reached(name)[1:]]
         traced = [output.shape for output in outputs]
         shapes = infer_output_shapes(self.definition(name), inputs, library, traced)
@@ -177,7 +179,7 @@ class Functions:
         optionals = _find_optionals(graph)
         count = len(self.definition(name).signature.output_arg)  # gradients add outputs to the graph later on
         self._outputs[name] = tuple(
-            Output(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
+            CapturedOutput(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
             for out in graph.outputs[:count]
         )
 

@@ -18,7 +18,7 @@ from simplace.views.figures.acyclic_groups import split_cycles
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
-from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.figures.step_parts import StepPart, find_parts
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable", "part"]
 _DEEPEST = 40  # scopes, one in the other, that can be opened
@@ -86,7 +86,7 @@ def _choose_keys(graph: DrawnGraph, limit: int) -> dict[int, Path]:
     return open_scopes(paths, devices, limit)
 
 
-def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: Part) -> Path:
+def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: StepPart) -> Path:
     """Return the path by which a node is found: variables of a kind, arguments and results have scopes of their own."""
     graph = placement.graph
     op, name = graph.ops[node], graph.names[node]

@@ -15,7 +15,7 @@ from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.executor.kernel_memory import UPDATES
 from simplace.views.figures.drawn_graph import DrawnGraph
-from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.figures.step_parts import StepPart, find_parts
 from simplace.views.text.quantities import format_bytes, format_count
 from viz.area import Band, Pattern
 
@@ -99,7 +99,7 @@ class _Groups:
         return {node.name: i for i, node in enumerate(self.schedule.estimated.graph.nodes)}
 
     @cached_property
-    def _parts(self) -> dict[int, Part]:
+    def _parts(self) -> dict[int, StepPart]:
         return find_parts(DrawnGraph.of(self.schedule.placement, 0))
 
     @cached_property

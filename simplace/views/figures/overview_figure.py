@@ -26,7 +26,7 @@ from simplace.views.figures.placement_figure import (
     write_caption,
     write_title,
 )
-from simplace.views.figures.step_parts import Part, find_parts
+from simplace.views.figures.step_parts import StepPart, find_parts
 from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
 from viz import Edge, Figure, Node
@@ -63,13 +63,13 @@ def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
     return _choose_boxes(placed, graph, find_parts(graph), limit)[0]
 
 
-def _choose_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, Part], limit: int) -> tuple[Alike, bool]:
+def _choose_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int) -> tuple[Alike, bool]:
     """Return the boxes, and whether each is one op."""
     few = _fold_few(placed, graph, min(limit, FEW))
     return (choose_part_boxes(placed, graph, parts, limit), False) if few is None else (few, True)
 
 
-def choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, Part], limit: int = MOST) -> Alike:
+def choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int = MOST) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     for room in range(MOST_BOXES, 0, -1):
         alike = _fold(placed, *make_part_boxes(graph, parts, room))

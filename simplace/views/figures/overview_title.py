@@ -11,7 +11,7 @@ from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.placement_figure import was_granted
-from simplace.views.figures.step_parts import Part
+from simplace.views.figures.step_parts import StepPart
 from simplace.views.text.quantities import format_count
 from simplace.views.text.tables import shorten_device
 from simplace.views.text.traffic_phrases import format_volume
@@ -24,7 +24,7 @@ _FEW, _FEW_ELSEWHERE, _FEW_ALIKE = 3, 0.2, 0.05
 _SPLITS = frozenset({"Split", "SplitV", "StridedSlice", "Slice", "Unpack"})
 
 
-def write_message(placed: Placed, graph: DrawnGraph, parts: Mapping[int, Part]) -> str:
+def write_message(placed: Placed, graph: DrawnGraph, parts: Mapping[int, StepPart]) -> str:
     """Return what a figure says: on which devices a step runs, how it is split over them, and what it sends."""
     placement = placed.placement
     counts = Counter(decision.device for decision in placement.decisions.values())
@@ -87,7 +87,7 @@ def _tell_sent(placed: Placed) -> str:
     return ", ".join(parts) or "nothing is copied"
 
 
-def _find_replicas(graph: DrawnGraph, parts: Mapping[int, Part]) -> list[str]:
+def _find_replicas(graph: DrawnGraph, parts: Mapping[int, StepPart]) -> list[str]:
     """Return the devices that do the same, each for itself: accelerators if there are any, [] for fewer than two."""
     own: dict[str, Counter[tuple[str, ...]]] = {}
     for node in graph.keepers:
@@ -128,7 +128,7 @@ def _only_hands_out(op: str) -> bool:
     return op in _SPLITS or op.startswith("Iterator")
 
 
-def _shares_data(graph: DrawnGraph, parts: Mapping[int, Part], replicas: Sequence[str]) -> bool:
+def _shares_data(graph: DrawnGraph, parts: Mapping[int, StepPart], replicas: Sequence[str]) -> bool:
     """Return whether each replica works on data of its own: a slice of a batch, or a dataset's element."""
     device, ops = graph.placement.device, graph.placement.graph.ops
     if any(part.kind == "gradients" for part in parts.values()):
@@ -137,9 +137,9 @@ def _shares_data(graph: DrawnGraph, parts: Mapping[int, Part], replicas: Sequenc
     return fed.issuperset(replicas)
 
 
-def _tell_variables(placed: Placed, graph: DrawnGraph, parts: Mapping[int, Part], replicas: Sequence[str]) -> str:
+def _tell_variables(placed: Placed, graph: DrawnGraph, parts: Mapping[int, StepPart], replicas: Sequence[str]) -> str:
     """Return where the variables of the model are, "" where there are none."""
-    counts = Counter(graph.placement.device(node) for node, part in parts.items() if part == Part("variables"))
+    counts = Counter(graph.placement.device(node) for node, part in parts.items() if part == StepPart("variables"))
     if not counts:
         return ""
     if set(counts) == set(replicas) and max(counts.values()) - min(counts.values()) <= 1 < min(counts.values()):
@@ -148,7 +148,7 @@ def _tell_variables(placed: Placed, graph: DrawnGraph, parts: Mapping[int, Part]
     return f"variables on {_list_devices(placed, names)}"
 
 
-def _find_holders(graph: DrawnGraph, parts: Mapping[int, Part]) -> list[str]:
+def _find_holders(graph: DrawnGraph, parts: Mapping[int, StepPart]) -> list[str]:
     """Return the accelerators that compute with different variables, of which one feeds another; [] for fewer than two.
 
     What a placement of one model over several devices is called depends on nothing but these.

@@ -13,7 +13,7 @@ from simplace.views.figures.acyclic_groups import sort_groups, split_cycles
 from simplace.views.figures.boxes import Box, BoxKind
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
-from simplace.views.figures.step_parts import KINDS, Part
+from simplace.views.figures.step_parts import KINDS, StepPart
 
 _MOST, MOST_BOXES = 8, 10  # boxes of a device: wanted, and where its layers have few of them
 _SPLIT = 1  # boxes more that a device may have for those in a cycle to be split; beyond they are drawn as one box
@@ -22,12 +22,12 @@ _LAYERS = 3  # boxes of layers that a device has at least, where there is room
 _OF_BOXES: dict[str, BoxKind] = {"variables": "variable", "input": "argument", "result": "result"}
 
 
-def make_part_boxes(graph: DrawnGraph, parts: dict[int, Part], room: int) -> tuple[list[Box], dict[int, int]]:
+def make_part_boxes(graph: DrawnGraph, parts: dict[int, StepPart], room: int) -> tuple[list[Box], dict[int, int]]:
     """Return at most `room` boxes a device, and the box number of every node.
 
     A device has eight, or some more where it has three boxes of layers. Layers that follow each other share a box.
     """
-    by_device: dict[str, dict[Part, list[int]]] = {}
+    by_device: dict[str, dict[StepPart, list[int]]] = {}
     for node, part in parts.items():
         by_device.setdefault(graph.placement.device(node), {}).setdefault(part, []).append(node)
     made: list[list[int]] = []
@@ -39,7 +39,9 @@ def make_part_boxes(graph: DrawnGraph, parts: dict[int, Part], room: int) -> tup
     return [_make_box(graph, parts, nodes) for nodes in made], box_of
 
 
-def _reduce_groups(graph: DrawnGraph, parts: dict[int, Part], groups: list[list[int]], room: int) -> list[list[int]]:
+def _reduce_groups(
+    graph: DrawnGraph, parts: dict[int, StepPart], groups: list[list[int]], room: int
+) -> list[list[int]]:
     """Return the groups of one device without cycles, and joined until they number at most `room`."""
     inside = {node for group in groups for node in group}
     edges = [ends for ends in graph.local_edges if ends[0] in inside and ends[1] in inside]
@@ -68,7 +70,7 @@ _JOINED: tuple[tuple[frozenset[str], int, int], ...] = (
 )
 
 
-def _kind(parts: dict[int, Part], group: list[int]) -> str:
+def _kind(parts: dict[int, StepPart], group: list[int]) -> str:
     """Return the kind of most nodes of a group; variables that are not the model's are its "state"."""
     kind, name = Counter(parts[node] for node in group).most_common(1)[0][0]
     return "state" if kind == "variables" and name else kind
@@ -99,7 +101,7 @@ def _join(groups: list[list[int]], wanted: int) -> list[list[int]]:
     return list(some.values())
 
 
-def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Box:
+def _make_box(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> Box:
     found = list(dict.fromkeys(parts[node] for node in nodes))
     device, members = graph.placement.device(nodes[0]), tuple(nodes)
     kinds = {part.kind for part in found}
@@ -111,16 +113,16 @@ def _make_box(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> Bo
     return Box(label, detail, _OF_BOXES.get(kind, "part"), device, members)
 
 
-def _list_names(parts: dict[int, Part], nodes: list[int]) -> list[str]:
+def _list_names(parts: dict[int, StepPart], nodes: list[int]) -> list[str]:
     return list(dict.fromkeys(parts[node].name for node in nodes))
 
 
-def _name_mixed(found: list[Part]) -> str:
+def _name_mixed(found: list[StepPart]) -> str:
     names = [part.name if part.kind == "layer" else part.kind for part in found]
     return _join_names(list(dict.fromkeys(names)))
 
 
-def _name_variables(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_variables(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     known = [graph.placement.notes(node).variable or graph.placement.graph.names[node] for node in nodes]
     if len(nodes) == 1:
         return known[0], "variable"
@@ -133,7 +135,7 @@ def _name_variables(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int])
     return f"{len(nodes)} variables", _join_names(list(dict.fromkeys(last)))
 
 
-def _name_input(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_input(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     given = [graph.placement.graph.names[node] for node in nodes if is_arg(graph.placement.graph.ops[node])]
     if len(nodes) == 1:
         return graph.placement.graph.names[nodes[0]], "argument" if given else graph.placement.graph.ops[nodes[0]]
@@ -141,7 +143,7 @@ def _name_input(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> 
     return "input", _list_ops(graph, made) if made else _join_names(given)
 
 
-def _name_result(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_result(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     names = _list_names(parts, nodes)
     own = [name for name in names if name]
     label = own[0] if len(own) == len(names) == 1 else "results" if len(nodes) > 1 else "result"
@@ -150,18 +152,18 @@ def _name_result(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) ->
     return label, _list_ops(graph, made) if made else _join_names(given)
 
 
-def _name_layers(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_layers(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     names = _list_names(parts, nodes)
     many = f"{len(names)} layers: " if len(names) > _NAMED else ""
     return _join_names(names), many + _list_ops(graph, nodes)
 
 
-def _name_update(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_update(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     own = _name_owners(parts, nodes)
     return f"update: {own}" if own else "update", _list_ops(graph, nodes)
 
 
-def _name_lines(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> tuple[str, str]:
+def _name_lines(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     names = _list_names(parts, nodes)
     lines = [f"line {name.rpartition(':')[2]}" for name in names if name]
     if not lines:
@@ -169,7 +171,7 @@ def _name_lines(graph: DrawnGraph, parts: dict[int, Part], nodes: list[int]) -> 
     return _join_names(lines), _list_ops(graph, nodes)
 
 
-_NAMES: dict[str, Callable[[DrawnGraph, dict[int, Part], list[int]], tuple[str, str]]] = {
+_NAMES: dict[str, Callable[[DrawnGraph, dict[int, StepPart], list[int]], tuple[str, str]]] = {
     "variables": _name_variables,
     "input": _name_input,
     "result": _name_result,
@@ -191,7 +193,7 @@ def _join_names(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} … {names[-1]}"
 
 
-def _name_owners(parts: dict[int, Part], nodes: list[int]) -> str:
+def _name_owners(parts: dict[int, StepPart], nodes: list[int]) -> str:
     """Return what some nodes are of, the owner of most of them first, "" where some have none."""
     owners = Counter(parts[node].name for node in nodes)
     if "" in owners:

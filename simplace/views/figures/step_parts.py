@@ -36,14 +36,14 @@ _MOST = 0.5  # of the nodes with scopes: a scope with more of them is opened
 _INPUT = re.compile(r"PlaceholderWithDefault|Iterator|.*Dataset|OneShotIterator|MultiDeviceIterator")
 
 
-class Part(NamedTuple):
+class StepPart(NamedTuple):
     """Name a part of a step: its kind, and which of its kind it is."""
 
     kind: PartKind
     name: str = ""
 
 
-def find_parts(graph: DrawnGraph) -> dict[int, Part]:
+def find_parts(graph: DrawnGraph) -> dict[int, StepPart]:
     """Return the part of each keeper."""
     return _Parts(graph).parts
 
@@ -53,13 +53,13 @@ class _Parts:
         self.graph = graph
         self.ops = graph.placement.graph.ops
         self.order = _sort_keepers(graph)
-        self.parts: dict[int, Part] = {}
+        self.parts: dict[int, StepPart] = {}
         self._tell_ends()
         self._tell_writes()
         self._tell_forward()
         self._tell_variables()
 
-    def _give(self, nodes: Iterable[int], part: Part) -> None:
+    def _give(self, nodes: Iterable[int], part: StepPart) -> None:
         for node in nodes:
             self.parts.setdefault(node, part)
 
@@ -69,19 +69,19 @@ class _Parts:
         for node in self.order:
             op = self.ops[node]
             if node in compiled:
-                self.parts[node] = Part("layer", f"XLA: {compiled[node]:,} op{'s' * (compiled[node] != 1)}")
+                self.parts[node] = StepPart("layer", f"XLA: {compiled[node]:,} op{'s' * (compiled[node] != 1)}")
             elif is_retval(op):
-                self.parts[node] = Part("result")
+                self.parts[node] = StepPart("result")
             elif "Summary" in op:
-                self.parts[node] = Part("result", "summaries")
+                self.parts[node] = StepPart("result", "summaries")
             elif op == "VarIsInitializedOp":
-                self.parts[node] = Part("initializers")
+                self.parts[node] = StepPart("initializers")
             elif is_placeholder(op) or _INPUT.match(op) or (is_arg(op) and not self._is_variable(node)):
-                self.parts[node] = Part("input")
+                self.parts[node] = StepPart("input")
             elif self._is_variable(node):
-                self.parts[node] = Part("variables")
+                self.parts[node] = StepPart("variables")
             elif any(_GRADIENTS.match(scope) for scope in self.graph.paths[node]):
-                self.parts[node] = Part("gradients")
+                self.parts[node] = StepPart("gradients")
 
     def _is_variable(self, node: int) -> bool:
         op = self.ops[node]
@@ -100,23 +100,23 @@ class _Parts:
         fed = self._reached([node for node, part in self.parts.items() if part.kind in ("input", "variables")], True)
         gradients = [node for node, part in self.parts.items() if part.kind == "gradients"]
         learns = self._reached(gradients, False)
-        self._give(learns & self._reached_back(gradients), Part("gradients"))  # such as their sums
+        self._give(learns & self._reached_back(gradients), StepPart("gradients"))  # such as their sums
         writes = [node for node in self.order if is_write(self.ops[node]) and node not in self.parts]
         first = [node for node in writes if self.ops[node] in ASSIGNMENTS and node not in fed]
         updates = [node for node in writes if node in learns and node not in first]
         name = self._name_update(updates)
         own = {self.graph.paths[node][0] for node in updates if len(self.graph.paths[node]) > 1}
         rest = [node for node in writes if node not in {*first, *updates}]
-        self._give(first, Part("initializers"))
-        self._give(updates, Part("update", name))
+        self._give(first, StepPart("initializers"))
+        self._give(updates, StepPart("update", name))
         for node in rest:
             variable = self._name_written(node)
             if len(self.graph.paths[node]) > 1 and self.graph.paths[node][0] in own:
                 continue
             of_optimizer = variable[:1] and strip_number(variable[0]) in map(strip_number, own)
-            self._give([node], Part("update", name if of_optimizer else "/".join(variable[:1])))
-        self._give((node for node in self.order if self.graph.paths[node][0] in own), Part("update", name))
-        self._give((node for node in learns if self._is_learnt(node, updates)), Part("update", name))
+            self._give([node], StepPart("update", name if of_optimizer else "/".join(variable[:1])))
+        self._give((node for node in self.order if self.graph.paths[node][0] in own), StepPart("update", name))
+        self._give((node for node in learns if self._is_learnt(node, updates)), StepPart("update", name))
         self._absorb()
 
     def _is_learnt(self, node: int, updates: list[int]) -> bool:
@@ -128,7 +128,7 @@ class _Parts:
 
     def _name_written(self, node: int) -> Path:
         for variable in self.graph.before[node]:
-            if self.parts.get(variable, Part("ops")).kind == "variables":
+            if self.parts.get(variable, StepPart("ops")).kind == "variables":
                 return self._name_variable(variable)
         return ()
 
@@ -143,7 +143,7 @@ class _Parts:
             readers = self.graph.after[node]
             if node in self.parts or not readers or (len(self.graph.paths[node]) > 1 and not self._is_initial(readers)):
                 continue
-            found = {self.parts.get(reader, Part("ops")) for reader in readers}
+            found = {self.parts.get(reader, StepPart("ops")) for reader in readers}
             if len(found) != 1:
                 continue
             (part,) = found
@@ -151,7 +151,7 @@ class _Parts:
                 self.parts[node] = part
 
     def _is_initial(self, readers: list[int]) -> bool:
-        return all(self.parts.get(reader, Part("ops")).kind == "initializers" for reader in readers)
+        return all(self.parts.get(reader, StepPart("ops")).kind == "initializers" for reader in readers)
 
     def _line(self, node: int) -> str:
         return self.graph.placement.notes(node).at
@@ -165,32 +165,32 @@ class _Parts:
         rest = [node for node in self.order if node not in self.parts]
         for node in rest:
             if any(_LOSS.search(scope) for scope in self.graph.paths[node]):
-                self.parts[node] = Part("loss")
+                self.parts[node] = StepPart("loss")
         paths = {node: self.graph.paths[node] for node in rest if node not in self.parts}
         names = _name_layers({node: path[:-1] for node, path in paths.items() if len(path) > 1})
-        self._give(names, Part("layer"))
-        self.parts |= {node: Part("layer", name) for node, name in names.items()}
+        self._give(names, StepPart("layer"))
+        self.parts |= {node: StepPart("layer", name) for node, name in names.items()}
         after, before, known = self._reached(names, False), self._reached_back(names), set(names.values())
         for node, path in reversed(paths.items()):
             if names and node in after and node in before:
                 own = path[-1] if path[-1] in known else strip_number(path[-1])
-                self.parts.setdefault(node, Part("layer", own))
+                self.parts.setdefault(node, StepPart("layer", own))
             elif trains and (not names or node in after):
-                self.parts.setdefault(node, Part("loss") if names else Part("layer", "forward"))
+                self.parts.setdefault(node, StepPart("loss") if names else StepPart("layer", "forward"))
             else:
                 self.parts.setdefault(node, self._name_lone(node))
 
-    def _name_lone(self, node: int) -> Part:
+    def _name_lone(self, node: int) -> StepPart:
         """Name what nothing else tells by its line; without one, what is made of variables alone by these."""
         variables = [self._name_variable(one) for one in self.graph.before[node]
-                     if self.parts.get(one, Part("ops")).kind == "variables"]  # fmt: skip
+                     if self.parts.get(one, StepPart("ops")).kind == "variables"]  # fmt: skip
         device = self.graph.placement.device
         near = [reader for reader in self.graph.after[node] if device(reader) == device(node)]
         readers = {self.parts[reader] for reader in near if reader in self.parts}
         if not self._line(node) and len(readers) == 1:
             return readers.pop()
         is_dead = not self._line(node) and not readers
-        return Part("update", variables[0][0]) if is_dead and variables else Part("ops", self._line(node))
+        return StepPart("update", variables[0][0]) if is_dead and variables else StepPart("ops", self._line(node))
 
     def _tell_results(self) -> None:
         """Tell what leads to nothing but results, and is made of no input: the values of metrics."""
@@ -198,15 +198,15 @@ class _Parts:
         rest = {node for node in self.order if node not in self.parts}
         for node in reversed(self.order):
             readers = self.graph.after[node]
-            kinds = {self.parts.get(reader, Part("ops")).kind for reader in readers}
+            kinds = {self.parts.get(reader, StepPart("ops")).kind for reader in readers}
             if node in rest and node not in made and kinds == {"result"}:
-                self.parts[node] = Part("result")
+                self.parts[node] = StepPart("result")
 
     def _tell_starts_of_gradients(self) -> None:
         """Tell what has no scope and stands on a line that makes gradients, and makes nothing that has a scope."""
         lines = {self._line(node) for node, part in self.parts.items() if part.kind == "gradients"} - {""}
         lines -= {self._line(node) for node in self.order if node not in self.parts and len(self.graph.paths[node]) > 1}
-        self._give((node for node in self.order if self._line(node) in lines), Part("gradients"))
+        self._give((node for node in self.order if self._line(node) in lines), StepPart("gradients"))
 
     def _tell_variables(self) -> None:
         """Tell variables apart by what they are for: those of the model, of the optimizer, of anything else."""
@@ -219,7 +219,7 @@ class _Parts:
             others = [reader for reader in readers if reader.kind == "update"]
             if others:
                 known = self.graph.placement.notes(node).variable
-                self.parts[node] = Part("variables", known.split("/")[0] if "/" in known else others[0].name)
+                self.parts[node] = StepPart("variables", known.split("/")[0] if "/" in known else others[0].name)
 
     def _reached(self, starts: Iterable[int], but_handles: bool) -> set[int]:
         """Return what depends on nodes; `but_handles` ignores that an op is given the variable that it writes."""
@@ -229,7 +229,7 @@ class _Parts:
                 continue
             inputs = self.graph.before[node]
             if but_handles and is_write(self.ops[node]):
-                inputs = [one for one in inputs if self.parts.get(one, Part("ops")).kind != "variables"]
+                inputs = [one for one in inputs if self.parts.get(one, StepPart("ops")).kind != "variables"]
             if any(one in found for one in inputs):
                 found.add(node)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplace.analysis.device_comparison import DeviceComparison, Trial
+from simplace.analysis.device_comparison import DeviceComparison, DevicesTrial
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count, format_duration
 from viz import Column, Table, to_text
@@ -35,7 +35,7 @@ def describe_comparison(found: DeviceComparison) -> str:
 def comparison_table(found: DeviceComparison) -> Table:
     """Return the step on both machines with each batch that was tried."""
 
-    def write_row(one: Trial) -> tuple[str, ...]:
+    def write_row(one: DevicesTrial) -> tuple[str, ...]:
         batches = [f"{one.factor * count:,}" for count in found.examples]
         times = format_duration(one.before), format_duration(one.after)
         return (batches[0], times[0], batches[1], times[1], f"{found.change(one):+.0%}")
