@@ -89,7 +89,8 @@ def test_each_figure_and_sentence_of_a_step_says_how_far_off_it_is(done) -> None
 
 
 def test_the_page_has_source_and_error_of_each_event(done) -> None:
-    data, error = schedule_data(done), make_modelled_costs("t4").constants.errors["elementwise"]
+    data = schedule_data(done)
+    error = round(make_modelled_costs("t4").constants.errors["elementwise"], 3)
     assert [(one["source"], one["error"]) for one in data["sources"]] == [
         ("guessed", COPY_ERROR), ("guessed", GUESSED_ERROR), ("measured", MEASURED_ERROR), ("modelled", error),
     ]  # fmt: skip
