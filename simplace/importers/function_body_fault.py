@@ -6,7 +6,6 @@ result. An import does both for functions that are called, since it infers their
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -14,13 +13,12 @@ from simplace.errors import TargetError
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType, TypeNumber
 from simplace.graph.node_def import FuncRef, FunctionDef, NeededAttr, NodeDef
+from simplace.importers.node_names import find_name_fault, is_internal_name
 from simplace.kernels.node_def_util import find_node_fault
 from simplace.kernels.registry import ArgSpec, AttrError, OpDef, argument_ranges, types_of, with_defaults
 
 LookUp = Callable[[str], OpDef | None]  # an op, or a function as one
 Types = tuple[int, ...]
-
-_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9_.][A-Za-z0-9_./-]*)*\Z")  # may begin with _
 
 
 def op_of(function: FunctionDef) -> OpDef:
@@ -188,18 +186,13 @@ def _find_ret_fault(function: FunctionDef, tensors: Mapping[str, Types], lacking
 
 
 def _find_name_fault(function: FunctionDef) -> str:
-    """Find what `GraphConstructor::BuildNodeIndex` refuses of arguments, nodes and results."""
     seen: set[str] = set()
-    for name in _names_of_body(function):
-        if not _NAME.match(name):
-            return f"Node '{name}': Node name contains invalid characters"
-        if name in seen:
-            return f"Node '{name}' is not unique"
-        seen.add(name)
-    return ""
+    faults = (find_name_fault(name, seen, is_internal_name) for name in _names_of_body(function))
+    return next(filter(None, faults), "")
 
 
 def _names_of_body(function: FunctionDef) -> Iterator[str]:
+    """Yield the names of the nodes that are made of arguments, nodes and results."""
     yield from (arg.name for arg in function.inputs)
     yield from (node.name for node in function.nodes)
     for arg in function.outputs:

@@ -6,7 +6,6 @@ the library, then node by node in topological order. What shape inference finds,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -26,6 +25,7 @@ from simplace.graph.op_kinds import PARTITIONED_CALLS, is_merge, is_next_iterati
 from simplace.graph.tensor_id import Slot
 from simplace.importers.device_spec import find_device_fault
 from simplace.importers.function_body_fault import find_body_fault, op_of
+from simplace.importers.node_names import find_name_fault, is_node_name
 from simplace.importers.versions import find_version_fault, with_version_warning
 from simplace.kernels.attr_value_util import find_type_fault
 from simplace.kernels.node_def_util import find_node_fault
@@ -34,7 +34,6 @@ from simplace.kernels.registry import AttrError, KernelTable, OpDef, argument_ty
 
 Types = tuple[tuple[int, ...], tuple[int, ...]]
 
-_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./-]*(?:>[A-Za-z0-9.][A-Za-z0-9_./-]*)*\Z")
 _HAVE_INTERMEDIATES = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
 _COLOCATED = b"loc:@"
 _NO_TYPE = -1
@@ -96,7 +95,7 @@ def _function_references(node: NodeDef) -> Iterator[FuncRef]:
 
 def _find_input_fault(nodes: Sequence[NodeDef], places: Mapping[str, Slot]) -> tuple[str, InputColumns | None]:
     """Look up what inputs name; find what is wrong with the names of nodes, and then with the inputs."""
-    is_well_named = len(places) == len(nodes) and all(map(_NAME.match, places))
+    is_well_named = len(places) == len(nodes) and all(map(is_node_name, places))
     if not (is_well_named and all(map(itemgetter(1), nodes))):
         return _find_name_fault(nodes), None
     try:
@@ -208,11 +207,9 @@ def _find_name_fault(nodes: Sequence[NodeDef]) -> str:
     """Find what `GraphConstructor::BuildNodeIndex` refuses."""
     seen: set[str] = set()
     for node in nodes:
-        if not _NAME.match(node.name):
-            return f"Node '{node.name}': Node name contains invalid characters"
-        if node.name in seen:
-            return f"Node '{node.name}' is not unique"
-        seen.add(node.name)
+        fault = find_name_fault(node.name, seen, is_node_name)
+        if fault:
+            return fault
         if not node.op:
             return f"Node '{node.name}' does not specify an operation"
         if has_mixed_inputs(node.inputs):

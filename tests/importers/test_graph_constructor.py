@@ -210,6 +210,11 @@ REFUSED = {
         library(body().replace("output_arg", 'input_arg { name: "" type: DT_FLOAT } output_arg')) + PARTITIONED_CALL,
         "Node '': Node name contains invalid characters",
     ),
+    "an argument whose node may begin with _, but not go on so after >, which no call passes": (
+        library(body().replace("output_arg", 'input_arg { name: "a>_b" type: DT_FLOAT } output_arg'))
+        + PARTITIONED_CALL,
+        "Node 'a>_b': Node name contains invalid characters",
+    ),
     "an argument with the name of a result's node, which no call passes": (
         library(body().replace("output_arg", 'input_arg { name: "b_RetVal" type: DT_FLOAT } output_arg'))
         + PARTITIONED_CALL,
