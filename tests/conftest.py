@@ -25,8 +25,12 @@ from viz import engine
 
 SHOWN = "2.21.0"
 
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")  # no test depends on a time
+# No test depends on a time. The same examples in each run, but for a hunt for new faults.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=50
+)
+settings.register_profile("hunt", settings.get_profile("patient"), derandomize=False, max_examples=200)
+settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

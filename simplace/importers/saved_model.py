@@ -124,7 +124,7 @@ def _meta_graph(model: Any, tags: Collection[str] | None, directory: str | Path)
 
 
 def _find_signatures(objects: Any) -> Iterator[tuple[str, str]]:
-    for child in objects.nodes[0].children if objects.nodes else ():
+    for child in objects.nodes[0].children:
         if child.local_name == "signatures":
             for signature in objects.nodes[child.node_id].children:
                 node = objects.nodes[signature.node_id]
@@ -147,7 +147,7 @@ def _find_paths(objects: Any) -> dict[int, str]:
     A path has at most `_LONGEST_PATH` characters; objects beyond have no name and are left out.
     """
     paths = {0: ""}
-    queue = [0] if objects.nodes else []
+    queue = [0]
     for node_id in queue:
         for child in objects.nodes[node_id].children:
             child_id = child.node_id % len(objects.nodes)  # -1 is the last

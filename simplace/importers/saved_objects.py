@@ -31,6 +31,8 @@ def find_object_fault(meta: Any, graph: GraphDef) -> str:
 
 
 def _list_faults(objects: Any, graph: GraphDef, meta: Any) -> Iterator[str]:
+    if not objects.nodes:
+        yield f"its object graph is empty; {_AGAIN}"
     there = range(len(objects.nodes))
     from_end = range(-len(there), len(there))  # where TensorFlow looks into a list, -1 is its last object
     named = {name for node in objects.nodes for name in _list_functions(node)}

@@ -201,6 +201,12 @@ def test_what_tensorflow_would_not_load_of_a_tf1_model_is_refused(tmp_path: Path
     assert str(refused.value) == f"{tmp_path}: TensorFlow would not load this SavedModel: {said}"
 
 
+def test_an_object_graph_without_objects_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError) as refused:
+        saved_model.read_saved_model(model(tmp_path, GRAPH.removesuffix("}") + "object_graph_def { } }"))
+    assert str(refused.value) == f"{tmp_path}: its object graph is empty; save it again"
+
+
 def test_a_tf1_model_with_all_its_parts_is_read(tmp_path: Path) -> None:
     parts = (
         'tensorflow_version: "1.15.0-rc1" } asset_file_def { tensor_info { name: "a:0" } } '
