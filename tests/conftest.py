@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -35,6 +37,11 @@ settings.load_profile("patient")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many processes `-n auto` starts: one more than processors, since tests wait for their children."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_finish() -> None:
@@ -103,6 +110,23 @@ def drawn_by_forks(warm: WarmProcesses) -> Iterator[None]:
         ways = SimpleNamespace(run=draw_by(warm, subprocess.run), TimeoutExpired=subprocess.TimeoutExpired)
         patched.setattr(engine, "subprocess", ways)
         yield
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], str]], str]:
+    """Return `made_once(name, make)`: the text that `make()` gives, which one of pytest's processes makes for all."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def find_or_make(name: str, make: Callable[[], str]) -> str:
+        made = folder / name
+        with open(folder / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                made.write_text(make())
+        return made.read_text()
+
+    return find_or_make
 
 
 @pytest.fixture(scope="session")

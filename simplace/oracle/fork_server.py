@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -61,3 +62,4 @@ def _import_tensorflow() -> None:
     os.dup2(kept, 2)
     os.close(kept)
     os.close(nowhere)
+    gc.freeze()  # children never collect what all of them share, so its pages stay shared

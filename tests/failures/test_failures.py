@@ -25,6 +25,7 @@ def test_the_table_has_forty_of_each() -> None:
     assert {rule for case in cases for rule in case.rules} <= {kind.rule for kind in ALL_FINDINGS}
 
 
+@pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_what_is_foretold_is_what_tensorflow_does() -> None:

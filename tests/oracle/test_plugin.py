@@ -131,6 +131,7 @@ def test_ziglang_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plugin.find_compiler()[1:] == ["-m", "ziglang", "cc"]
 
 
+@pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_a_damaged_cache_is_rebuilt(cache: Path, tmp_path: Path) -> None:

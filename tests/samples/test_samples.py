@@ -30,6 +30,11 @@ WITHOUT_GRAPHS = [sample for sample in SAMPLES if sample.stem == "eager_loop"]
 WITH_GRAPHS = [sample for sample in SAMPLES if sample not in WITHOUT_GRAPHS]
 SHOWN_ON, FEWER = "cpu:1,gpu:2", "cpu:1,gpu:1"  # the machines whose placements have all outputs, and are compared
 OTHERS = [("cpu:1,gpu:8", None), (SHOWN_ON, False)]  # the table of agreement has all
+MACHINES = [(SHOWN_ON, None), *(pytest.param(*other, marks=pytest.mark.long) for other in OTHERS)]
+OF_EACH_KIND = {"compiled_step", "int_variable", "loops", "lstm_step", "matmul", "migrated_v1", "mirrored_keras",
+                "missing_gpu", "model_parallel", "towers_on_cpu", "two_tasks"}  # fmt: skip
+DRAWN = [pytest.param(sample, id=sample.stem, marks=[] if sample.stem in OF_EACH_KIND else [pytest.mark.long])
+         for sample in WITH_GRAPHS]  # fmt: skip
 OF_ALL_NODES = ("export.pb", "export.pbtxt", "export.graphml")  # of the program that is drawn
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
@@ -51,7 +56,7 @@ def checked(sample, machine, soft=None):
     return result
 
 
-@pytest.mark.parametrize(("machine", "soft"), OTHERS)
+@pytest.mark.parametrize(("machine", "soft"), MACHINES)
 @pytest.mark.parametrize("sample", SAMPLES, ids=name)
 def test_a_sample_agrees_with_tensorflow(sample, machine, soft):
     checked(sample, machine, soft)
@@ -68,7 +73,7 @@ def test_a_sample_without_graphs_is_shown_and_drawn(sample, golden, kept, shown_
     assert [each.rule for each in diagnose_result(result, is_saved=False, environment={})][:3] == ["eager-copies"] * 3
 
 
-@pytest.mark.parametrize("sample", WITH_GRAPHS, ids=name)
+@pytest.mark.parametrize("sample", DRAWN)
 def test_every_output_of_a_sample_is_made_and_read(sample, golden, kept, request):
     result, fewer = checked(sample, SHOWN_ON), checked(sample, FEWER)
     made = every_output.outputs(result, simplace.diff(result, fewer), shaped=["overview"])

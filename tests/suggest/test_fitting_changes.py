@@ -90,6 +90,7 @@ def test_what_keeps_xla_away_is_written_where_xla_is_turned_on(before: str, afte
     assert found == ([after] if after else [])
 
 
+@pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_variables_that_one_gpu_cannot_hold_go_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -112,6 +113,7 @@ def test_variables_that_one_gpu_cannot_hold_go_to_two(tmp_path: Path, monkeypatc
     assert (data["step"]["fits"], data["suggestions"][0]["step"]["fits"]) == (False, True)
 
 
+@pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_layers_that_xla_compiles_are_split_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -28,6 +28,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(("kind", "names", "gpus"), [("ops", OPS, 2), ("surface", FUNCTIONS, 1)])

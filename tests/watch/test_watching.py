@@ -38,12 +38,16 @@ def run_script(warm: WarmProcesses) -> Run:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def found(made_once: Callable[[str, Callable[[], str]], str]) -> dict[str, Any]:
     """Return what the program found out when it watched itself, before and after it imported TensorFlow."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, PROGRAM], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    facts: dict[str, Any] = json.loads(done.stdout)
+
+    def run_program() -> str:
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, PROGRAM], cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    facts: dict[str, Any] = json.loads(made_once("watched.json", run_program))
     assert "unexpected" not in facts
     return facts
 
@@ -209,10 +213,13 @@ KERAS = """\
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, run_script) -> dict[str, tuple[str, list[str]]]:
-    folder = tmp_path_factory.mktemp("keras")
-    (folder / "train.py").write_text(dedent(KERAS))
-    return {how: run_script("train.py", how, folder=folder) for how in ("watched", "plain")}
+def trained(tmp_path_factory, run_script, made_once) -> dict[str, tuple[str, list[str]]]:
+    def train() -> str:
+        folder = tmp_path_factory.mktemp("keras")
+        (folder / "train.py").write_text(dedent(KERAS))
+        return json.dumps({how: run_script("train.py", how, folder=folder) for how in ("watched", "plain")})
+
+    return json.loads(made_once("trained.json", train))
 
 
 def test_keras_prints_the_same_digits_under_a_callback(trained):
