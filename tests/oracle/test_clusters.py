@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from simplace.machine.machine import Machine, Task, make_cluster
+from simplace.machine.machine import TWO_TASKS, Machine, Task, make_cluster
 from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import Options
 from simplace.program.observation import Observation
@@ -80,6 +80,26 @@ def test_a_session_keeps_its_state_as_its_graph_grows(run: Observe) -> None:
         Machine(gpus=1),
     )
     assert seen.failure is None
+
+
+def test_a_called_function_is_computed_by_a_copy_that_is_not_taken_for_its_placement(run: Observe) -> None:
+    seen = run(
+        """
+        v1.enable_control_flow_v2()
+        with tf.Graph().as_default(), v1.Session() as session:
+            v = v1.get_variable("v", [1], use_resource=True, initializer=v1.ones_initializer())
+            y = tf.function(lambda x: x * 3.0)(v)
+            gradient = v1.gradients(y, v)
+            session.run(v1.global_variables_initializer())
+            assert session.run([y, gradient]) == [[3.0], [[3.0]]]
+        """,
+        TWO_TASKS,
+        partitions=True,  # without Grappler, which would inline the function
+    )
+    assert seen.failure is None
+    functions = [graph.function for graph in seen.logged.graphs if graph.function]
+    assert len(functions) == 2
+    assert [name for name in functions if not name.startswith("simplace_cpu_")] == []
 
 
 def test_without_tasks_each_one_has_the_machine(run: Observe) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+CPU_COPY = "simplace_cpu_"  # what the name of a function begins with that is a copy to be computed on the CPU
 
 
 def list_called(nodes: Iterable[Any], exists: Callable[[str], bool]) -> Iterator[str]:
@@ -12,8 +14,17 @@ def list_called(nodes: Iterable[Any], exists: Callable[[str], bool]) -> Iterator
         if exists(node.op):
             yield node.op
         for value in node.attr.values():
-            kind = value.WhichOneof("value")
-            if kind == "func":
-                yield value.func.name
-            elif kind == "list":
-                yield from (func.name for func in value.list.func)
+            yield from (func.name for func in _list_references(value))
+
+
+def rename_called(node: Any, copies: Mapping[str, str]) -> None:
+    """Make a node call copies of functions, by their names, as op and by attributes."""
+    node.op = copies.get(node.op, node.op)
+    for value in node.attr.values():
+        for func in _list_references(value):
+            func.name = copies.get(func.name, func.name)
+
+
+def _list_references(value: Any) -> Iterable[Any]:
+    kind = value.WhichOneof("value")
+    return (value.func,) if kind == "func" else value.list.func if kind == "list" else ()

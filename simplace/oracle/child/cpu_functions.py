@@ -14,14 +14,14 @@ the CPU, but for those that take a resource, which may be on a GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 from simplace.graph.op_kinds import METADATA, MUST_COMPILE
-from simplace.oracle.child.called_functions import list_called
+from simplace.oracle.child.called_functions import CPU_COPY, list_called, rename_called
 from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
@@ -42,9 +42,8 @@ from simplace.oracle.child.tf_private import (
     record,
 )
 
-_PREFIX = "simplace_cpu_"
-_TAKING = "simplace_cpu_taking_"  # the prefix of one that is called, and returns the shapes of elements, too
-_PACKED = "simplace_cpu_packed_"  # that of one with the handles of packed variables for arguments
+_TAKING = f"{CPU_COPY}taking_"  # the prefix of one that is called, and returns the shapes of elements, too
+_PACKED = f"{CPU_COPY}packed_"  # that of one with the handles of packed variables for arguments
 _OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
 _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
@@ -75,7 +74,7 @@ class CpuFunctions:
 
         `devices` are those that its nodes were placed on, by name.
         """
-        prefix = _TAKING if self._takes_open_elements(name) else _PREFIX
+        prefix = _TAKING if self._takes_open_elements(name) else CPU_COPY
         packed = [list_members(tensor) for tensor in inputs if is_packed(tensor)]
         if packed:
             prefix = f"{_PACKED}{self._packed.setdefault(str(packed), len(self._packed))}_"
@@ -90,10 +89,10 @@ class CpuFunctions:
                 self._note_elements(name, made[results:])
                 return list(made[:results])
             except core._NotOkStatusException as error:  # what older versions raise
-                error.message = error.message.replace(prefix, "").replace(_PREFIX, "")
+                error.message = error.message.replace(prefix, "").replace(CPU_COPY, "")
                 raise
             except tf.errors.OpError as error:
-                error._message = error._message.replace(prefix, "").replace(_PREFIX, "")
+                error._message = error._message.replace(prefix, "").replace(CPU_COPY, "")
                 raise
 
     def take_elements(self, name: str) -> dict[str, list[list[int]]]:
@@ -127,14 +126,12 @@ class CpuFunctions:
         _drop_attributes(made.attr)
         for node in made.node_def:
             is_called = self._exists(node.op)
-            inner = _OF_DATASETS if prefix == _OF_DATASETS or not (is_called or is_call(node.op)) else _PREFIX
+            inner = _OF_DATASETS if prefix == _OF_DATASETS or not (is_called or is_call(node.op)) else CPU_COPY
             copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
-            node.op = copies.get(node.op, node.op)
+            rename_called(node, copies)
             is_bound = is_called or _takes_resource(node.op)
             node.device = _HOST if node.op in METADATA or (prefix == _OF_DATASETS and not is_bound) else ""
             _drop_attributes(node.attr)
-            for value in node.attr.values():
-                _rename_functions(value, copies)
         replace_cudnn_layers(made)
         if adapt is not None:
             adapt(made)
@@ -181,11 +178,3 @@ def _takes_resource(op: str) -> bool:
     """Return whether an op takes a resource, which is where it has to run."""
     definition = op_def_registry.get(op)
     return definition is not None and any(arg.type == _RESOURCE for arg in definition.input_arg)
-
-
-def _rename_functions(value: Any, copies: Mapping[str, str]) -> None:
-    """Rename the functions that an attribute refers to."""
-    kind = value.WhichOneof("value")
-    called: Iterable[Any] = (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
-    for func in called:
-        func.name = copies.get(func.name, func.name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.oracle.child.called_functions import CPU_COPY, rename_called
 from simplace.oracle.child.collective_rewrite import is_collective, list_replacements
 
 _COLOCATION = "_class"
@@ -38,12 +39,11 @@ def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
     new += [*list_replacements({node.name: node for node in new}), *_list_targets(new, nodes)]
     del definition.node[:]
     definition.node.extend(new)
-    for function in definition.library.function:
-        for node in function.node_def:
-            node.device = _name_cpu(node.device)
+    copies = _copy_functions(definition.library)
     given: dict[str, Any] = {}
     waits: list[tuple[str, str]] = []
     for node in definition.node:
+        rename_called(node, copies)
         node.device = _name_cpu(homes.get(node.name, node.device))
         node.attr.pop(_COLOCATION, None)  # all have a device
         inputs = [name for name in node.input if name.removeprefix("^").partition(":")[0] in known]
@@ -57,6 +57,20 @@ def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
         tf.import_graph_def(definition, given, name="")
     for name, before in waits:
         copy.get_operation_by_name(name)._add_control_input(copy.get_operation_by_name(before))
+
+
+def _copy_functions(library: Any) -> dict[str, str]:
+    """Put the nodes of functions on CPUs, and give functions names of their own, by which TensorFlow logs them."""
+    copies = {function.signature.name: CPU_COPY + function.signature.name for function in library.function}
+    for function in library.function:
+        function.signature.name = copies[function.signature.name]
+        for node in function.node_def:
+            node.device = _name_cpu(node.device)
+            rename_called(node, copies)
+    for gradient in library.gradient:
+        gradient.function_name = copies.get(gradient.function_name, gradient.function_name)
+        gradient.gradient_func = copies.get(gradient.gradient_func, gradient.gradient_func)
+    return copies
 
 
 def _list_targets(new: Iterable[Any], nodes: Mapping[str, Any]) -> Iterator[Any]:
