@@ -20,7 +20,7 @@ from simplace.graph import protos
 from simplace.graph.collector import paused_collector
 from simplace.graph.dtypes import DataType, TypeNumber, data_type_size, name_in_messages
 from simplace.graph.function_library import find_gradient_fault, find_library_fault
-from simplace.graph.message_count import AS_BINARY, FieldLimit, check_count, check_text
+from simplace.graph.message_count import AS_BINARY, FieldLimit, PartLimit, check_count, check_text, most_parts
 from simplace.graph.node_def import (
     ArgDef,
     AttrValue,
@@ -43,6 +43,7 @@ _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
 _LARGEST_CONTENT = 4096  # bytes of a constant that is kept: shape inference reads shapes, axes, permutations, paddings
 _WITHOUT_NUMBERS = (DataType.DT_STRING, DataType.DT_RESOURCE, DataType.DT_VARIANT)
+_LARGEST_UNCOUNTED = 8 << 20  # bytes of a file whose nodes are decoded before their parts are counted: 80 bytes for one
 _LARGEST_SHARED = 1024  # bytes; larger attributes are constants, each with a value of its own
 _DTYPES: Mapping[int, DataType] = {int(dtype): dtype for dtype in DataType}
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -91,15 +92,16 @@ def parse_graph_def(data: bytes, *, is_ours: bool = False) -> GraphDef:
     """
     _refuse_known_formats(data)
     decoder = _Decoder(data, is_ours)
-    graph = _try_convert_graph(decoder.decode("GraphDef"))
+    graph = decoder.convert(decoder.decode("GraphDef"))
     if graph is not None and _is_plausible(graph):
         return _with_message(graph, data)
     meta = decoder.decode("MetaGraphDef")
-    found = _convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
+    found = decoder.convert_if_plausible(meta.graph_def) if meta is not None and meta.graph_def.node else None
     if found is not None:
         return _with_message(found, meta.graph_def.SerializeToString())
     saved = decoder.decode("SavedModel")
-    if saved is not None and saved.meta_graphs and _convert_if_plausible(saved.meta_graphs[0].graph_def) is not None:
+    inner = saved.meta_graphs[0].graph_def if saved is not None and saved.meta_graphs else None
+    if decoder.convert_if_plausible(inner) is not None:
         raise TargetError("a SavedModel message; give the directory that holds saved_model.pb instead")
     if decoder.excess is not None:
         raise TargetError(f"cannot be read: {decoder.excess}") from decoder.excess
@@ -218,9 +220,12 @@ def data_type(number: int) -> DataType | TypeNumber:
     return _DTYPES.get(number) or TypeNumber(number)
 
 
-def _convert_graph(message: Any) -> GraphDef:
-    """Convert a sealed message; raise `DecodeError` where attributes in it are damaged."""
-    reader = _NodeReader()
+def _convert_graph(message: Any, parts: PartLimit | None = None) -> GraphDef:
+    """Convert a sealed message; raise `DecodeError` where attributes in it are damaged.
+
+    `parts` counts what is in its nodes, where that has not been counted; raise `UnreadableError` for too many.
+    """
+    reader = _NodeReader(parts)
     with paused_collector():
         nodes = reader.nodes(message.node)
         functions = [_convert_function(function, reader) for function in message.library.function]
@@ -238,20 +243,24 @@ def _convert_graph(message: Any) -> GraphDef:
 class _NodeReader:
     """Convert sealed nodes; nodes with equal attributes share one mapping, equal names are one string."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: PartLimit | None = None) -> None:
+        self._parts = parts
         self._entry = protos.message_class("NodeDef.AttrEntry")
         self._known: dict[tuple[bytes, ...], Mapping[str, AttrValue]] = {}
         self._entries: dict[bytes, tuple[str, AttrValue]] = {}
 
     def nodes(self, messages: Any) -> tuple[NodeDef, ...]:
-        known = self._known
+        known, parts = self._known, self._parts
         nodes = []
         for message in messages:
             attrs = _NO_ATTRS
-            if entries := message.attr:  # to ask whether there are any is quicker than to walk through none
+            entries, texts = message.attr, message.input
+            if parts is not None:
+                parts.take_node(len(texts), len(entries))
+            if entries:  # to ask whether there are any is quicker than to walk through none
                 sealed = tuple(entries)
                 attrs = known.get(sealed) or self._opened(sealed)
-            inputs = tuple(map(intern, texts)) if (texts := message.input) else ()
+            inputs = tuple(map(intern, texts)) if texts else ()
             nodes.append(NodeDef(intern(message.name), intern(message.op), intern(message.device), inputs, attrs))
         return tuple(nodes)
 
@@ -262,6 +271,8 @@ class _NodeReader:
         return attrs
 
     def _opened_entry(self, entry: bytes) -> tuple[str, AttrValue]:
+        if self._parts is not None:
+            self._parts.take_attr(entry)
         message = self._entry.FromString(entry)
         pair = intern(message.key), attr_value(message.value)
         if len(entry) <= _LARGEST_SHARED:
@@ -387,32 +398,40 @@ class _Decoder:
         self._data = data
         self._is_ours = is_ours
         self._limit = FieldLimit(len(data))
+        self._parts: PartLimit | None = None  # of the last message, whose nodes are counted as they are converted
         self.excess: UnreadableError | None = None
 
     def decode(self, name: str) -> Any:
         """Return a sealed message, None for what is none or has too many parts."""
-        if not self._is_ours:
-            try:
-                check_count(name, self._data, sealed=True, limit=self._limit)
-            except UnreadableError as error:
-                self.excess = self.excess or error
-                return None
         try:
+            if not self._is_ours:
+                self._count(name)
             return protos.sealed_class(name).FromString(self._data)
+        except UnreadableError as error:
+            self.excess = self.excess or error
+            return None
         except (DecodeError, UnicodeDecodeError):
             return None
 
+    def _count(self, name: str) -> None:
+        is_small = len(self._data) <= _LARGEST_UNCOUNTED
+        self._parts = PartLimit(most_parts(len(self._data))) if is_small else None
+        check_count(name, self._data, sealed=True, parts=self._parts, limit=self._limit, into_nodes=not is_small)
 
-def _try_convert_graph(message: Any) -> GraphDef | None:
-    try:
-        return None if message is None else _convert_graph(message)
-    except (DecodeError, UnicodeDecodeError):  # in an attribute
-        return None
+    def convert(self, message: Any) -> GraphDef | None:
+        """Return the graph in the message that was decoded last, None for what is none or has too many parts."""
+        try:
+            return None if message is None else _convert_graph(message, self._parts)
+        except UnreadableError as error:
+            self.excess = self.excess or error
+            return None
+        except (DecodeError, UnicodeDecodeError):  # in an attribute
+            return None
 
-
-def _convert_if_plausible(message: Any) -> GraphDef | None:
-    graph = _try_convert_graph(message)
-    return graph if graph is not None and _is_plausible(graph) else None
+    def convert_if_plausible(self, message: Any) -> GraphDef | None:
+        """Return the same, but None for what is no graph of named nodes."""
+        graph = self.convert(message)
+        return graph if graph is not None and _is_plausible(graph) else None
 
 
 def _is_plausible(graph: GraphDef) -> bool:

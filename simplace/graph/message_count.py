@@ -7,6 +7,7 @@ and numbers in lists are counted on the way through the encoding, which ends as 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -28,7 +29,7 @@ _STRING = 5  # what a string in a list counts for: a name
 _OTHER = 2  # what any other message, a number in a list, and an attribute that was met before counts for
 MOST_IN_TEXT = 600_000  # fields and strings, which protobuf's parser in Python takes some 5 microseconds each for
 AS_BINARY = "write it binary: tf.io.write_graph(graph, folder, name, as_text=False)"
-_ATTR = "NodeDef.AttrEntry"
+_ATTR, _NODE = "NodeDef.AttrEntry", "NodeDef"
 _LONGEST_SHARED = 1024  # bytes; graph_def.py opens equal attributes up to this length once
 _LENGTH_DELIMITED = 2  # the wire type of messages, strings and packed numbers
 _FIXED = {1: 8, 5: 4}  # bytes of the other wire types but varints; those that begin and end a group have none
@@ -36,6 +37,7 @@ _CONTINUED = 128  # what a byte of a varint is at least where another follows
 _LONGEST_VARINT = 10
 _FIRST_TAG, _LAST_WIRE_TYPE = 8, 5  # there is no field 0, and no wire type beyond that of four bytes
 _DEEPEST = 100
+_TEXTS = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
 def most_parts(size: int) -> int:
@@ -62,32 +64,64 @@ class FieldLimit:
         self.most = self.left = max(_MOST_FIELDS, size // 8)
 
 
+class PartLimit:
+    """Count down how many parts a message may have, of those that are counted only when they are read.
+
+    >>> PartLimit(1000).take(1001)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    def take(self, parts: int) -> None:
+        """Count some parts."""
+        self.left -= parts
+        if self.left < 0:
+            raise UnreadableError(
+                f"its nodes, attributes and other parts count for more than {self.most:,}, the most that is read"
+            )
+
+    def take_node(self, inputs: int, attrs: int) -> None:
+        """Count what is in a node, but not what is in its attributes."""
+        self.take(_STRING * inputs + _OTHER * attrs)
+
+    def take_attr(self, entry: bytes) -> None:
+        """Count an attribute that is opened, and what is in it."""
+        self.take(WEIGHTS[_ATTR])
+        check_count(_ATTR, entry, parts=self)
+
+
 def check_count(
-    name: str, data: bytes, *, sealed: bool = False, most: int | None = None, limit: FieldLimit | None = None
+    name: str,
+    data: bytes,
+    *,
+    sealed: bool = False,
+    parts: PartLimit | None = None,
+    limit: FieldLimit | None = None,
+    into_nodes: bool = True,
 ) -> None:
     """Raise `UnreadableError` where an encoded message `tensorflow.<name>` has more than so many parts (`most_parts`).
 
     `sealed` says that attributes of nodes are opened by `graph_def.py`, equal ones once. A damaged encoding is counted
-    as far as protobuf reads it. `limit` counts the fields of the same bytes as messages of several kinds together.
+    as far as protobuf reads it. `parts` counts them together with those of other messages; what is in nodes need not
+    be counted here. `limit` counts the fields of the same bytes as messages of several kinds together.
 
-    >>> check_count("GraphDef", b"\\n\\0" * 50, most=1000)
-    >>> check_count("GraphDef", b"\\n\\0" * 51, most=1000)  # doctest: +ELLIPSIS
+    >>> check_count("GraphDef", b"\\n\\0" * 50, parts=PartLimit(1000))
+    >>> check_count("GraphDef", b"\\n\\0" * 51, parts=PartLimit(1000))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
     """
-    most = most_parts(len(data)) if most is None else most
+    if parts is None:
+        parts = PartLimit(most_parts(len(data)))
+        if len(data) * max(WEIGHTS.values()) // 2 <= parts.left:
+            return
     limit = FieldLimit(len(data)) if limit is None else limit
-    if len(data) * max(WEIGHTS.values()) // 2 <= most:
-        return
-    counter = _Counter(data, most, limit, set() if sealed else None)
-    try:
+    counter = _Counter(data, parts.left, limit, set() if sealed else None, into_nodes)
+    with suppress(_DamagedError, _TooManyError, IndexError):  # protobuf tells what is damaged
         counter.count(0, len(data), _describe_message(name), 0)
-    except (_DamagedError, IndexError):
-        pass  # protobuf tells
-    except _TooManyError:
-        raise UnreadableError(
-            f"its nodes, attributes and other parts count for more than {most:,}, the most that is read"
-        ) from None
+    parts.take(parts.left - counter.left)
     if limit.left <= 0:
         raise UnreadableError(f"it has more than {limit.most:,} fields, the most that are counted")
 
@@ -116,14 +150,16 @@ class _TooManyError(Exception):
 class _Part:
     """Describe what each value of a field counts for, with the `fields` of a message; packed numbers count by bytes.
 
-    `strings` are the fields that are lists of strings and have a tag of one byte.
+    `strings` are the fields that are lists of strings and have a tag of one byte, `texts` those that are one string.
     """
 
     weight: int
     fields: dict[int, _Part] = field(default_factory=dict)  # by tag
     strings: set[int] = field(default_factory=set)
+    texts: set[int] = field(default_factory=set)
     is_packed: bool = False
     is_attr: bool = False
+    is_node: bool = False
 
 
 @cache
@@ -134,11 +170,13 @@ def _describe_message(name: str) -> _Part:
 def _describe_part(descriptor: Any, known: dict[str, _Part]) -> _Part:
     name = descriptor.full_name.removeprefix("tensorflow.")
     if name not in known:
-        made = known[name] = _Part(WEIGHTS.get(name, _OTHER), is_attr=name == _ATTR)
+        made = known[name] = _Part(WEIGHTS.get(name, _OTHER), is_attr=name == _ATTR, is_node=name == _NODE)
         for each in descriptor.fields:
             made.fields.update(_describe_field(each, known))
         short = {tag: part for tag, part in made.fields.items() if tag < _CONTINUED}
         made.strings.update(tag for tag, part in short.items() if part.weight == _STRING and not part.fields)
+        texts = (each.number << 3 | _LENGTH_DELIMITED for each in descriptor.fields if each.type in _TEXTS)
+        made.texts.update(tag for tag in texts if tag < _CONTINUED and tag not in made.fields)
     return known[name]
 
 
@@ -148,7 +186,7 @@ def _describe_field(each: Any, known: dict[str, _Part]) -> Mapping[int, _Part]:
         return {tag | _LENGTH_DELIMITED: _describe_part(each.message_type, known)}
     if not _is_list(each):
         return {}
-    if each.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+    if each.type in _TEXTS:
         return {tag | _LENGTH_DELIMITED: _Part(_STRING)}
     one_by_one = {tag | wire_type: _Part(_OTHER) for wire_type in (0, *_FIXED)}
     return {**one_by_one, tag | _LENGTH_DELIMITED: _Part(0, is_packed=True)}
@@ -161,26 +199,34 @@ def _is_list(each: Any) -> bool:
 class _Counter:
     """Walk through an encoding and count down what is left of the parts that it may have."""
 
-    def __init__(self, data: bytes, left: int, limit: FieldLimit, shared: set[bytes] | None) -> None:
+    def __init__(self, data: bytes, left: int, limit: FieldLimit, shared: set[bytes] | None, into_nodes: bool) -> None:
         self._data = data
-        self._left = left
+        self.left = left
         self._limit = limit
         self._shared = shared  # attributes met before
+        self._into_nodes = into_nodes
+        self._ends: dict[bytes, int] = {}  # what a node counts for from its first attribute on, where that was met
 
     def count(self, at: int, end: int, message: _Part, depth: int) -> None:
         """Count the parts between two places, which are fields of one message."""
         if depth > _DEEPEST:
             raise _DamagedError
-        data, limit, fields, strings = self._data, self._limit, message.fields, message.strings
+        data, limit, fields, strings, texts = self._data, self._limit, message.fields, message.strings, message.texts
+        rest, before = b"", 0
         while at < end:
             limit.left -= 1
             if limit.left <= 0:
                 raise _DamagedError  # or not: it is refused
-            tag = data[at]
+            first, tag = at, data[at]
             at += 1
+            if tag in texts and data[at] < _CONTINUED:
+                at += data[at] + 1
+                if at > end:
+                    raise _DamagedError
+                continue
             if tag in strings and data[at] < _CONTINUED:  # most parts of a large graph are the inputs of its nodes
                 at += data[at] + 1
-                found, stop = 1, min(end, at + 2 * (self._left // _STRING + 1))  # a string takes two bytes or more
+                found, stop = 1, min(end, at + 2 * (self.left // _STRING + 1))  # a string takes two bytes or more
                 while at < stop and data[at] == tag and (size := data[at + 1]) < _CONTINUED:
                     at += size + 2
                     found += 1
@@ -211,14 +257,22 @@ class _Counter:
                 raise _DamagedError
             if part is None:
                 continue
-            if part.is_attr and self._was_met(data, start, at):
-                self._take(_OTHER)
-                continue
-            self._left -= size if part.is_packed else part.weight
-            if self._left < 0:
+            if part.is_attr:
+                if not rest and self._shared is not None and end - first <= _LONGEST_SHARED:
+                    rest, before = data[first:end], self.left
+                    if known := self._ends.get(rest):
+                        self._take(known)
+                        return
+                if self._was_met(data, start, at):
+                    self._take(_OTHER)
+                    continue
+            self.left -= size if part.is_packed else part.weight
+            if self.left < 0:
                 raise _TooManyError
-            if part.fields:
+            if part.fields and (self._into_nodes or not part.is_node):
                 self.count(start, at, part, depth + 1)
+        if rest:  # at first its attributes count for more
+            self._ends[rest] = before - self.left if rest in self._ends else 0
 
     def _was_met(self, data: bytes, start: int, end: int) -> bool:
         """Return whether an equal attribute was counted, so that it will be opened once for both."""
@@ -231,8 +285,8 @@ class _Counter:
         return False
 
     def _take(self, parts: int) -> None:
-        self._left -= parts
-        if self._left < 0:
+        self.left -= parts
+        if self.left < 0:
             raise _TooManyError
 
 

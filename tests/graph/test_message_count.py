@@ -8,7 +8,7 @@ import pytest
 
 from simplace.errors import TargetError, UnreadableError
 from simplace.graph import graph_def, message_count, protos
-from simplace.graph.message_count import MOST_IN_TEXT, WEIGHTS, FieldLimit, check_count
+from simplace.graph.message_count import MOST_IN_TEXT, WEIGHTS, FieldLimit, PartLimit, check_count
 from simplace.importers import saved_model
 
 MOST_PARTS, MOST_FIELDS = 1_200_000, 600_000  # a tenth of the real limits, which is as good a test, and quicker
@@ -44,7 +44,7 @@ def parts_of(data: bytes, name: str = "GraphDef", *, sealed: bool = True) -> int
     while low < high:
         middle = (low + high) // 2
         try:
-            check_count(name, data, sealed=sealed, most=middle)
+            check_count(name, data, sealed=sealed, parts=PartLimit(middle))
             high = middle
         except UnreadableError:
             low = middle + 1
@@ -174,6 +174,6 @@ def test_long_text_is_refused_with_how_to_make_it_binary(tmp_path) -> None:
 @pytest.mark.parametrize("damaged", [b"\0", b"\x06", b"\x07"], ids=["field 0", "wire type 6", "wire type 7"])
 def test_what_protobuf_refuses_at_once_is_not_counted_to_its_end(damaged: bytes) -> None:
     many = node() * 3
-    check_count("GraphDef", damaged + many, most=1)
+    check_count("GraphDef", damaged + many, parts=PartLimit(1))
     with pytest.raises(UnreadableError):
-        check_count("GraphDef", many, most=1)
+        check_count("GraphDef", many, parts=PartLimit(1))
