@@ -167,7 +167,7 @@ def _list_cells(case: Case) -> Iterator[str]:
     yield from (case.program, f"{case.batch:,}", *map(_format_mib, (case.tensors, case.needed)))
     yield from (f"{case.smallest:,}", f"{case.error:+.1%}")
     for fit, ran in zip(case.fits, case.runs, strict=True):
-        yield ("runs" if ran else "fails") + ("" if fit == ran else ", foretold otherwise")
+        yield ("runs" if ran else "fails") + ("" if fit == ran else ", predicted otherwise")
     yield from ["-"] * (2 - len(case.fits))
 
 

@@ -104,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-tensorflow", action="store_true", help="leave grappler out")
     options = parser.parse_args()
-    print(f"{'nodes':>7} {'partition':>10} {'price':>8} {'executor':>11} {'simulate':>9} {'events':>8} "
+    print(f"{'nodes':>7} {'partition':>10} {'estimate':>8} {'executor':>11} {'simulate':>9} {'events':>8} "
           f"{'events/s':>9} {'makespan':>9}")  # fmt: skip
     for layers in (5, 50, 500):
         placement = placed(layers)

@@ -1,8 +1,8 @@
 """The ops of a pass through a model, put together with those of its backward pass.
 
-Each op is the one of TensorFlow that does the same work, so that a cost model prices it as it prices a graph. Where the
-measured framework has one kernel for what TensorFlow would do in several (dropout with its mask, softmax), the list has
-one op that moves the same bytes.
+Each op is the one of TensorFlow that does the same work, so that a cost model estimates it as it does a graph. Where
+the measured framework has one kernel for what TensorFlow would do in several (dropout with its mask, softmax), the list
+has one op that moves the same bytes.
 """
 
 from __future__ import annotations

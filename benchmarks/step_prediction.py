@@ -1,7 +1,7 @@
 """Predict whole steps of transformers, on one GPU and on several, op by op with a cost model.
 
 A GPU runs its ops one after the other; the host launches them, ahead of the GPU or not: an op starts when it has been
-launched and the one before it has ended, as in the simulated executor. Collectives are priced like any op.
+launched and the one before it has ended, as in the simulated executor. Collectives are estimated like any op.
 
 - Data parallelism: gradients are summed while the backward pass still runs, and what is left of it afterwards; the sum
   of the last bucket (25 MB, of torch.nn.parallel.DistributedDataParallel) has nothing to hide behind.
@@ -61,7 +61,7 @@ class MeasuredStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PricedCalls:
+class EstimatedCalls:
     """Record of calls with their seconds on the host and on the GPU; `is_op` is False for collectives."""
 
     host_s: np.ndarray
@@ -76,14 +76,14 @@ class PricedCalls:
 
 
 class StepPredictor:
-    """Predict steps with a cost model; what is priced once is kept for all steps."""
+    """Predict steps with a cost model; what is estimated once is kept for all steps."""
 
     def __init__(self, costs: CostModel) -> None:
         self.costs = costs
         self._known: dict[Any, tuple[float, float]] = {}
         self._list = cache(_list_parts)
         self._list_stages = cache(self._list_stages_anew)
-        self._update = cache(lambda weights, gpus: self._price_all(_list_updates(weights, gpus)))
+        self._update = cache(lambda weights, gpus: self._estimate_all(_list_updates(weights, gpus)))
 
     def predict(self, step: MeasuredStep, host_s: float | None = None) -> float:
         """Return the seconds of a step; `host_s` is what launching an op takes the framework, None for the model's."""
@@ -97,14 +97,14 @@ class StepPredictor:
 
     def run(self, calls: Iterable[Call]) -> float:
         """Return when a GPU has run ops that the host launches one after the other."""
-        return self._price_all(calls).run(None)
+        return self._estimate_all(calls).run(None)
 
-    def _price_all(self, calls: Iterable[Call]) -> PricedCalls:
+    def _estimate_all(self, calls: Iterable[Call]) -> EstimatedCalls:
         listed = list(calls)
-        priced = np.array([self._price(call) for call in listed])
-        return PricedCalls(priced[:, 0], priced[:, 1], np.array([isinstance(call, OpCall) for call in listed]))
+        estimated = np.array([self._estimate(call) for call in listed])
+        return EstimatedCalls(estimated[:, 0], estimated[:, 1], np.array([isinstance(call, OpCall) for call in listed]))
 
-    def _price(self, call: Call) -> tuple[float, float]:
+    def _estimate(self, call: Call) -> tuple[float, float]:
         """Return the seconds of a call on the host and on the GPU."""
         is_op = isinstance(call, OpCall)
         key = (call.op, call.inputs, call.outputs, tuple(sorted(call.attrs.items()))) if is_op else call
@@ -114,7 +114,7 @@ class StepPredictor:
         return self._known[key]
 
     def _sum_gradients(self, size: int, ways: int) -> float:
-        return self._price(CollectiveCall("all_reduce", size, ways, "GPU"))[1] if ways > 1 and size else 0.0
+        return self._estimate(CollectiveCall("all_reduce", size, ways, "GPU"))[1] if ways > 1 and size else 0.0
 
     def _train(self, step: MeasuredStep, first: OpList, layers: OpList, last: OpList) -> float:
         forward = self.run([*first.forward, *layers.forward, *last.forward])
@@ -141,7 +141,7 @@ class StepPredictor:
 
     def _list_stages_anew(
         self, model: Transformer, batch: int, seq: int, dtype: str, ways: int, pipeline: int
-    ) -> list[PricedCalls]:
+    ) -> list[EstimatedCalls]:
         """Return the calls of a micro-batch by stage: its layers forward, then each forward again and backward."""
         first, _, last = self._list(model, batch, seq, "iteration", dtype, ways)
         repeated = model.layers // pipeline
@@ -151,7 +151,7 @@ class StepPredictor:
         stages: list[list[Call]] = [list(middle) for _ in range(pipeline)]
         stages[0] = [*first.forward, *first.backward, *stages[0]]
         stages[-1] = [*stages[-1], *last.forward, *last.backward]
-        return [self._price_all(stage) for stage in stages]
+        return [self._estimate_all(stage) for stage in stages]
 
 
 def _list_parts(

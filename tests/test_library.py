@@ -58,7 +58,10 @@ def test_a_report_that_cannot_be(
     assert not (tmp_path / name).exists()
 
 
-@pytest.mark.parametrize("figure", ["overview", "placement", "partition", "colocation", "timeline", "width", "memory"])
+FIGURES = ("overview", "placement", "partition", "colocation", "timeline", "parallelism", "memory")
+
+
+@pytest.mark.parametrize("figure", FIGURES)
 def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figure: str) -> None:
     picture = result.figure(figure, style="paper")
     result.draw(tmp_path / "f.svg", figure, style="paper")
@@ -70,7 +73,7 @@ def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figur
 def test_an_unknown_figure_lists_those_there_are(result: Placements) -> None:
     with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: colocation, memory"):
         result.figure("pie")
-    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, timeline, width"):
+    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, parallelism, timeline"):
         result.schedule().figure("pie")
     with pytest.raises(NodeNotFoundError):
         result.schedule("other")

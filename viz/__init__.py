@@ -1,9 +1,9 @@
 """Draw annotated device graphs and tables: frozen records in; DOT, SVG, PNG, PDF, HTML or text out.
 
 Describe what to draw with `Figure` (of `Group`, `Node`, `Edge`) or `Table` (of `Column`); records check themselves.
-`to_dot` and `to_text` are pure; `STYLES` are the looks for a screen, print, slides and dark pages. `draw`, `render`
-and `inline_svg` run the Graphviz in pygraphviz's wheels in a process of its own; see `viz.engine`.
-A wrong record raises `FigureError`, a drawing that fails raises `LayoutError`.
+`to_dot` and `to_text` are pure; `STYLES` are the looks for a screen, print, slides and dark pages. `draw`, `render` and
+`inline_svg` run the Graphviz in pygraphviz's wheels in a process of its own; see `viz.engine`. A wrong record raises
+`FigureError`, a drawing that fails raises `LayoutError`.
 
 >>> from viz import Edge, Figure, Node, draw
 >>> figure = Figure("Two ops", nodes=(Node("x", "x"), Node("y", "y")), edges=(Edge("x", "y"),))

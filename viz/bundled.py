@@ -1,7 +1,7 @@
 """Render DOT from standard input with the Graphviz bundled in pygraphviz: a script that `viz.engine` runs.
 
-A process of its own, for Graphviz reads FONTCONFIG_FILE once, may run for hours and may crash.
-It imports nothing from viz, so that it starts fast and from anywhere.
+A process of its own, for Graphviz reads FONTCONFIG_FILE once, may run for hours and may crash. It imports nothing from
+viz, so that it starts fast and from anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a Gantt chart: lanes of bars over time, what is drawn, not how it looks."""
+"""The record of a Gantt chart: tracks of bars over time, what is drawn, not how it looks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BarKind = Literal["op", "launch", "part", "copy", "collective"]
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Describe one row: a thread, a stream, a link. Lanes with one `owner` stand together under its name."""
+    """Describe one row: a thread, a stream, a link. Tracks with one `owner` stand together under its name."""
 
     label: str
     owner: str = ""
@@ -23,12 +23,12 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Describe what a lane does from `start` to `end`, in seconds.
+    """Describe what a track does from `start` to `end`, in seconds.
 
     `label` is never shortened: where a bar has no room for it, a letter stands for it that a table below explains (not
     for copies and collectives); `more` is written in its place where there is room for that. `group` names the device
     that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of an op has round corners,
-    a copy a dashed outline. A collective is dark and covers `rows` lanes, from `track` down: what several devices do
+    a copy a dashed outline. A collective is dark and covers `rows` tracks, from `track` down: what several devices do
     together.
     """
 
@@ -47,12 +47,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Record of a chart; lanes are drawn in the order given, and the caption's lines one below the other.
+    """Record of a chart; tracks are drawn in the order given, and the caption's lines one below the other.
 
     `end` is where the time axis ends at least, in seconds.
 
     Raises:
-        FigureError: a bar names a lane or group that does not exist, ends before it starts, or has an unknown kind.
+        FigureError: a bar names a track or group that does not exist, ends before it starts, or has an unknown kind.
     """
 
     title: str = ""
@@ -68,9 +68,9 @@ class Gantt:
         for bar in self.bars:
             what = f"the bar {visible(elide(bar.label, 80))!r}"
             if not 0 <= bar.track < len(self.tracks):
-                raise FigureError(f"{what} is on lane {bar.track}; the chart has {len(self.tracks)} lanes")
+                raise FigureError(f"{what} is on track {bar.track}; the chart has {len(self.tracks)} tracks")
             if not 1 <= bar.rows <= len(self.tracks) - bar.track:
-                raise FigureError(f"{what} covers {bar.rows} lanes from {bar.track}; the chart has {len(self.tracks)}")
+                raise FigureError(f"{what} covers {bar.rows} tracks from {bar.track}; the chart has {len(self.tracks)}")
             if bar.group is not None and bar.group not in groups:
                 raise FigureError(f"{what} is of group {bar.group!r}; the chart's groups: {', '.join(sorted(groups))}")
             if bar.end < bar.start or bar.start < 0:
@@ -80,7 +80,7 @@ class Gantt:
 
 
 def keep_tracks(gantt: Gantt, kept: Collection[int]) -> Gantt:
-    """Return a chart with some of its lanes; a bar over several covers those of them that are left.
+    """Return a chart with some of its tracks; a bar over several covers those of them that are left.
 
     >>> chart = Gantt(tracks=(Track("a"), Track("b"), Track("c")), bars=(Bar(0, 0, 1, rows=3), Bar(1, 0, 1)))
     >>> [(bar.track, bar.rows) for bar in keep_tracks(chart, {0, 2}).bars]

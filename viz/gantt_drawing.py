@@ -1,9 +1,9 @@
-"""Draw a Gantt chart: lanes of bars over time, as DOT whose positions are all fixed.
+"""Draw a Gantt chart: tracks of bars over time, as DOT whose positions are all fixed.
 
 Graphviz lays nothing out here (its `nop2` only draws), so `viz.layout.render` makes SVG, PNG and PDF of it.
 Bars that would be narrower than a hair are drawn together. Critical bars have a mark below, wide ones a black outline
 too, so that they show without colour. On a page of a fixed height further lines of the caption are left out, the rows
-of owners and labels without a letter, then the lanes that do least.
+of owners and labels without a letter, then the tracks that do least.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from viz.palette import DeviceLook, blend, look, no_device
 from viz.style import SCREEN, Style
 from viz.time_axis import spell, ticks
 
-_LANE, _BAR = 20.0, 15.0
-_LANE_TIGHT, _BAR_TIGHT = 17.5, 13.5
+_TRACK, _BAR = 20.0, 15.0
+_TRACK_TIGHT, _BAR_TIGHT = 17.5, 13.5
 _HEAD = 20.0
 _TOP = 46.0
 _CAPTION = 14.0  # points: a further line of the caption
@@ -33,7 +33,7 @@ _OUTLINED = 13.0  # points: narrower bars of the critical path have the mark bel
 _KEY, _KEY_LEFT = 18.0, 18.0  # points: a row of the legend, and where it begins
 _ROW, _CELL = 14.0, 160.0  # points: a row of the table of labels, and the least width of a column
 _COUNTS = 18  # letters that a cell takes beside the label
-_ENTRIES, _LEAST_ROWS = 24, 2  # labels in the table at most, and rows of it that lanes make room for
+_ENTRIES, _LEAST_ROWS = 24, 2  # labels in the table at most, and rows of it that tracks make room for
 _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 
 
@@ -52,7 +52,7 @@ def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
 
 
 def _shorten_chart(gantt: Gantt) -> Gantt:
-    """Return a chart with the first line of its caption, and no rows for owners: labels of lanes name them, too."""
+    """Return a chart with the first line of its caption, and no rows for owners: labels of tracks name them, too."""
     alike = Counter(track.label for track in gantt.tracks) + Counter({track.owner for track in gantt.tracks})
     tracks = (
         Track(track.label if alike[track.label] == 1 else f"{track.owner} {track.label}") for track in gantt.tracks
@@ -61,12 +61,12 @@ def _shorten_chart(gantt: Gantt) -> Gantt:
 
 
 def _measure_work(gantt: Gantt, track: int) -> float:
-    """Return for how long a lane does anything; what several lanes do together is there for all of them."""
+    """Return for how long a track does anything; what several tracks do together is there for all of them."""
     return sum((bar.end - bar.start) * bar.rows for bar in gantt.bars if bar.track <= track < bar.track + bar.rows)
 
 
 def _leave_out(gantt: Gantt, left: Sequence[int]) -> Gantt:
-    """Return a chart without some lanes, whose caption says so."""
+    """Return a chart without some tracks, whose caption says so."""
     work = [_measure_work(gantt, track) for track in range(len(gantt.tracks))]
     share = sum(work[track] for track in left) / (sum(work) or 1)
     said = f"no room for {len(left)} of {len(work)} tracks, which do {share:.0%} of the work"
@@ -77,7 +77,7 @@ def _leave_out(gantt: Gantt, left: Sequence[int]) -> Gantt:
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
-    """Join neighbours on a lane that are shorter than `least` seconds and as near; the counts add up.
+    """Join neighbours on a track that are shorter than `least` seconds and as near; the counts add up.
 
     >>> [(b.start, b.end, b.count) for b in merged([Bar(0, 0, 1), Bar(0, 1, 2), Bar(0, 2, 90)], 5)]
     [(0, 2, 2), (2, 90, 1)]
@@ -111,7 +111,7 @@ class _Drawing:
         self.gantt = gantt
         self.style = style
         self.is_tight = is_tight
-        self.lane, self.bar = (_LANE, _BAR) if not is_tight else (_LANE_TIGHT, _BAR_TIGHT)
+        self.track, self.bar = (_TRACK, _BAR) if not is_tight else (_TRACK_TIGHT, _BAR_TIGHT)
         self.small, self.middle, self.normal = (enlarge_text(style, size) for size in (8, 8.5, 9))
         self.end = max([gantt.end, *(bar.end for bar in gantt.bars)], default=0.0) or 1.0
         self.looks = {group.id: look(group, style) for group in gantt.groups}
@@ -120,7 +120,7 @@ class _Drawing:
         self.left = min(max(longest * self.normal * 0.68 + 26, owners * self.normal * 0.73 + 10, 80.0), 330.0)
         self.width = axis_width(style, self.left + _RIGHT)
         self.page = self.left + self.width + _RIGHT
-        self.rows: list[float] = []  # the top of each lane, downwards from 0
+        self.rows: list[float] = []  # the top of each track, downwards from 0
         self.heads: list[tuple[float, str]] = []
         self.captions = wrap_caption(gantt.caption, int((self.page - 16) / (self.normal * 0.6)))
         self.top = _TOP + _CAPTION * (len(self.captions) - 1)
@@ -189,7 +189,7 @@ class _Drawing:
                 y += _HEAD
             owner = track.owner
             self.rows.append(y)
-            y += self.lane
+            y += self.track
         return y + 4
 
     def _titles(self) -> None:
@@ -201,9 +201,9 @@ class _Drawing:
     def _stripes(self) -> None:
         for i, y in enumerate(self.rows):
             if i % 2 == 0:
-                self._box(0, y, self.left + self.width + _RIGHT, self.lane, self.style.stripe)
+                self._box(0, y, self.left + self.width + _RIGHT, self.track, self.style.stripe)
             label = elide(visible(self.gantt.tracks[i].label), 50)
-            self._text(18, y + self.lane / 2, label, self.left, size=self.normal)
+            self._text(18, y + self.track / 2, label, self.left, size=self.normal)
         for y, owner in self.heads:
             self._text(8, y + _HEAD / 2 + 2, elide(visible(owner), 48), self.page - 16, size=self.normal, bold=True)
 
@@ -217,7 +217,7 @@ class _Drawing:
     def _bar(self, bar: Bar) -> None:
         found = self.looks.get(bar.group or "", no_device(self.style))
         x, width = self._x(bar.start), self._width(bar)
-        y = self.rows[bar.track] + (self.lane - self.bar) / 2
+        y = self.rows[bar.track] + (self.track - self.bar) / 2
         height = self.rows[bar.track + bar.rows - 1] - self.rows[bar.track] + self.bar
         extra = {
             "tooltip": bar.tooltip or bar.label,
@@ -236,7 +236,7 @@ class _Drawing:
             right, label = self._x(bar.end), visible(bar.label)
             room = (len(label) + 1) * self.small * LETTER
             if not self.labels.text(bar) and 0 < room < after - right:
-                y = (self.rows[bar.track] + self.rows[bar.track + bar.rows - 1] + self.lane) / 2
+                y = (self.rows[bar.track] + self.rows[bar.track + bar.rows - 1] + self.track) / 2
                 self._text(right + 4, y, label, room, size=self.small)
 
     def _outline(self, bar: Bar, found: DeviceLook, width: float) -> dict[str, str]:

@@ -81,7 +81,7 @@ def count_examples(memory: BatchMemory) -> int:
 
 
 def scale_batch(memory: BatchMemory, factor: int) -> Schedule:
-    """Simulate the step with a batch that is so many times as large: what grows with it is priced anew."""
+    """Simulate the step with a batch that is so many times as large: what grows with it is estimated anew."""
     schedule = memory.schedule
     nodes, options = schedule.estimated.graph.nodes, schedule.execution.options
     growing = {(nodes[node].origin, 0 if slot == PERMANENT else slot) for node, slot in memory.growing}

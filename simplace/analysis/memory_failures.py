@@ -1,4 +1,4 @@
-"""Foretell that a step will not fit in the memory of logical GPUs, whose limits the program itself sets."""
+"""Predict that a step will not fit in the memory of logical GPUs, whose limits the program itself sets."""
 
 from __future__ import annotations
 

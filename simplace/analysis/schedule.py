@@ -35,9 +35,8 @@ from simplace.program.program import SessionRun
 class Schedule:
     """Record of a simulated step of a placement. Times are in nanoseconds unless a name says seconds.
 
-    What ran is the graph of `priced`, which the partition made of that of the placement:
-    `priced.graph.node_of_program` leads back to a node that the placement explains. Of a session, it is the part that
-    `run` needs, None for the whole.
+    What ran is the graph of `estimated`, which the partition made of that of the placement; its `node_of_program` leads
+    back to a node that the placement explains. Of a session, it is the part that `run` needs, None for the whole.
     """
 
     placement: Placement
@@ -123,7 +122,7 @@ class Schedule:
         return waits.sum_by_cause(self.waits)
 
     @cached_property
-    def busy_lanes(self) -> tuple[utilisation.Busy, ...]:
+    def busy_tracks(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each thread, stream and link was."""
         return utilisation.measure_tracks(self.trace)
 

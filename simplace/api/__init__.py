@@ -170,8 +170,8 @@ class Placements(Result):
         """Return a figure of one program (the largest by default) as a picture, which a notebook shows.
 
         `figure` is "overview", "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated
-        run "timeline", "width" or "memory", whose `options` are those of `simplace.schedule`. `style` is "screen",
-        "paper", "slide" or "dark". Raises `simplace.errors.DrawingError`.
+        run "timeline", "parallelism" or "memory", whose `options` are those of `simplace.schedule`. `style` is
+        "screen", "paper", "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
         from simplace.views.figures.drawing import Picture, choose_figure, fit_boxes, style_of
         from simplace.views.figures.placed_figures import CHARTS, FIGURES

@@ -22,7 +22,7 @@ class Simulated(Schedule):
         return schedule_report.report_schedule(self, write_verdict(self))
 
     def figure(self, figure: str = "timeline", *, style: str = "screen") -> Picture:
-        """Return "timeline", "width" or "memory" as a picture, which a notebook shows."""
+        """Return "timeline", "parallelism" or "memory" as a picture, which a notebook shows."""
         from simplace.views.figures.drawing import Picture, choose_figure
         from simplace.views.figures.placed_figures import CHARTS
 

@@ -57,8 +57,8 @@ def _run_check(options: argparse.Namespace) -> int:
             terminal.find_width(sys.stdout),
         )
         output.print_text(f"eager ops\n{table}\n")
-    if foretold := summary.failure_lines(result, terminal.find_width(sys.stdout)):
-        output.print_text(f"{foretold}\n")
+    if predicted := summary.failure_lines(result, terminal.find_width(sys.stdout)):
+        output.print_text(f"{predicted}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):

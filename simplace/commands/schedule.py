@@ -71,7 +71,7 @@ def add(commands: Any) -> None:
                         "that is taken; for an If, 1 is then")  # fmt: skip
     add_trust(parser, "with --costs measured: ")
     figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
-                       ("timeline", "width", "memory"), has_boxes=False)  # fmt: skip
+                       ("timeline", "parallelism", "memory"), has_boxes=False)  # fmt: skip
     parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--compare-devices", metavar="LIST", help="say whether these devices are worth it, such as a "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall
 
 
-def price_cluster(kernels: Sequence[OpCall], model: CostModel) -> KernelCost:
+def estimate_cluster(kernels: Sequence[OpCall], model: CostModel) -> KernelCost:
     """Return the cost of one execution of a cluster.
 
     On a GPU the host launches one kernel after the other: the stream's time starts with the first and has the waits for

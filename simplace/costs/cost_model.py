@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 Source = Literal["measured", "modelled", "guessed"]
 Bound = Literal["latency", "memory", "arithmetic"]
-Fixed = Literal["copy", "executor"]  # what a cost model prices beside kernels
+Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernels
 
 # How far off times are taken to be in the mean where no table of errors tells: docs/costs.md has the reasons.
 MEASURED_ERROR, GUESSED_ERROR, COPY_ERROR = 0.03, 0.5, 0.25

@@ -6,7 +6,7 @@ from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from math import prod
 
-from simplace.costs.cluster_cost import price_cluster
+from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
@@ -88,7 +88,7 @@ def estimate_costs(
     return _Estimator(graph, model, batch, frozenset(growing), factor).estimated()
 
 
-def price_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
+def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
     """Return the seconds that a copy of `size` bytes takes."""
     source, target = devices.by_name[copy.source], devices.by_name[copy.target]
     if not source.spec.same_address_space(target.spec):
@@ -187,7 +187,7 @@ class _Estimator:
             return cost
         kernels = self._list_cluster_kernels(call)
         if kernels is not None:
-            cost = price_cluster(kernels, self.model)
+            cost = estimate_cluster(kernels, self.model)
         for one in [call] if kernels is None else kernels:
             if self.model.kernel(one).is_guess:
                 self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
@@ -220,4 +220,4 @@ class _Estimator:
         return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:
-        return price_copy(self.model, self.placed.devices, self.graph.copies[i], size)
+        return estimate_copy(self.model, self.placed.devices, self.graph.copies[i], size)

@@ -1,6 +1,6 @@
 """How long kernels of a GPU take, by families, from figures of a data sheet and a page of fitted constants.
 
-The formulas use operators alone, so that they take floats (to price an op) and numpy arrays (to fit constants to
+The formulas use operators alone, so that they take floats (to estimate an op) and numpy arrays (to fit constants to
 thousands of measurements) alike. Each returns a `KernelTime`: seconds of the whole, and how long arithmetic and DRAM
 alone would have kept the GPU busy at the peaks of its data sheet.
 

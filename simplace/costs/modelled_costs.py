@@ -1,4 +1,4 @@
-"""Price GPU kernels by the model that was fitted to measurements; everything else by the roofline."""
+"""Estimate GPU kernels by the model that was fitted to measurements; everything else by the roofline."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 @dataclass(frozen=True)
 class ModelledCosts:
-    """Price kernels on a GPU of the library by `gpu_kernels`, all else by a roofline of the same machine."""
+    """Estimate kernels on a GPU of the library by `gpu_kernels`, all else by a roofline of the same machine."""
 
     roofline: Roofline
     sheet: GpuSheet
@@ -65,7 +65,7 @@ class ModelledCosts:
         return self.roofline.clock
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Price a copy."""
+        """Estimate a copy."""
         return self.roofline.copy(size, source, target)
 
     def assume_error(self, what: Fixed) -> float:
@@ -91,7 +91,7 @@ class ModelledCosts:
         return self.roofline.memory(device_type)
 
     def kernel(self, call: OpCall) -> KernelCost:
-        """Price one execution."""
+        """Estimate one execution."""
         cost = self.roofline.kernel(call)
         if call.device_type != "GPU" or is_free(call.op):
             return cost
@@ -113,17 +113,17 @@ class ModelledCosts:
         dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
         if dtype in _WIDTHS and (layer := find_convolution(call) or find_recurrent_layers(call)) is not None:
             if (layer, dtype) not in self._seen:
-                self._seen[layer, dtype] = self._price_layer(layer, dtype)
+                self._seen[layer, dtype] = self._estimate_layer(layer, dtype)
             return self._seen[layer, dtype]
         product = find_product(call)
         moved = sum(t.size for t in (*call.inputs, *call.outputs))
         if product is not None and dtype in _WIDTHS:
             key = (product, dtype, moved if product.is_image else 0)
             if key not in self._seen:
-                self._seen[key] = self._price_product(product, dtype, moved)
+                self._seen[key] = self._estimate_product(product, dtype, moved)
             return self._seen[key]
         if call.op in SOFTMAX and dtype in _WIDTHS and call.outputs[0].shape:
-            return self._price_softmax(call, _WIDTHS[dtype])
+            return self._estimate_softmax(call, _WIDTHS[dtype])
         work = count_work(call)
         is_norm = call.op in _BATCH_NORM or call.op in _BATCH_NORM_GRAD
         if is_norm and call.attrs.get("is_training", True):
@@ -134,7 +134,7 @@ class ModelledCosts:
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
         return time, "layer_norm" if is_norm else "elementwise"
 
-    def _price_layer(self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str) -> tuple[KernelTime, str]:
+    def _estimate_layer(self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str) -> tuple[KernelTime, str]:
         """Return the time of what cuDNN computes, and its class of operators."""
         on_tensor_cores = self._is_on_tensor_cores(dtype)
         half = "_fp16" if on_tensor_cores else ""
@@ -144,7 +144,7 @@ class ModelledCosts:
         time = time_convolution(self._plan(dtype, "conv"), layer[0], layer[1], on_tensor_cores)
         return time, f"conv{half}_{layer[1]}"
 
-    def _price_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
+    def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         time = time_product(
             self._plan(dtype, ""), float(product.b), float(product.m), float(product.n), float(product.k),
             float(product.along_k), float(moved) if product.is_image else None,
@@ -167,7 +167,7 @@ class ModelledCosts:
             self._plans[dtype, group] = plan
         return plan
 
-    def _price_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:
+    def _estimate_softmax(self, call: OpCall, width: int) -> tuple[KernelTime, str] | None:
         cols = float(call.outputs[0].shape[-1])
         rows = call.outputs[0].elements / max(cols, 1.0)
         if not rows:

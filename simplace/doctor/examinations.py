@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
 from simplace.doctor import silent_failures as found
-from simplace.doctor.failures import foretell_failures, is_caught
+from simplace.doctor.failures import is_caught, predict_failures
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.finding import Finding
 from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, idle_gpus, ungranted_requests
@@ -69,7 +69,7 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_failures(patient: Patient) -> Iterator[Finding]:
-    yield from foretell_failures(patient.result)
+    yield from predict_failures(patient.result)
 
 
 def _find_late_settings(patient: Patient) -> Iterator[Finding]:

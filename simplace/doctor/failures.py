@@ -23,7 +23,7 @@ _NO_DEVICE = "Could not satisfy device specification"  # as eager/context.cc has
 _GROWTH = "Memory growth cannot differ between GPU devices"
 
 
-def foretell_failures(result: Result) -> Iterator[Failure]:
+def predict_failures(result: Result) -> Iterator[Failure]:
     """Yield the failures of a result, those of its programs in their order."""
     known = _list_known(result)
     yield from _list_new(result, known)

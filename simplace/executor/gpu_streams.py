@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simplace.executor.trace import LaneKind, Why
+from simplace.executor.trace import TrackKind, Why
 from simplace.executor.trace_recorder import TraceRecorder
 
 
@@ -53,7 +53,7 @@ class Streams:
         self._recorder = recorder
         self._made: dict[tuple[str, str], Stream] = {}
 
-    def of(self, owner: str, kind: LaneKind, name: str) -> Stream:
+    def of(self, owner: str, kind: TrackKind, name: str) -> Stream:
         """Return the stream of a kind that belongs to a device, or to a pair of processes."""
         key = (owner, kind)
         if key not in self._made:

@@ -1,7 +1,7 @@
 """What one run of a session makes of a partitioned graph: the part that its targets need, in TensorFlow's own order.
 
-The order of more than eight edges out of a
-node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so it can only be observed in a run.
+The order of more than eight edges out of a node depends on addresses (EdgeSet of tensorflow/core/graph/edgeset.h), so
+it can only be observed in a run.
 """
 
 from __future__ import annotations

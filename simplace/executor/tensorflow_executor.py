@@ -25,7 +25,7 @@ from simplace.executor.propagator_state import Activation, Iteration, Propagator
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
-from simplace.executor.trace import LaneKind, Span, SpanKind, Trace, Why
+from simplace.executor.trace import Span, SpanKind, Trace, TrackKind, Why
 from simplace.executor.trace_recorder import TraceRecorder
 from simplace.executor.variable_memory import Buffer
 
@@ -505,7 +505,7 @@ class _TensorFlowSimulation:
             return self.streams.of(ends, "link", f"network {ends}"), tuple(waits)
         if not from_gpu and not to_gpu:
             return None, ()
-        kinds: dict[tuple[bool, bool], tuple[Device, LaneKind, str]] = {
+        kinds: dict[tuple[bool, bool], tuple[Device, TrackKind, str]] = {
             (True, False): (source, "d2h", "to host"),
             (False, True): (target, "h2d", "from host"),
             (True, True): (source, "d2d", "to GPUs"),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-LaneKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link", "collective"]
+TrackKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link", "collective"]
 SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead", "collective"]
 Why = Literal["start", "dependency", "thread", "stream", "link", "member"]
 
-_KINDS: tuple[LaneKind, ...] = get_args(LaneKind)
+_KINDS: tuple[TrackKind, ...] = get_args(TrackKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Track:
     """
 
     name: str
-    kind: LaneKind
+    kind: TrackKind
     owner: str
 
 
@@ -97,7 +97,7 @@ class Trace:
         return tuple(tuple(sorted(one, key=lambda i: (self.spans[i].start, i))) for one in lists)
 
     @cached_property
-    def lane_order(self) -> tuple[int, ...]:
+    def track_order(self) -> tuple[int, ...]:
         """Order the tracks for display: threads of processes, each device's threads and streams, collectives, links."""
 
         def key(i: int) -> tuple[int, str, int, int]:

@@ -10,7 +10,7 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.trace import PERMANENT, SCRATCH, LaneKind, MemoryChange, Span, Trace, Track
+from simplace.executor.trace import PERMANENT, SCRATCH, MemoryChange, Span, Trace, Track, TrackKind
 from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, data_type_size
@@ -28,7 +28,7 @@ class TraceRecorder:
     def __init__(self, estimated: EstimatedGraph, intra_op: int, *, is_warm: bool = True) -> None:
         self._intra_op = intra_op
         self._is_warm = is_warm  # the first step is long over
-        self._priced = estimated
+        self._estimated = estimated
         self._graph = estimated.graph
         self._hosts = _find_host_cpus(estimated)
         self._cpus = {device.name for device in estimated.graph.placed.devices if device.type == "CPU"}
@@ -44,7 +44,7 @@ class TraceRecorder:
         self._results: list[object] = []  # of the current step, which are alive until it ends
         self._find_resident()
 
-    def track(self, name: str, kind: LaneKind, owner: str) -> int:
+    def track(self, name: str, kind: TrackKind, owner: str) -> int:
         """Add a track; return its number."""
         self.tracks.append(Track(name, kind, owner))
         return len(self.tracks) - 1
@@ -64,7 +64,7 @@ class TraceRecorder:
     def outputs(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         """Allocate what a node puts out, None for what has no memory of its own; scratch memory follows."""
         part = self._graph.nodes[node]
-        tensors = self._priced.outputs[node]
+        tensors = self._estimated.outputs[node]
         if part.op in kernel_memory.RESIDENT or part.origin < 0:
             return [None] * len(tensors)
         if part.op == kernel_memory.READ:
@@ -87,7 +87,7 @@ class TraceRecorder:
         if part.device not in self._cpus:
             return []
         given = self._inputs(node)
-        sizes = [kernel_scratch.compute_scratch(part.op, given, self._priced.outputs[node], self._intra_op)]
+        sizes = [kernel_scratch.compute_scratch(part.op, given, self._estimated.outputs[node], self._intra_op)]
         written = inputs.get(kernel_scratch.find_overwritten(part.op))
         if isinstance(written, Buffer) and written.uses > 1:
             sizes.insert(0, written.size)
@@ -109,7 +109,7 @@ class TraceRecorder:
         self, node: int, slot: int, payloads: Mapping[int, object], given: list[Tensor], time: int, span: int
     ) -> Buffer | None:
         """Hand on the buffer of an input, write into it, or allocate one."""
-        op, output = self._graph.nodes[node].op, self._priced.outputs[node][slot]
+        op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
         handed_on = kernel_memory.find_input_handed_on(op, slot, given, output)
         if handed_on >= 0:
             found = next(iter(payloads.values()), None) if is_merge(op) else payloads.get(handed_on)
@@ -130,7 +130,7 @@ class TraceRecorder:
         """List what a node is given, by slot."""
         if node not in self._given:
             edges = [edge for edge in self._graph.ins[node] if edge.dst_slot != CONTROL]
-            self._given[node] = [self._priced.output(edge.src, edge.src_slot) or _NOTHING for edge in edges]
+            self._given[node] = [self._estimated.output(edge.src, edge.src_slot) or _NOTHING for edge in edges]
         return self._given[node]
 
     # variables
@@ -204,11 +204,11 @@ class TraceRecorder:
         """Find constants, arguments and variables: (device, bytes, node), each variable once, however often used."""
         for i, node in enumerate(self._graph.nodes):
             if node.op in kernel_memory.RESIDENT:
-                size = sum(tensor.size for tensor in self._priced.outputs[i])
+                size = sum(tensor.size for tensor in self._estimated.outputs[i])
                 if size and node.origin >= 0:
                     self._resident.append((node.device, self._round(node.device, size), i))
             elif node.op == kernel_memory.READ:
-                self._add_variable(i, 0, self._priced.outputs[i][0].size)
+                self._add_variable(i, 0, self._estimated.outputs[i][0].size)
         for i, node in enumerate(self._graph.nodes):
             by_rows = node.op.startswith(kernel_memory.ROW_ACCESS)
             if node.op == kernel_memory.ASSIGN or node.op.startswith(kernel_memory.UPDATES):
@@ -236,7 +236,7 @@ class TraceRecorder:
 
     def _value_bytes(self, handle: int) -> int:
         """Return the bytes of the value that a handle stands for, 0 where nothing tells them."""
-        part, placed = self._graph.nodes[handle], self._priced.graph.placed
+        part, placed = self._graph.nodes[handle], self._estimated.graph.placed
         if part.origin < 0:
             return 0
         attrs = placed.graph.attrs[part.origin]

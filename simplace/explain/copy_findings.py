@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.finding import Finding, Level
-from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import asks_for_type, count_ops, get_short_device, locate_nodes
 from simplace.explain.gradient_findings import is_gradient
 from simplace.graph.graph import Graph
@@ -43,13 +43,13 @@ class HostRoundTrip(Finding):
     device: str
 
 
-def variables_far(prices: CopyPrices) -> Iterator[VariablesFar]:
+def variables_far(costs: CopyCosts) -> Iterator[VariablesFar]:
     """Yield variables that only the ops of one other device read, those of one pair of devices together.
 
     Variables that several devices read are shared by replicas, those of another process are a parameter server's, and
     gradients have a finding of their own.
     """
-    placement, copies = prices.placement, prices.copies
+    placement, copies = costs.placement, costs.copies
     copied = {copies.producers[i] for i in copies.between_devices if (copies.sizes[i] or 0) >= _LEAST_BYTES}
     found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
     for variable, reads in _list_reads(placement).items():
@@ -61,7 +61,7 @@ def variables_far(prices: CopyPrices) -> Iterator[VariablesFar]:
             variables.append(variable)
             nodes += readers
     for (home, device), (variables, nodes) in found.items():
-        yield _record_far(prices, home, device, variables, sorted(set(nodes)))
+        yield _record_far(costs, home, device, variables, sorted(set(nodes)))
 
 
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
@@ -139,12 +139,12 @@ def _list_readers(graph: Graph, node: int) -> Iterator[int]:
     return (reader for reader in _list_consumers(graph, node) if not is_gradient(graph, reader))
 
 
-def _record_far(prices: CopyPrices, home: str, device: str, variables: list[int], nodes: list[int]) -> VariablesFar:
-    placement, copies = prices.placement, prices.copies
+def _record_far(costs: CopyCosts, home: str, device: str, variables: list[int], nodes: list[int]) -> VariablesFar:
+    placement, copies = costs.placement, costs.copies
     ends = set(nodes)
     reads = {node for one in variables for node in _list_reads(placement)[one]}
     numbers = [i for i in copies.between_devices if copies.producers[i] in reads and copies.targets[i] == device]
     names = tuple(placement.notes(one).variable or placement.graph.names[one] for one in variables)
     here, there = (placement.devices.by_name[name].short for name in (home, device))
-    cost = prices.sum_up(copies, (i for i in numbers if not ends.isdisjoint(copies[i].consumers)))
+    cost = costs.sum_up(copies, (i for i in numbers if not ends.isdisjoint(copies[i].consumers)))
     return VariablesFar(*locate_nodes(placement, nodes), names, here, there, count_ops(placement, nodes), cost=cost)

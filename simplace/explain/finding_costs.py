@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Finding)
 
 
-class CopyPrices:
-    """Price the copies of a placement on the machine that steps are simulated on by default.
+class CopyCosts:
+    """Estimate what the copies of a placement cost on the machine that steps are simulated on by default.
 
     `copies` are those of the step that is looked at, of a session those of its runs.
     """
@@ -34,7 +34,7 @@ class CopyPrices:
         """Return what some of the copies cost; control signals are none."""
         chosen = [i for i in numbers if copies.slots[i] != CONTROL]
         sizes = [copies.sizes[i] or 0 for i in chosen]
-        return StepCost(len(chosen), sum(sizes), sum(map(self._price, map(copies.__getitem__, chosen))))
+        return StepCost(len(chosen), sum(sizes), sum(map(self._estimate, map(copies.__getitem__, chosen))))
 
     def of_move(self, homes: Mapping[int, str]) -> StepCost:
         """Return what is saved by having nodes on other devices; less than nothing where that makes more copies.
@@ -49,12 +49,12 @@ class CopyPrices:
         had, left = (self.sum_up(copies, copies.between_devices) for copies in (before, after))
         return StepCost(had.copies - left.copies, had.size - left.size, had.seconds - left.seconds)
 
-    def priced(self, finding: F) -> F:
+    def add_cost(self, finding: F) -> F:
         """Return a finding with the cost of the copies between its nodes and other devices."""
         numbers = [i for i in self._list_at(finding) if self.copies.sources[i] != self.copies.targets[i]]
         return replace(finding, cost=self.sum_up(self.copies, numbers))
 
-    def priced_within(self, finding: F) -> F:
+    def add_cost_within(self, finding: F) -> F:
         """Return a finding with the cost of the copies of its nodes between the memories of their device."""
         numbers = [i for i in self._list_at(finding) if self.copies.sources[i] == self.copies.targets[i]]
         return replace(finding, cost=self.sum_up(self.copies, numbers))
@@ -75,14 +75,14 @@ class CopyPrices:
     @cached_property
     def model(self) -> CostModel:
         """Return the cost model."""
-        from simplace.costs.chosen_model import cost_model  # a placement without copies needs no prices
+        from simplace.costs.chosen_model import cost_model  # a placement without copies needs no costs
 
         return cost_model("modelled")
 
-    def _price(self, copy: Copy) -> float:
-        from simplace.costs.estimate import price_copy
+    def _estimate(self, copy: Copy) -> float:
+        from simplace.costs.estimate import estimate_copy
 
-        return price_copy(self.model, self.placement.devices, copy, copy.size or 0)
+        return estimate_copy(self.model, self.placement.devices, copy, copy.size or 0)
 
 
 def _take_along(placement: Placement, homes: Mapping[int, str]) -> dict[int, str]:

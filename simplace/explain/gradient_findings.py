@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.finding import Finding
-from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import get_short_device
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
@@ -66,9 +66,9 @@ class UpdatesElsewhere(OpsElsewhere):
     title: ClassVar[str] = "updates elsewhere"
 
 
-def gradients_elsewhere(prices: CopyPrices) -> Iterator[GradientsElsewhere | UpdatesElsewhere]:
+def gradients_elsewhere(costs: CopyCosts) -> Iterator[GradientsElsewhere | UpdatesElsewhere]:
     """Yield the gradients, or else the updates, that are elsewhere, by the device that they run on."""
-    placement = prices.placement
+    placement = costs.placement
     gradients = find_gradients(placement)
     if not gradients:
         return
@@ -76,7 +76,7 @@ def gradients_elsewhere(prices: CopyPrices) -> Iterator[GradientsElsewhere | Upd
     homes = _find_homes(placement, gradients)
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
-        cost = prices.of_move({**late, **away})
+        cost = costs.of_move({**late, **away})
         if min(cost.copies, cost.size, cost.seconds) <= 0:
             continue
         where = _describe_ops(placement, away or late)

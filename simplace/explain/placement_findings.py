@@ -15,9 +15,9 @@ from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import find_clusters
 
 if TYPE_CHECKING:
-    from simplace.explain.finding_costs import CopyPrices
+    from simplace.explain.finding_costs import CopyCosts
 
-# A placement that sends nothing needs no prices, and no gradients looked at: the functions import what they need.
+# A placement that sends nothing needs no costs, and no gradients looked at: the functions import what they need.
 _LITTLE_S = 1e-4  # what is harmless is not worth a line for less of a step
 
 
@@ -48,30 +48,30 @@ def find_sent(placement: Placement, sent: Communication, types: Iterable[DataTyp
     detours, on_host = findings.detours_over_cpu(placement), findings.host_memory(placement, types)
     if not (detours or on_host or sent.collectives or sent.copies.between_devices):
         return
-    from simplace.explain.finding_costs import CopyPrices
+    from simplace.explain.finding_costs import CopyCosts
 
-    prices = CopyPrices(placement, sent.copies)
+    costs = CopyCosts(placement, sent.copies)
     if placement.placed.is_whole:
-        yield from _find_far(prices, sent)
-    yield from map(prices.priced, detours)
-    yield from map(prices.priced_within, on_host)
+        yield from _find_far(costs, sent)
+    yield from map(costs.add_cost, detours)
+    yield from map(costs.add_cost_within, on_host)
 
 
-def _find_far(prices: CopyPrices, sent: Communication) -> Iterator[Finding]:
+def _find_far(costs: CopyCosts, sent: Communication) -> Iterator[Finding]:
     """Yield what is far from where it belongs."""
     if any(one.kind == "all-gather" for one in sent.collectives):
         from simplace.explain.sparse_findings import sparse_gathers
 
-        yield from sparse_gathers(prices, sent.collectives)
+        yield from sparse_gathers(costs, sent.collectives)
     if sent.copies.between_devices:
         from simplace.explain.copy_findings import host_round_trips, variables_far
         from simplace.explain.gradient_findings import gradients_elsewhere
         from simplace.explain.slot_findings import slots_elsewhere
 
-        yield from gradients_elsewhere(prices)
-        yield from slots_elsewhere(prices)
-        yield from variables_far(prices)
-        yield from map(prices.priced, host_round_trips(prices.placement))
+        yield from gradients_elsewhere(costs)
+        yield from slots_elsewhere(costs)
+        yield from variables_far(costs)
+        yield from map(costs.add_cost, host_round_trips(costs.placement))
 
 
 def rank_findings(found: Iterable[Finding]) -> list[Finding]:

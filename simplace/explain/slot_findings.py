@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.explain.finding import Finding
-from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import get_short_device, locate_nodes
 from simplace.explain.gradient_findings import SOURCES, find_gradients, is_update
 from simplace.graph.graph import Graph
@@ -31,9 +31,9 @@ class SlotsElsewhere(Finding):
     home: str
 
 
-def slots_elsewhere(prices: CopyPrices) -> Iterator[SlotsElsewhere]:
+def slots_elsewhere(costs: CopyCosts) -> Iterator[SlotsElsewhere]:
     """Yield the slots that are on another device than their variables, those of one pair of devices together."""
-    placement = prices.placement
+    placement = costs.placement
     gradients = find_gradients(placement)
     if not gradients:
         return
@@ -46,7 +46,7 @@ def slots_elsewhere(prices: CopyPrices) -> Iterator[SlotsElsewhere]:
             away[here, home][slot] = variable
     for (_, home), of in away.items():
         homes = dict.fromkeys(_list_moved(placement.graph, before, updates, of), home)
-        cost = prices.of_move(homes)
+        cost = costs.of_move(homes)
         if min(cost.copies, cost.size, cost.seconds) > 0:
             slots = sorted(of)
             names = tuple(placement.notes(slot).variable or placement.graph.names[slot] for slot in slots)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from simplace.costs.collectives import count_sent_bytes
 from simplace.costs.cost_model import CollectiveCall
 from simplace.explain.finding import Finding, StepCost
-from simplace.explain.finding_costs import CopyPrices
+from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import locate_nodes
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.op_kinds import READS, is_arg
@@ -35,9 +35,9 @@ class SparseGather(Finding):
     dense: int
 
 
-def sparse_gathers(prices: CopyPrices, collectives: Sequence[Collective]) -> Iterator[SparseGather]:
+def sparse_gathers(costs: CopyCosts, collectives: Sequence[Collective]) -> Iterator[SparseGather]:
     """Yield the gathers of rows that send more than an all-reduce of the variable, each once for all replicas."""
-    placement = prices.placement
+    placement = costs.placement
     member_of = {
         node: i
         for i, one in enumerate(collectives)
@@ -51,7 +51,7 @@ def sparse_gathers(prices: CopyPrices, collectives: Sequence[Collective]) -> Ite
             variable = _find_variable(placement, node)
             if variable and used and not told & used:
                 told |= used
-                yield from _compare_sizes(prices, *variable, [collectives[i] for i in sorted(used)])
+                yield from _compare_sizes(costs, *variable, [collectives[i] for i in sorted(used)])
 
 
 def _find_gathers(placement: Placement, node: int, member_of: Mapping[int, int]) -> set[int]:
@@ -76,21 +76,21 @@ def _find_variable(placement: Placement, node: int) -> tuple[str, int] | None:
 
 
 def _compare_sizes(
-    prices: CopyPrices, variable: str, dense: int, gathers: Sequence[Collective]
+    costs: CopyCosts, variable: str, dense: int, gathers: Sequence[Collective]
 ) -> Iterator[SparseGather]:
     first, gathered = gathers[0], sum(one.size or 0 for one in gathers)
     count = first.participants
     more = count_sent_bytes("all_gather", gathered, count) - count_sent_bytes("all_reduce", dense, count)
     if more > 0:
-        seconds = _estimate(prices, "all_gather", gathered, first) - _estimate(prices, "all_reduce", dense, first)
-        where = locate_nodes(prices.placement, [node for one in gathers for node in one.members])
+        seconds = _estimate(costs, "all_gather", gathered, first) - _estimate(costs, "all_reduce", dense, first)
+        where = locate_nodes(costs.placement, [node for one in gathers for node in one.members])
         cost = StepCost(0, round(more), max(0.0, seconds))
         yield SparseGather(*where, variable, count, gathered, dense, cost=cost)
 
 
-def _estimate(prices: CopyPrices, op: str, size: int, like: Collective) -> float:
+def _estimate(costs: CopyCosts, op: str, size: int, like: Collective) -> float:
     """Return the seconds of a collective between the devices of another one."""
-    ends = [prices.placement.devices.by_name[name] for name in like.devices]
+    ends = [costs.placement.devices.by_name[name] for name in like.devices]
     is_remote = like.participants > len(ends) or not all(ends[0].spec.same_address_space(end.spec) for end in ends)
     call = CollectiveCall(op, size, like.participants, ends[0].type, is_remote)
-    return prices.model.collective(call).device_s
+    return costs.model.collective(call).device_s

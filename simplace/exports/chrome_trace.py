@@ -41,7 +41,7 @@ def _name_tracks(schedule: Schedule, pids: dict[str, int]) -> list[dict[str, Any
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": _shorten_owner(owner)}}
         for owner, pid in pids.items()
     ]
-    place = {track: i for i, track in enumerate(schedule.trace.lane_order)}
+    place = {track: i for i, track in enumerate(schedule.trace.track_order)}
     for tid, track in enumerate(schedule.trace.tracks):
         pid = pids[track.owner]
         events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": track.name}})

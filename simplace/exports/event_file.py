@@ -1,10 +1,10 @@
 """Write a placed graph as a TensorBoard event file, its simulated step times as run metadata.
 
 The messages and the records are TensorBoard's own, which come without TensorFlow. They are imported when a file is
-written, for they cost a third of a second.
-TensorBoard's graph page colours such a graph by device with the devices *assigned*, and by compute time. The times are
-simulated, and the tag of the metadata says so. Arguments, variables and results are renamed into scopes of their own,
-which the page folds: a box for each of hundreds would leave no room for the rest.
+written, for they cost a third of a second. TensorBoard's graph page colours such a graph by device with the devices
+*assigned*, and by compute time. The times are simulated, and the tag of the metadata says so. Arguments, variables and
+results are renamed into scopes of their own, which the page folds: a box for each of hundreds would leave no room for
+the rest.
 """
 
 from __future__ import annotations

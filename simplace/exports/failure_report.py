@@ -1,4 +1,4 @@
-"""Write the failures that are foretold as JSON-ready data."""
+"""Write the failures that are predicted as JSON-ready data."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from simplace.analysis.memory_failures import find_out_of_memory
 from simplace.doctor.advice import advise_on_finding
-from simplace.doctor.failures import foretell_failures
+from simplace.doctor.failures import predict_failures
 from simplace.explain.finding import Failure
 from simplace.result import Result
 
 
 def report_failures(result: Result) -> list[dict[str, Any]]:
     """Return what is placed and then fails, with TensorFlow's words and what to write instead."""
-    found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
+    found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     return [_report_failure(failure) for failure in found]
 
 

@@ -75,7 +75,7 @@ def _check_connected(layers: list[Config]) -> None:
         if not isinstance(layer.get("name"), str):
             raise UnsupportedError("a layer of a Functional model has no name")
         if "inbound_nodes" not in layer:
-            raise UnsupportedError(f"it is not said what layer {layer['name']!r} is called with")
+            raise UnsupportedError(f"the configuration does not say what layer {layer['name']!r} is called with")
         if layer.get("module") != OPERATORS_MODULE:
             for node in layer["inbound_nodes"]:
                 _check_positional(layer, node["args"])
@@ -112,13 +112,13 @@ def _check_name(config: Config, *, is_needed: bool = False) -> None:
     """Raise `UnsupportedError` for what Keras takes for no name of a layer or model; None is none given."""
     name = config.get("name")
     if (is_needed and "name" not in config) or not isinstance(name, str | None) or "/" in (name or ""):
-        raise UnsupportedError(f"{shorten_text(str(name))!r} is no name of a layer or a model")
+        raise UnsupportedError(f"{shorten_text(str(name))!r} cannot be the name of a layer or a model")
 
 
 def _check_input(layer: Config) -> None:
     config, name = layer["config"], layer_name(layer)
     if layer["module"] != _LAYERS_MODULE or layer.get("inbound_nodes", []) != []:
-        raise UnsupportedError(f"the input {name!r} is no InputLayer of Keras")
+        raise UnsupportedError(f"the input {name!r} is not an InputLayer of Keras")
     refuse_options("InputLayer", config)
     if not isinstance(config.get("batch_shape"), list):
         raise UnsupportedError(f"the input {name!r} has no batch_shape")
@@ -127,7 +127,7 @@ def _check_input(layer: Config) -> None:
 
 def _check_dtype(dtype: Any) -> None:
     if dtype not in DTYPES:
-        raise UnsupportedError(f"{shorten_text(str(dtype))!r} is no dtype of Keras")
+        raise UnsupportedError(f"{shorten_text(str(dtype))!r} is not a dtype of Keras")
 
 
 def refuse_options(kind: str, config: Config) -> None:

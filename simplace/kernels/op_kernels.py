@@ -33,8 +33,8 @@ def kernel_rows(table: KernelTable, op: str, dtype: DataType | None = None) -> t
     """List an op's kernels, a row per registration and allowed value, sorted by device type, label and types.
 
     With `dtype` only the rows that accept it: where an attribute has that type, or no type attribute is constrained.
-    XLA's symbolic device types are left out: no device ever has one.
-    Raise `UnknownOpError`, with the closest names, for an op that the table does not know.
+    XLA's symbolic device types are left out: no device ever has one. Raise `UnknownOpError`, with the closest names,
+    for an op that the table does not know.
 
     >>> kernels = [Kernel("Foo", "GPU", constraints=(("T", frozenset({DataType.DT_HALF, DataType.DT_FLOAT})),))]
     >>> from simplace.kernels.registry import OpDef

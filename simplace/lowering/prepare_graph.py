@@ -24,9 +24,9 @@ def prepare_graph(
     """Return the graph that the placer sees: nodes by id, edges in the order of their creation.
 
     `target` is the full name of the device that a function is called on, None for a session. `inputs` is what the
-    inputs of the graph's nodes name, where that has been looked up. Raises `UnknownOpError`
-    for an op that neither the table nor the library knows, `TargetError` for a graph that is not valid and
-    `Refused` for a result whose device TensorFlow would refuse.
+    inputs of the graph's nodes name, where that has been looked up. Raises `UnknownOpError` for an op that neither the
+    table nor the library knows, `TargetError` for a graph that is not valid and `Refused` for a result whose device
+    TensorFlow would refuse.
     """
     signatures = Signatures(table, program.graph.library)
     is_plain = program.function is None and not (program.kept_devices or program.pruned_to or program.pins)

@@ -140,11 +140,10 @@ class Measurement:
 class Measured:
     """Record of all that one child measured: the graph that ran, and its steps per thread setting.
 
-    `program` is the target's own graph for a file without placeholders, else that graph with constants and variables
-    in the place of its inputs; `remarks` describe these. `targets` are the nodes
-    that a step is run for: a session prunes what they do not need. `probes` are the steps of the small graphs that
-    `calibration.derive_overheads` reads, by name, {} where they were not asked for; times are as if the machine had
-    always been at `pace`.
+    `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
+    the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
+    what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
+    name, {} where they were not asked for; times are as if the machine had always been at `pace`.
     """
 
     program: Program

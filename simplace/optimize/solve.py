@@ -35,9 +35,8 @@ def solve(
     search. `report` receives the best so far after each round. For `seed` and `judge` see `search_placements`.
 
     With `prove`, CP-SAT (`pip install 'simplace[prove]'`) runs beside the search on the other cores, for what it finds
-    and for its bound; the answer then depends on how fast it is, `seconds` has to be given, and a gap of
-    0.01 % ends the search too. It
-    knows max_load and latency; a makespan has the bound that counting gives.
+    and for its bound; the answer then depends on how fast it is, `seconds` has to be given, and a gap of 0.01 % ends
+    the search too. It knows max_load and latency; a makespan has the bound that counting gives.
 
     Raises NoPlacementError where nothing keeps the limits, MissingExtraError where OR-Tools is not installed.
     """

@@ -1,9 +1,9 @@
 """Make loops and branches ready for several devices.
 
-Mirrors the first half of tensorflow/core/graph/graph_partition.cc. Switch, Exit,
-Enter and NextIteration move to the device of their neighbour, whatever the placer said. A loop with an edge between
-devices gets a control loop on each device that receives something: it signals each new iteration to the device.
-Where a node has more than eight edges, the first of them is for TensorFlow a matter of addresses.
+Mirrors the first half of tensorflow/core/graph/graph_partition.cc. Switch, Exit, Enter and NextIteration move to the
+device of their neighbour, whatever the placer said. A loop with an edge between devices gets a control loop on each
+device that receives something: it signals each new iteration to the device. Where a node has more than eight edges, the
+first of them is for TensorFlow a matter of addresses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rewrite a placed graph into the one that TensorFlow partitions: the passes after the placer.
 
 In order: NCCL ops are replaced, small constants replicated, nodes on a composite device replicated, control flow moved
-to its neighbours, control loops added.
-Optimisers that look at values and ops (Grappler, XLA) are not replayed. A session prunes its graph to a run after the
-first of these.
+to its neighbours, control loops added. Optimisers that look at values and ops (Grappler, XLA) are not replayed. A
+session prunes its graph to a run after the first of these.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none.
     """
     trace, graph = schedule.trace, schedule.estimated.graph
-    tracks = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
+    tracks = [i for i in trace.track_order if any(trace.spans[s].duration for s in trace.by_track[i])]
     order = [s for i in tracks for s in trace.by_track[i] if trace.spans[s].duration]
     spans = [trace.spans[s] for s in order]
     nodes = [graph.nodes[span.node] for span in spans]
@@ -36,7 +36,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "source": [sources[one] for one in found],
         "kinds": _KINDS,
         "whys": _WHYS,
-        "lanes": [
+        "tracks": [
             {"name": trace.tracks[i].name, "owner": get_track_heading(schedule, trace.tracks[i])} for i in tracks
         ],
         "counts": [sum(1 for s in trace.by_track[i] if trace.spans[s].duration) for i in tracks],

@@ -13,7 +13,7 @@ from pathlib import Path
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import RELIABLE, StepMemory, list_uses
 from simplace.devices.device_set import Device
-from simplace.doctor.failures import foretell_failures
+from simplace.doctor.failures import predict_failures
 from simplace.graph.op_kinds import is_arg
 from simplace.program.program import Program, Resource
 from simplace.result import Placed, Result
@@ -91,8 +91,8 @@ class Evidence:
 
     @cached_property
     def failing_rules(self) -> frozenset[str]:
-        """Name the failures after placement that are foretold of the program as it ran."""
-        return frozenset(failure.rule for failure in foretell_failures(self.result))
+        """Name the failures after placement that are predicted of the program as it ran."""
+        return frozenset(failure.rule for failure in predict_failures(self.result))
 
     @cached_property
     def others(self) -> tuple[Program, ...]:

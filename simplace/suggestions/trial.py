@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from simplace.analysis.time_sources import compare_errors
-from simplace.doctor.failures import foretell_failures
+from simplace.doctor.failures import predict_failures
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.explain.failures import format_failure
@@ -107,7 +107,7 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     placed = find_again(evidence.placed, result)
     if placed is None or any(cluster.has_control_flow for cluster in placed.clusters):
         return ended("no such step")
-    if new := [failure for failure in foretell_failures(result) if failure.rule not in evidence.failing_rules]:
+    if new := [failure for failure in predict_failures(result) if failure.rule not in evidence.failing_rules]:
         return ended("would fail", error=format_failure(new[0]))
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])

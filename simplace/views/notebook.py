@@ -60,7 +60,7 @@ def schedule_html(schedule: Schedule) -> str:
     parts.append(f"<p><b>{escape(visible(write_verdict(schedule)))}</b></p>")
     parts.append(_draw_or_explain(draw_timeline(schedule)))
     found = (
-        schedule_tables.lane_table(schedule),
+        schedule_tables.track_table(schedule),
         device_time_table(schedule),
         schedule_tables.critical_table(schedule),
         schedule_tables.waiting_table(schedule),

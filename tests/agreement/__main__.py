@@ -28,19 +28,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.agreement", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     table = commands.add_parser("table", help="compare samples and corpus, write docs/agreement.md (the default)")
-    for each in (parser, table):
-        each.add_argument("--only", metavar="TEXT", nargs="+", default=[""], help="only scripts whose name holds TEXT")
-        each.add_argument(
-            "--column", metavar="TEXT", nargs="+", default=[""], help="only columns whose name holds TEXT"
-        )
-        each.add_argument("--stale", action="store_true", help="only what is not compared yet, or was changed since")
-        each.add_argument("--jobs", metavar="N", type=int, default=1, help="so many runs at a time (default: 1)")
+    _add_choice(parser, only=[""], column=[""], stale=False, jobs=1)
+    unset = argparse.SUPPRESS  # a default of the subparser's own would replace what was given before its name
+    _add_choice(table, only=unset, column=unset, stale=unset, jobs=unset)
     commands.add_parser("pages", help="write the pages anew from docs/agreement/*.json")
     chance = commands.add_parser("random", help="compare random programs")
     chance.add_argument("--seed", type=int, help="the first program's seed (default: a fresh one, printed)")
     chance.add_argument("--programs", type=int, default=1000, metavar="N", help="how many (default: %(default)s)")
     chance.add_argument("--batch", type=int, default=400, metavar="N", help="so many a process (default: %(default)s)")
-    chance.add_argument("--jobs", type=int, default=1, metavar="N", help="so many processes at once")
+    chance.add_argument("--jobs", type=int, default=unset, metavar="N", help="so many processes at once")
     chance.add_argument("--keep", type=Path, metavar="DIR", help="write the programs that differ there")
     chance.add_argument("--record", action="store_true", help="keep the counts in docs/agreement-random.json")
     chance.add_argument("--shrink", action="store_true", help="shrink the programs that differ first")
@@ -49,6 +45,18 @@ def _parser() -> argparse.ArgumentParser:
     eager.add_argument("--programs", type=int, default=400, metavar="N", help="how many (default: %(default)s)")
     eager.add_argument("--batch", type=int, default=100, metavar="N", help="so many a process (default: %(default)s)")
     return parser
+
+
+def _add_choice(parser: argparse.ArgumentParser, **defaults: object) -> None:
+    """Add the arguments that choose what the table compares."""
+    what = {"only": "scripts", "column": "columns"}
+    for name, them in what.items():
+        words = f"only {them} whose name holds TEXT"
+        parser.add_argument(f"--{name}", metavar="TEXT", nargs="+", default=defaults[name], help=words)
+    stale = "only what is not compared yet, or was changed since"
+    parser.add_argument("--stale", action="store_true", default=defaults["stale"], help=stale)
+    jobs = "so many runs at a time (default: 1)"
+    parser.add_argument("--jobs", metavar="N", type=int, default=defaults["jobs"], help=jobs)
 
 
 def _eager(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from simplace.errors import TargetError
 from simplace.machine.machine import Machine
+from tests.agreement import __main__ as command_line
 from tests.agreement import document, table
 from tests.agreement import record as records
 from tests.agreement.record import Cell, Record, Run
@@ -128,3 +129,11 @@ def test_two_scripts_may_not_share_a_name(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "ROOT", tmp_path)
     with pytest.raises(TargetError, match="has the name of"):
         table.scripts()
+
+
+@pytest.mark.parametrize("words", ["--only x y --stale --jobs 3 table", "table --only x y --stale --jobs 3"])
+def test_what_to_compare_is_said_before_or_after_the_name_of_the_command(monkeypatch, words):
+    asked = []
+    monkeypatch.setattr(table, "write", lambda wish: asked.append(wish) or 0)
+    assert command_line.main(words.split()) == 0
+    assert asked == [Wish(("x", "y"), ("",), True, 3)]

@@ -18,7 +18,7 @@ CASES = {
     "partition": ["show", "--figure", "partition", "--style", "paper"],
     "colocation": ["show", "--figure", "colocation", "--style", "dark", "--nodes", "5"],
     "memory": ["schedule", "--figure", "memory", "--style", "slide"],
-    "width": ["schedule", "--figure", "width"],
+    "parallelism": ["schedule", "--figure", "parallelism"],
     "changes": ["diff", "--pin", "y=CPU", "--costs", "none"],
     "side-by-side": ["diff", "--pin", "y=CPU", "--costs", "none", "--figure", "side-by-side", "--style", "slide"],
 }

@@ -68,7 +68,7 @@ def run(forked, tmp_path, monkeypatch, capfd):
         ("import sys\nsys.exit(3)\n", (), "model.py: the program ended with exit status 3"),
         ("import sys\nsys.exit('no data')\n", (), "model.py: the program ended with exit status 1"),
         ("import os\nos._exit(0)\n", (), "terminated early with exit status 0, as os._exit(0) does"),
-        ("from . import other\n", (), "a script is no part of a package, for Python neither"),
+        ("from . import other\n", (), "Python, too, runs a script outside of any package"),
         ("raise ExceptionGroup('two', [ValueError('a')])\n", (), "ExceptionGroup: two (1 sub-exception) at model.py:1"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", (), "ended by signal SIGSEGV"),
     ],

@@ -36,7 +36,7 @@ def plain_product(b: float, m: float, n: float, k: float, gpu: GpuFigures = TEN)
     return time_product(plan_products(gpu, PLAIN, 1e10, 4, False), b, m, n, k)
 
 
-def price(gpu: str, b: int, m: int, n: int, k: int, dtype: str = "float32", along_k: float = 0.0) -> KernelTime:
+def estimate(gpu: str, b: int, m: int, n: int, k: int, dtype: str = "float32", along_k: float = 0.0) -> KernelTime:
     groups, sheet = read_constants().groups, SHEETS[gpu]
     is_tensor = sheet.has_matrix_units(dtype)
     constants = {**groups["traffic"], **groups["tensor" if is_tensor else "simt"]}
@@ -94,23 +94,23 @@ def test_floats_and_arrays_get_the_same_time() -> None:
     fields = [np.full(4, getattr(figures, name)) for name in GpuFigures.__slots__]
     plan = plan_products(GpuFigures(*fields), constants, np.full(4, 8.1e12), 4, False)
     together = time_product(plan, *shapes.T).seconds
-    assert together.tolist() == pytest.approx([price("t4", *map(int, shape)).seconds for shape in shapes])
+    assert together.tolist() == pytest.approx([estimate("t4", *map(int, shape)).seconds for shape in shapes])
 
 
 @given(GPUS, SIZES, SIZES, SIZES, st.sampled_from(["float32", "float16"]))
 def test_a_product_is_never_faster_than_its_peaks_and_grows_with_the_batch(
     gpu: str, m: int, n: int, k: int, dtype: str
 ) -> None:
-    one, more = price(gpu, 2, m, n, k, dtype), price(gpu, 8, m, n, k, dtype)
+    one, more = estimate(gpu, 2, m, n, k, dtype), estimate(gpu, 8, m, n, k, dtype)
     assert one.seconds >= max(one.arithmetic, one.memory)
     assert more.seconds >= one.seconds * (1 - 1e-9)
 
 
 @given(GPUS, SIZES, SIZES, SIZES)
 def test_a_batched_product_grows_with_each_of_its_sides(gpu: str, m: int, n: int, k: int) -> None:
-    whole = price(gpu, 4, m, n, k).seconds
+    whole = estimate(gpu, 4, m, n, k).seconds
     for larger in ((2 * m, n, k), (m, 2 * n, k), (m, n, 2 * k)):
-        assert price(gpu, 4, *larger).seconds >= whole * (1 - 1e-9)
+        assert estimate(gpu, 4, *larger).seconds >= whole * (1 - 1e-9)
 
 
 @given(GPUS, st.integers(0, 10**10), st.integers(0, 10**10))
@@ -121,8 +121,8 @@ def test_traffic_grows_with_the_bytes(gpu: str, one: int, more: int) -> None:
 
 
 def test_a_card_with_little_power_reaches_less_of_its_peak() -> None:
-    shares = {gpu: price(gpu, 64, 1024, 1024, 1024, "float64").arithmetic for gpu in ("l4", "l40s")}
+    shares = {gpu: estimate(gpu, 64, 1024, 1024, 1024, "float64").arithmetic for gpu in ("l4", "l40s")}
     assert shares["l4"] > shares["l40s"]
-    t4, v100 = (2 * 4096**3 / price(gpu, 1, 4096, 4096, 4096).seconds for gpu in ("t4", "v100-pcie"))
+    t4, v100 = (2 * 4096**3 / estimate(gpu, 1, 4096, 4096, 4096).seconds for gpu in ("t4", "v100-pcie"))
     assert t4 < 0.6 * SHEETS["t4"].peak["float32"]
     assert v100 > 0.85 * SHEETS["v100-pcie"].peak["float32"]

@@ -1,4 +1,4 @@
-"""Ops priced by the fitted model: which family they belong to, what bounds them, and what stays with the roofline."""
+"""Ops estimated by the fitted model: their family, what bounds them, and what stays with the roofline."""
 
 import json
 import sys

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simplace import place
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs import cluster_ops
-from simplace.costs.cluster_cost import price_cluster
+from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
@@ -80,7 +80,7 @@ def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
     (cost,) = [cost for cost in whole.estimated.kernels if cost.device_s]
     model = make_modelled_costs()
     ops, results = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32)
-    assert cost == price_cluster(fuse_ops(ops, results), model)
+    assert cost == estimate_cluster(fuse_ops(ops, results), model)
     assert (cost.source, whole.estimated.assumptions) == ("modelled", ())
     alone = [model.kernel(op.call).device_s for op in ops]
     assert max(alone) < cost.device_s < sum(alone) / 2
@@ -105,9 +105,9 @@ def test_launches_of_small_kernels_are_waited_for() -> None:
     model = make_modelled_costs()
     one = model.kernel(small)
     assert one.device_s < one.host_s
-    cost = price_cluster([small] * 10, model)
+    cost = estimate_cluster([small] * 10, model)
     assert (cost.host_s, cost.device_s) == (one.host_s, pytest.approx(9 * one.host_s + one.device_s))
-    assert price_cluster([], model) == KernelCost(0.0)
+    assert estimate_cluster([], model) == KernelCost(0.0)
 
 
 OPS = ("Neg", "Exp", "AddV2", "Sum", "MatMul", "Reshape", "Softmax")

@@ -1,4 +1,4 @@
-"""A step that does not fit in a logical GPU of the program's own making is foretold; one that fits is not."""
+"""A step that does not fit in a logical GPU of the program's own making is predicted; one that fits is not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ step(tf.zeros([ROWS, 512]))
 """
 
 
-def foretold(tmp_path: Path, rows: int) -> list[OutOfMemory]:
+def predicted(tmp_path: Path, rows: int) -> list[OutOfMemory]:
     script = tmp_path / "model.py"
     script.write_text(SCRIPT.replace("ROWS", str(rows)))
     result = simplace.place(str(script), "cpu:1,gpu:1")
@@ -38,7 +38,7 @@ def foretold(tmp_path: Path, rows: int) -> list[OutOfMemory]:
 
 
 def test_the_step_that_does_not_fit_is_told_with_the_batch_that_does(tmp_path: Path) -> None:
-    (found,) = foretold(tmp_path, 8000)
+    (found,) = predicted(tmp_path, 8000)
     assert found.source.endswith("model.py:11")
     assert (found.device, found.limit, found.batch, found.nodes) == ("GPU:0", 32 << 20, 8000, ("matmul",))
     assert found.error == (
@@ -46,4 +46,4 @@ def test_the_step_that_does_not_fit_is_told_with_the_batch_that_does(tmp_path: P
         "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
     )
     assert found.largest_batch is not None
-    assert foretold(tmp_path, found.largest_batch) == []
+    assert predicted(tmp_path, found.largest_batch) == []

@@ -67,7 +67,7 @@ def test_no_op_runs_before_its_inputs(executor: str, world: tuple[str, Costs], i
 @pytest.mark.parametrize("executor", EXECUTORS)
 @COMMON
 @given(world=graphs(), inter=st.integers(1, 4), intra=st.integers(1, 3))
-def test_lanes_do_one_thing_at_a_time(executor: str, world: tuple[str, Costs], inter: int, intra: int) -> None:
+def test_tracks_do_one_thing_at_a_time(executor: str, world: tuple[str, Costs], inter: int, intra: int) -> None:
     done = simulated(world, executor, inter_op=inter, intra_op=intra, cores=2)
     for own in done.trace.by_track:
         spans = [done.trace.spans[i] for i in own]

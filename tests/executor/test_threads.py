@@ -18,7 +18,7 @@ class World:
 
     def __init__(self, size: int, times: PoolTimes = TIMES) -> None:
         self.events = Events()
-        self.found: list[tuple[int, int, int]] = []  # (time, lane, node)
+        self.found: list[tuple[int, int, int]] = []  # (time, track, node)
         self.pool = Pool(self.events, Random(0), list(range(size)), times, self.go)
 
     def go(self, worker: Worker) -> None:

@@ -73,7 +73,7 @@ def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:
 
 
 def ticks(done: Schedule) -> list[str]:
-    """List what took time: lane, node, start and end in ms, by start, then lane."""
+    """List what took time: track, node, start and end in ms, by start, then track."""
     trace, nodes = done.trace, done.estimated.graph.nodes
     spans = sorted((s for s in trace.spans if s.duration), key=lambda s: (s.start, s.track))
     return [f"{trace.tracks[s.track].name}: {nodes[s.node].name} {s.start / MS:g}-{s.end / MS:g}" for s in spans]

@@ -1,4 +1,4 @@
-"""The Chrome trace: a tid a lane, arrows in pairs, memory counters."""
+"""The Chrome trace: a tid a track, arrows in pairs, memory counters."""
 
 import json
 
@@ -19,13 +19,13 @@ def events(kind: str) -> list[dict]:  # type: ignore[type-arg]
     return [event for event in trace["traceEvents"] if event["ph"] == kind]
 
 
-def test_each_lane_is_one_thread_with_a_name() -> None:
+def test_each_track_is_one_thread_with_a_name() -> None:
     names = {event["tid"]: event["args"]["name"] for event in events("M") if event["name"] == "thread_name"}
     assert len(set(names.values())) == len(names)
     assert {event["tid"] for event in events("X")} <= set(names)
 
 
-def test_arrows_come_in_pairs_between_lanes() -> None:
+def test_arrows_come_in_pairs_between_tracks() -> None:
     starts, ends = events("s"), events("f")
     assert [one["id"] for one in starts] == [one["id"] for one in ends]
     assert all(one["ts"] <= other["ts"] and one["tid"] != other["tid"] for one, other in zip(starts, ends, strict=True))

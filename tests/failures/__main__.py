@@ -15,7 +15,7 @@ def main(words: list[str]) -> int:
     for each in measured:
         is_right = each.fails == each.is_told and each.is_as_declared
         print(f"{'ok  ' if is_right else 'DIFF'} {each.case.name}: {'fails' if each.fails else 'runs'}, "
-              f"foretold {', '.join(each.rules) or 'nothing'}")  # fmt: skip
+              f"predicted {', '.join(each.rules) or 'nothing'}")  # fmt: skip
         if not is_right or words:
             print(f"     TensorFlow: {' '.join(each.truth.split())[:600]}")
             print(f"     declared: {', '.join(each.case.rules) or 'sound'}; told: {' / '.join(each.errors)[:600]}")

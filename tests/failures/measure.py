@@ -1,4 +1,4 @@
-"""Compare what is foretold of each program with what TensorFlow does: recall, precision, and each that differs."""
+"""Compare what is predicted of each program with what TensorFlow does: recall, precision, and each that differs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPUTES_NOTHING = "an emulated GPU computes nothing"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Record of a program: TensorFlow's error ("" for none), and what the doctor foretells: rules and errors."""
+    """Record of a program: TensorFlow's error ("" for none), and what the doctor predicts: rules and errors."""
 
     case: Case
     truth: str
@@ -40,7 +40,7 @@ class Measured:
 
     @property
     def is_told(self) -> bool:
-        """Return whether a failure is foretold."""
+        """Return whether a failure is predicted."""
         return bool(self.rules)
 
     @property
@@ -57,13 +57,13 @@ def measure_cases(cases: Sequence[Case]) -> list[Measured]:
 
 
 def recall(measured: Sequence[Measured]) -> float:
-    """Return how many of the failing programs are foretold to fail."""
+    """Return how many of the failing programs are predicted to fail."""
     failing = [each for each in measured if each.fails]
     return sum(each.is_told for each in failing) / max(1, len(failing))
 
 
 def precision(measured: Sequence[Measured]) -> float:
-    """Return how many of those that are foretold to fail do."""
+    """Return how many of those that are predicted to fail do."""
     told = [each for each in measured if each.is_told]
     return sum(each.fails for each in told) / max(1, len(told))
 

@@ -17,7 +17,7 @@ Truth = Literal["cpus", "gpus"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Record of a program: `rules` are what may be foretold, () where it is sound."""
+    """Record of a program: `rules` are what may be predicted, () where it is sound."""
 
     name: str
     truth: Truth

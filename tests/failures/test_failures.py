@@ -28,7 +28,7 @@ def test_the_table_has_forty_of_each() -> None:
 @pytest.mark.long
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
-def test_what_is_foretold_is_what_tensorflow_does() -> None:
+def test_what_is_predicted_is_what_tensorflow_does() -> None:
     """`python -m tests.failures` measures all of the table."""
     measured = measure_cases([case for case in read_cases() if case.name in ASKED])
     assert [each.case.name for each in measured if not each.is_as_declared] == []

@@ -110,10 +110,12 @@ def test_what_is_not_known_is_named(tmp_path: Path, message: str) -> None:
 
 ODD = {
     "the model's class is in 'mine', not in Keras": {"module": "mine"},
-    "'a/b' is no name of a layer or a model": {"config": {"name": "a/b"}},
+    "'a/b' cannot be the name of a layer or a model": {"config": {"name": "a/b"}},
     "two layers have the name 'image'": {"config": {"layers": [source(), source()]}},
-    "the input 'image' is no InputLayer of Keras": {"config": {"layers": [{**source(), "module": "mine"}]}},
-    "'1' is no name of a layer or a model": {"config": {"layers": [layer("InputLayer", 1, batch_shape=[None])]}},
+    "the input 'image' is not an InputLayer of Keras": {"config": {"layers": [{**source(), "module": "mine"}]}},
+    "'1' cannot be the name of a layer or a model": {
+        "config": {"layers": [layer("InputLayer", 1, batch_shape=[None])]}
+    },
 }
 
 
@@ -146,10 +148,10 @@ def test_an_argument_of_another_class_is_refused(tmp_path: Path) -> None:
 TENSOR = {"class_name": "__keras_tensor__"}
 OF_IMAGE = {"shape": [None, 4], "dtype": "float32", "keras_history": ["image", 0, 0]}
 UNCONNECTED = {
-    "it is not said what layer 'image' is called with": ({}, {"inbound_nodes": None}),
+    "the configuration does not say what layer 'image' is called with": ({}, {"inbound_nodes": None}),
     "a layer of a Functional model has no name": ({}, {"name": 0}),
     "layer 'a' is called with '__keras_tensor__', not a tensor": ({**TENSOR, "confg": OF_IMAGE}, {}),
-    "'floAt32' is no dtype of Keras": ({**TENSOR, "config": {**OF_IMAGE, "dtype": "floAt32"}}, {}),
+    "'floAt32' is not a dtype of Keras": ({**TENSOR, "config": {**OF_IMAGE, "dtype": "floAt32"}}, {}),
     "an argument has no shape": ({**TENSOR, "config": {**OF_IMAGE, "shape": 4}}, {}),
     "the inputs of layer 'a' are not connected": (
         {**TENSOR, "config": {**OF_IMAGE, "keras_history": ["other", 0, 0]}}, {},

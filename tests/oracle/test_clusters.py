@@ -124,7 +124,7 @@ def test_a_session_of_an_unknown_master_asks_for_its_cluster(run: Observe) -> No
     program = 'with tf.Graph().as_default(), v1.Session("grpc://10.0.0.1:2222") as session:\n    session.run([])\n'
     seen = run(program, Machine(gpus=0))
     assert seen.failure is not None
-    assert seen.failure.text.startswith("the session's target grpc://10.0.0.1:2222 is no task of a cluster")
+    assert seen.failure.text.startswith("the session's target grpc://10.0.0.1:2222 is not a task of a cluster")
 
 
 def test_a_parameter_server_does_not_wait_for_ever(run: Observe) -> None:

@@ -127,5 +127,5 @@ def test_all_that_a_run_logs_is_accounted_for(write) -> None:
         compiled(x)
     """)
     result = simplace.check("model.py", "cpu:1,gpu:1")
-    assert coverage_line(result) == "accounts for 14 of 14 placed and executed ops"
+    assert coverage_line(result) == "accounts for 14 of 14 lines of TensorFlow's log"
     assert result.agrees

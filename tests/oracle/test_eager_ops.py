@@ -144,7 +144,7 @@ def test_ops_that_the_program_describes_wrongly(seen) -> None:
     assert sorted(op for _, op in ops) == ["MatMul", "_EagerConst"]
 
 
-def test_the_program_ends_with_a_refusal_that_was_foretold(tmp_path, monkeypatch) -> None:
+def test_the_program_ends_with_a_refusal_that_was_predicted(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(
         "import tensorflow as tf\ntf.config.set_soft_device_placement(False)\n"

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from simplace.api import Settings, place
-from simplace.doctor.failures import foretell_failures
+from simplace.doctor.failures import predict_failures
 from simplace.errors import ProgramError
 from simplace.machine.machine import Machine
 
@@ -193,7 +193,7 @@ def test_memory_growth_of_one_of_two_gpus(tmp_path: Path, use: str) -> None:
         f"{path}: the program stopped with ValueError: Memory growth cannot differ between GPU devices at {path}:3"
     )
     assert result.failure.details.splitlines()[1:3:2] == [f'  File "{path}", line 3, in <module>']
-    (told,) = foretell_failures(result)
+    (told,) = predict_failures(result)
     assert (told.rule, told.source, told.error) == (
         "memory-growth", f"{path}:3", "Memory growth cannot differ between GPU devices",
     )  # fmt: skip

@@ -124,7 +124,7 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", FIVE)
-def test_warm_steps_run_in_exactly_the_foretold_order(name: str) -> None:
+def test_warm_steps_run_in_exactly_the_predicted_order(name: str) -> None:
     measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)

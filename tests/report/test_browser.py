@@ -285,7 +285,7 @@ def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     page.find("#tab-schedule").click()
     spans = page.value(
         "[...Array(schedule.spans.count).keys()].map((i) => schedule.spans.at(i)).map("
-        "(span) => [state.program.schedule.lanes[span.lane].name, span.start, span.duration])"
+        "(span) => [state.program.schedule.tracks[span.track].name, span.start, span.duration])"
     )
     trace = simulated.trace
     assert sorted(map(tuple, spans)) == sorted(

@@ -57,7 +57,7 @@ def test_spans_unfold_to_those_of_the_trace() -> None:
     simulated = schedule_placement(graphs.towers(2))
     data = schedule_data(simulated)
     starts, at = [], 0
-    for track, count in zip(data["lanes"], data["counts"], strict=True):
+    for track, count in zip(data["tracks"], data["counts"], strict=True):
         before = 0
         for i in range(at, at + count):
             starts.append((track["name"], before + data["gap"][i], data["duration"][i]))

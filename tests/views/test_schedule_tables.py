@@ -65,7 +65,7 @@ verdict: GPU:0 busy 59%, waits 23% for copies, 12% for other devices; GPU:1 idle
     )
 
 
-def test_chart_has_a_row_a_lane_in_use() -> None:
+def test_chart_has_a_row_a_track_in_use() -> None:
     chart = draw_timeline(run(WORLD, Costs(launch=0.5), inter_op=4))
     assert [(track.owner, track.label) for track in chart.tracks] == [
         ("threads of the process", "inter-op 2"),

@@ -18,7 +18,7 @@ def test_same_chart_gives_same_text() -> None:
     assert "layout=nop2" in to_dot(CHART)
 
 
-def test_svg_holds_lanes_bars_and_hover_text() -> None:
+def test_svg_holds_tracks_bars_and_hover_text() -> None:
     svg = render(to_dot(CHART)).decode()
     assert all(f">{text}</text>" in svg for text in ("w0", "w1", "A", "B", "threads"))
     assert "<title>A</title>" in svg
@@ -28,7 +28,7 @@ def test_svg_holds_lanes_bars_and_hover_text() -> None:
 def test_any_name_is_drawn_as_it_is(name: str) -> None:
     root = ElementTree.fromstring(render(to_dot(Gantt(name, name, (Track(name, name),), (Bar(0, 0, 1, name),)))))
     said = [element.text for element in root.iter() if element.text]
-    # Title, caption, owner, lane and bar, each with a text on hover; a bar's name is never shortened.
+    # Title, caption, owner, track and bar, each with a text on hover; a bar's name is never shortened.
     assert said.count(name) == (1 if len(name) > 1000 else 10)
 
 
@@ -51,7 +51,7 @@ def test_empty_chart_draws() -> None:
 @pytest.mark.parametrize(
     ("bar", "message"),
     [
-        (Bar(2, 0, 1, "A"), "'A' is on lane 2; the chart has 2 lanes"),
+        (Bar(2, 0, 1, "A"), "'A' is on track 2; the chart has 2 tracks"),
         (Bar(0, 2, 1, "A"), "'A' runs from 2 to 1 s"),
         (Bar(0, 0, 1, "A", group="GPU:0"), "'A' is of group 'GPU:0'"),
     ],
@@ -83,11 +83,11 @@ def test_copies_have_no_letters_and_launches_no_time_of_their_own() -> None:
     assert list_texts(bars, 10) == (["", "a", "a"], [("a", "Neg", 1, 1.5)])
 
 
-def test_a_page_without_room_leaves_out_the_lanes_that_do_least() -> None:
-    tracks = tuple(Track(f"lane {i}", "GPU") for i in range(30))
+def test_a_page_without_room_leaves_out_the_tracks_that_do_least() -> None:
+    tracks = tuple(Track(f"track {i}", "GPU") for i in range(30))
     bars = (*(Bar(i, 0, 1 + i, f"op{i}") for i in range(30)), Bar(0, 40, 90, "all", kind="collective", rows=30))
     dot = to_dot(Gantt("t", "one\ntwo", tracks, bars), STYLES["slide"])
-    left = [i for i in range(30) if f'"lane {i}\\l"' not in dot]
+    left = [i for i in range(30) if f'"track {i}\\l"' not in dot]
     assert left == list(range(len(left)))
     assert 10 < len(left) < 30
     assert f"no room for {len(left)} of 30 tracks" in dot

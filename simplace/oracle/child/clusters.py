@@ -78,7 +78,7 @@ class Clusters:
         if self._machine.tasks:
             return self._own_master()
         raise NoSuchCluster(
-            f"the session's target {text} is no task of a cluster that the program makes; say which tasks there are "
+            f"the session's target {text} is not a task of a cluster that the program makes; say which tasks there are "
             f"with {_HOW}"
         )
 

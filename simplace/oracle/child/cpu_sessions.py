@@ -2,8 +2,8 @@
 
 Where no device is a GPU, soft placement puts what asks for one on the CPU. In a cluster, whose GPUs every session sees,
 and where GPUs exchange values or are called by name, the second session runs a copy of the graph with each node on the
-CPU of its task. All state of the program (variables,
-iterators, queues) is that of the second session: the first one only places and partitions.
+CPU of its task. All state of the program (variables, iterators, queues) is that of the second session: the first one
+only places and partitions.
 """
 
 from __future__ import annotations

@@ -44,12 +44,12 @@ Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a smal
 class EagerKind:
     """Record of eager ops that are alike.
 
-    `device` is where TensorFlow runs them; `is_for_host` tells that nothing computes there, so that
-    later ones are computed on the host without being tried. `copied` and `sizes` count, by
-    input, the tensors that came to an op there for the first time, and their bytes: TensorFlow keeps a copy beside its
-    tensor, and copies none twice to one device (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input
-    and the number of the kind that made the tensor, how often it was read. `changes` is how often the program
-    had changed its devices before; `number` is -1 as long as nothing was told.
+    `device` is where TensorFlow runs them; `is_for_host` tells that nothing computes there, so that later ones are
+    computed on the host without being tried. `copied` and `sizes` count, by input, the tensors that came to an op there
+    for the first time, and their bytes: TensorFlow keeps a copy beside its tensor, and copies none twice to one device
+    (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input and the number of the kind that made the
+    tensor, how often it was read. `changes` is how often the program had changed its devices before; `number` is -1 as
+    long as nothing was told.
     """
 
     at: str

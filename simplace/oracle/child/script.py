@@ -20,7 +20,7 @@ from simplace.oracle.child.source_lines import OWN, SourceLines
 _OWN_FRAME = re.compile(rf'^  File "{re.escape(OWN)}.*\n\n?', re.MULTILINE)
 _GRAPH_ERROR = "Graph execution error:"
 _HEAD = "Traceback (most recent call last):"
-_NO_PACKAGE = "a script is no part of a package, for Python neither: give one that imports the package"
+_NO_PACKAGE = "Python, too, runs a script outside of any package: give one that imports the package"
 
 
 def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:

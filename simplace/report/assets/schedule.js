@@ -1,9 +1,9 @@
 "use strict";
 // The simulated schedule as a Gantt chart: one track per thread, stream and link; time from left to right.
 
-const LANE = 22;
+const TRACK = 22;
 const AXIS = 24;
-const NAMES = 190; // pixels for the lanes' names at most
+const NAMES = 190; // pixels for the tracks' names at most
 const LONGEST = 30; // events of the critical path that are listed
 const NOTES = 4; // that are shown before the rest folds away
 
@@ -94,7 +94,7 @@ class ScheduleView {
     const rows = critical.map((span) => make("tr", {},
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
       make("td", {}, span.source.source),
-      make("td", {}, this.program.schedule.lanes[span.lane].name),
+      make("td", {}, this.program.schedule.tracks[span.track].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
     const heads = ["start", "duration", "source", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
@@ -113,11 +113,11 @@ class ScheduleView {
   }
 
   #paint() {
-    const { lanes } = this.program.schedule;
+    const { tracks } = this.program.schedule;
     const width = this.canvas.parentElement.clientWidth;
     if (!width) return;
     this.names = Math.min(NAMES, width * 0.3);
-    const height = lanes.length * LANE + AXIS;
+    const height = tracks.length * TRACK + AXIS;
     const ratio = devicePixelRatio || 1;
     Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
     this.canvas.style.height = `${height}px`;
@@ -131,7 +131,7 @@ class ScheduleView {
     pen.font = `11px ${css.fontFamily}`;
     pen.textBaseline = "middle";
     this.#axis(pen, width, height);
-    lanes.forEach((lane, i) => this.#laneName(pen, lane, i, width));
+    tracks.forEach((track, i) => this.#trackName(pen, track, i, width));
     this.#bars(pen, width);
   }
 
@@ -150,26 +150,26 @@ class ScheduleView {
     }
   }
 
-  #laneName(pen, lane, i, width) {
-    const y = AXIS + i * LANE;
+  #trackName(pen, track, i, width) {
+    const y = AXIS + i * TRACK;
     pen.strokeStyle = this.rule;
     pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke();
     pen.fillStyle = this.ink;
-    pen.fillText(fit(visible(lane.name), this.names - 16, 11), 8, y + LANE / 2);
+    pen.fillText(fit(visible(track.name), this.names - 16, 11), 8, y + TRACK / 2);
   }
 
   #bars(pen, width) {
     pen.save();
     pen.beginPath(); pen.rect(this.names, 0, width - this.names, 1e6); pen.clip();
-    this.program.schedule.lanes.forEach((_, lane) => this.#laneBars(pen, lane, width));
+    this.program.schedule.tracks.forEach((_, track) => this.#trackBars(pen, track, width));
     pen.restore();
   }
 
-  #laneBars(pen, lane, width) {
+  #trackBars(pen, track, width) {
     const { spans, view } = this;
     const { critical } = this.program.schedule;
     const drawnTo = [-1, -1]; // what is critical is not hidden by what is not
-    for (let at = spans.firstAfter(lane, view.from); at < spans.firsts[lane + 1] && spans.start[at] <= view.to; at += 1) {
+    for (let at = spans.firstAfter(track, view.from); at < spans.firsts[track + 1] && spans.start[at] <= view.to; at += 1) {
       if (spans.end(at) < view.from) continue;
       const [left, right] = [this.#x(spans.start[at], width), this.#x(spans.end(at), width)];
       if (right < drawnTo[critical[at]] + 0.5) continue;
@@ -180,7 +180,7 @@ class ScheduleView {
 
   #bar(pen, span, x, width) {
     const isCollective = span.kind === "collective"; // its bars on neighbouring tracks touch: they are one transfer
-    const [y, height] = isCollective ? [AXIS + span.lane * LANE, LANE] : [AXIS + span.lane * LANE + 3, LANE - 6];
+    const [y, height] = isCollective ? [AXIS + span.track * TRACK, TRACK] : [AXIS + span.track * TRACK + 3, TRACK - 6];
     const style = isCollective ? { fill: this.edge, line: this.edge } : this.#style(this.#device(span));
     pen.fillStyle = style.fill;
     pen.fillRect(x, y, width, height);
@@ -260,11 +260,11 @@ class ScheduleView {
   }
 
   #spanAt(event) {
-    const lane = Math.floor((event.offsetY - AXIS) / LANE);
+    const track = Math.floor((event.offsetY - AXIS) / TRACK);
     const width = this.canvas.clientWidth;
     const time = this.view.from + ((event.offsetX - this.names) / (width - this.names - 8)) * (this.view.to - this.view.from);
     const slack = (this.view.to - this.view.from) / width;
-    return lane < 0 || lane >= this.program.schedule.lanes.length ? null : this.spans.find(lane, time, slack);
+    return track < 0 || track >= this.program.schedule.tracks.length ? null : this.spans.find(track, time, slack);
   }
 
   #hover(event) {

@@ -1,14 +1,14 @@
 "use strict";
-// The events of a simulated schedule as columns, sorted by lane and start; one of them as a record where somebody looks.
+// The events of a simulated schedule as columns, sorted by track and start; one of them as a record where somebody looks.
 
 class Spans {
   constructor(schedule) {
     this.schedule = schedule;
     const { counts, gap, duration } = schedule;
     this.count = gap.length;
-    this.firsts = [0]; // lane i has the spans from firsts[i] up to firsts[i + 1]
+    this.firsts = [0]; // track i has the spans from firsts[i] up to firsts[i + 1]
     this.start = new Float64Array(this.count);
-    this.reach = new Float64Array(this.count); // where the last of those of its lane so far ends
+    this.reach = new Float64Array(this.count); // where the last of those of its track so far ends
     for (const count of counts) {
       let [before, reach] = [0, 0];
       const first = this.firsts.at(-1);
@@ -24,9 +24,9 @@ class Spans {
 
   end(at) { return this.start[at] + this.schedule.duration[at]; }
 
-  /** Return the first span of a lane that ends at a time or later, or after which one of the lane does. */
-  firstAfter(lane, time) {
-    let [low, high] = [this.firsts[lane], this.firsts[lane + 1]];
+  /** Return the first span of a track that ends at a time or later, or after which one of the track does. */
+  firstAfter(track, time) {
+    let [low, high] = [this.firsts[track], this.firsts[track + 1]];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.reach[middle] < time) low = middle + 1;
@@ -35,10 +35,10 @@ class Spans {
     return low;
   }
 
-  /** Return the longest span of a lane at a time, give or take `slack`; null where there is none. */
-  find(lane, time, slack) {
+  /** Return the longest span of a track at a time, give or take `slack`; null where there is none. */
+  find(track, time, slack) {
     let best = -1;
-    for (let at = this.firstAfter(lane, time - slack); at < this.firsts[lane + 1] && this.start[at] - slack <= time; at += 1) {
+    for (let at = this.firstAfter(track, time - slack); at < this.firsts[track + 1] && this.start[at] - slack <= time; at += 1) {
       if (time <= this.end(at) + slack && (best < 0 || this.schedule.duration[at] > this.schedule.duration[best])) best = at;
     }
     return best < 0 ? null : this.at(best);
@@ -53,12 +53,12 @@ class Spans {
     return longest.sort((a, b) => this.start[a] - this.start[b] || duration[b] - duration[a] || a - b).map((at) => this.at(at));
   }
 
-  laneOf(at) { return this.firsts.findIndex((_, lane) => at < this.firsts[lane + 1]); }
+  trackOf(at) { return this.firsts.findIndex((_, track) => at < this.firsts[track + 1]); }
 
   at(at) {
     const { schedule } = this;
     return {
-      lane: this.laneOf(at), start: this.start[at], duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]],
+      track: this.trackOf(at), start: this.start[at], duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]],
       waited: schedule.waited[at], why: schedule.whys[schedule.why[at]], critical: Boolean(schedule.critical[at]),
       node: schedule.node[at], copy: schedule.copy[at], source: schedule.sources[schedule.source[at]],
     };

@@ -26,6 +26,6 @@ FIGURES: Mapping[str, Callable[[Placed, int], Figure]] = {
 
 CHARTS: Mapping[str, Callable[[Schedule], Gantt | AreaChart]] = {
     "timeline": draw_timeline,
-    "width": parallelism_chart,
+    "parallelism": parallelism_chart,
     "memory": memory_chart,
 }

@@ -29,7 +29,7 @@ _KINDS: dict[str, BarKind] = {
 def draw_timeline(schedule: Schedule) -> Gantt:
     """Return the chart of a schedule, bars labelled by op type or size; tracks without events are left out."""
     trace = schedule.trace
-    used = [i for i in trace.lane_order if any(trace.spans[s].duration for s in trace.by_track[i])]
+    used = [i for i in trace.track_order if any(trace.spans[s].duration for s in trace.by_track[i])]
     rows = {track: row for row, track in enumerate(used)}
     critical = set(schedule.critical_path)
     bars = (
@@ -126,7 +126,7 @@ def _label_copy(copy: Copy) -> tuple[str, str]:
 
 
 def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[int]) -> Iterator[Bar]:
-    """Yield one bar for each run of a collective, over the lanes of its members; several where others lie between."""
+    """Yield one bar for each run of a collective, over the tracks of its members; several where others lie between."""
     graph, runs = schedule.estimated.graph, dict[tuple[int, int], list[int]]()
     for i, span in enumerate(schedule.trace.spans):
         if span.kind == "collective" and span.duration:
@@ -137,9 +137,9 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
         label = f"{one.kind} {format_bytes(one.size)}"
         devices = join_devices(schedule.placement.devices, one.devices)
         tooltip = f"{label} between {devices}; {_write_tooltip(schedule, first, graph.nodes[first.node].name)}"
-        lanes = sorted(rows[span.track] for span in spans)
-        starts = [lane for lane in lanes if lane - 1 not in lanes]
-        ends = [lane for lane in lanes if lane + 1 not in lanes]
+        tracks = sorted(rows[span.track] for span in spans)
+        starts = [track for track in tracks if track - 1 not in tracks]
+        ends = [track for track in tracks if track + 1 not in tracks]
         for top, bottom in zip(starts, ends, strict=True):
             yield Bar(
                 top, first.start / 1e9, first.end / 1e9, label, None, "collective", not critical.isdisjoint(found),

@@ -42,7 +42,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     """Return a schedule's makespan, its tracks, critical path, waits and memory, as text."""
     sent = describe_traffic(schedule.estimated.graph.traffic)
     parts = [write_headline(schedule), *([wrap_line(sent, width)] if sent else [])]
-    parts += [to_text(lane_table(schedule), width), to_text(device_time_table(schedule), width)]
+    parts += [to_text(track_table(schedule), width), to_text(device_time_table(schedule), width)]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
@@ -77,14 +77,14 @@ def write_headline(schedule: Schedule) -> str:
     return line
 
 
-def lane_table(schedule: Schedule) -> Table:
+def track_table(schedule: Schedule) -> Table:
     """Return how busy each thread, stream and link was."""
     rows = tuple(
         (one.name, f"{one.spans:,}", format_duration(one.busy), f"{one.share:.0%}")
-        for one in (schedule.busy_lanes[i] for i in schedule.trace.lane_order)
+        for one in (schedule.busy_tracks[i] for i in schedule.trace.track_order)
         if one.spans
     )
-    idle = sum(not one.spans for one in schedule.busy_lanes)
+    idle = sum(not one.spans for one in schedule.busy_tracks)
     columns = (Column("track"), Column("events", "right"), Column("busy", "right"), Column("of the step", "right"))
     footer = f"{format_count(idle, 'thread')} never used" if idle else ""
     return Table(columns, rows, footer=footer)

@@ -148,7 +148,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
 
 
 def coverage_line(result: Result) -> str:
-    """Return in one line how much of what TensorFlow placed and executed is shown, "" where that was not measured.
+    """Return in one line how much of TensorFlow's log belongs to what is shown, "" where that was not measured.
 
     Eager ops count by themselves, in `agreement_line`; where they are not told, their lines are counted here.
     """
@@ -156,19 +156,19 @@ def coverage_line(result: Result) -> str:
     if found is None or not (found.total or result.eager is None):
         return ""
     lines = found.eager if result.eager is None else 0
-    more = f"; {format_count(lines, 'line')} more of eager ops" if lines else ""
+    more = f"; {lines:,} more {'are' if lines > 1 else 'is'} of eager ops" if lines else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
-    return visible(f"accounts for {found.accounted:,} of {found.total:,} placed and executed ops{rest}{more}")
+    return visible(f"accounts for {found.accounted:,} of {found.total:,} lines of TensorFlow's log{rest}{more}")
 
 
 def failure_lines(result: Result, width: int | None = None) -> str:
-    """Return a line for each failure that is foretold, "" where there is none."""
+    """Return a line for each failure that is predicted, "" where there is none."""
     from simplace.analysis.memory_failures import find_out_of_memory
-    from simplace.doctor.failures import foretell_failures
+    from simplace.doctor.failures import predict_failures
     from simplace.explain.failures import format_failure
     from simplace.explain.finding import cite_page
 
-    found = [*foretell_failures(result), *find_out_of_memory(placed.placement for placed in result)]
+    found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     return "\n".join(wrap_line(cite_page(f"fails when run: {format_failure(one)}", one), width) for one in found)
 
 
