@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from simplace.errors import ProgramError
+from simplace.oracle.protocol import GIVEN_VARIABLES
 
 SEARCHED = str(Path(__file__).resolve().parents[2])  # the folder that a child imports simplace from
 _CHILD = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child.process import main; "
@@ -24,7 +25,7 @@ _SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_serv
 _SERVER += "main(int(sys.argv[2]), int(sys.argv[3]))"
 # TensorFlow, and what it imports, may read any other variable when it is imported.
 _OF_ONE_RUN = (
-    "COLUMNS", "CUDA_VISIBLE_DEVICES", "PYTEST_CURRENT_TEST", "TF_DUMP_GRAPH_PREFIX", "XDG_CACHE_HOME",
+    GIVEN_VARIABLES, "COLUMNS", "CUDA_VISIBLE_DEVICES", "PYTEST_CURRENT_TEST", "TF_DUMP_GRAPH_PREFIX", "XDG_CACHE_HOME",
 )  # fmt: skip
 _STDERR = 2  # the file descriptor
 

@@ -121,6 +121,12 @@ def _require_room(directory: str, ended: EarlyEnd | None) -> None:
         )
 
 
+def _note_given(environment: Mapping[str, str]) -> str:
+    """Return, as JSON, what the user has set of the variables that a run has others of."""
+    names = sorted(name for name in {*environment, *os.environ} if environment.get(name) != os.environ.get(name))
+    return json.dumps({name: os.environ.get(name) for name in names})
+
+
 def _wait_for_child(request: Request, stdout: int | None, start: Start) -> EarlyEnd | None:
     """Run the child; return how it failed, as far as its exit status shows."""
     request_file = Path(request.directory, "request.json")
@@ -141,6 +147,7 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
             "TF_XLA_FLAGS": f"{environment.get('TF_XLA_FLAGS', '')} {_WITHOUT_CLUSTERS}".strip(),
         }
     environment["TF_CPP_VMODULE"] = ",".join(told)
+    environment[protocol.GIVEN_VARIABLES] = _note_given(environment)
     child = start(request_file, environment, stdout)
     directory = Path(request.directory)
     try:

@@ -12,6 +12,7 @@ EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so 
 LOG = "tensorflow.log"  # what TensorFlow, and other native code, prints to file descriptor 2
 OUT = "native.txt"  # what they print to file descriptor 1
 PARTITIONS = "partitions"  # the directory of the subgraphs that TensorFlow partitions placed graphs into
+GIVEN_VARIABLES = "SIMPLACE_GIVEN_VARIABLES"  # an environment variable: what the user has set of others, as JSON
 FORKED_FROM = "SIMPLACE_FORKED_FROM"  # an environment variable: the process that a child was forked from
 
 NO_ROOM = 74  # the exit status of a child that could not write its answer, as EX_IOERR of sysexits.h

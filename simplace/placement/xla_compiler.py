@@ -119,7 +119,7 @@ class _Walk:
         self._table = table
         self._compiled_for = f"XLA_{device_type}{SYMBOLIC}"
         self._left = _MOST
-        self._supported: dict[int, bool] = {}  # by id of a node's attributes
+        self._supported: dict[tuple[str, int], bool] = {}  # by op and id of the attributes: nodes may share those
 
     def list_ops(self, call: FuncRef, path: str, depth: int = 0, *, is_inlined: bool = False) -> Iterator[ClusterOp]:
         """Yield the ops of a function; not the calls in it, but what they call.
@@ -148,9 +148,9 @@ class _Walk:
             return True  # XLA makes functions of control flow before it looks; an unknown op is a function's gradient
         if is_template(function):  # the attributes of the call would tell the types
             return any(kernel.device_type == self._compiled_for for kernel in self._table.kernels(node.op))
-        known = self._supported.get(id(node.attrs))
+        known = self._supported.get((node.op, id(node.attrs)))
         if known is None:
-            known = self._supported[id(node.attrs)] = self._has_kernel(node.op, node.attrs)
+            known = self._supported[node.op, id(node.attrs)] = self._has_kernel(node.op, node.attrs)
         return known
 
     def _has_kernel(self, op: str, attrs: Mapping[str, Any]) -> bool:

@@ -15,13 +15,14 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
 V1 = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"
 V2 = "import tensorflow as tf\n"
+TWO_GPUS = Machine(gpus=2)
 
 
-def checked(tmp_path: Path, text: str, head: str = V2) -> Result:
-    """Run a program on two emulated GPUs to its end, and compare with TensorFlow."""
+def checked(tmp_path: Path, text: str, head: str = V2, machine: Machine = TWO_GPUS) -> Result:
+    """Run a program to its end, on two emulated GPUs where no machine is given, and compare with TensorFlow."""
     path = tmp_path / "model.py"
     path.write_text(head + dedent(text))
-    result = check(str(path), Settings(Machine(gpus=2), timeout=900.0))
+    result = check(str(path), Settings(machine, timeout=900.0))
     assert result.failure is None
     assert result.agrees
     return result
@@ -233,3 +234,32 @@ def test_a_wrong_argument_is_rejected_and_no_refusal(tmp_path: Path) -> None:
     """
     result = checked(tmp_path, text)
     assert {placed.agreement.refusals for placed in result if placed.agreement} == {("", "")}
+
+
+def test_what_a_program_sees_of_its_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    text = """\
+    import os, warnings
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["TF_CPP_MIN_LOG_LEVEL"]) == ("1", "2")
+    assert "TF_CPP_VMODULE" not in os.environ
+    (gpu,) = tf.config.list_physical_devices("GPU")  # the other one is hidden, as CUDA hides it
+    assert len(tf.config.list_logical_devices("GPU")) == 1
+
+    def old(): warnings.warn("old", DeprecationWarning, 2)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        old()
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    assert [os.path.basename(each.filename) for each in caught] == ["model.py", "dense.py"]
+    path = os.path.join(os.path.dirname(__file__), "saved.keras")
+    model.save(path)  # Keras asks each layer for its parameters
+    assert tf.keras.models.load_model(path).count_params() == 3
+
+    @tf.function
+    def f(x): return x + 1.0
+    assert float(f(tf.constant(1.0))) == 2.0
+    """
+    (placed,) = checked(tmp_path, text, machine=Machine(gpus=2, visible=(1,)))
+    assert {node.device[-5:] for node in placed.placement.nodes} == {"GPU:0"}

@@ -97,3 +97,16 @@ def test_the_program_that_does_the_work_is_the_largest_with_what_xla_compiles() 
     made = Result("m.py", "2.21.0", "", small.devices, tuple(map(Placed, (setup, plain, small))))
     assert [one.ops for one in made] == [11, 3, 8]
     assert made.largest().placement is small
+
+
+def test_ops_of_one_type_share_their_attributes_and_not_the_verdict() -> None:
+    first, *others = COMPILED.nodes
+    beside = first._replace(name="negated", op="Neg")
+    compiled = replace(COMPILED, nodes=(first, beside, *others))
+    assert beside.attrs is first.attrs
+    assert [(op.op, op.is_supported) for op in find_clusters(placed(call_program(CALLER, compiled, INNER)))[0].ops][
+        :2
+    ] == [
+        ("AsString", False),
+        ("Neg", True),
+    ]

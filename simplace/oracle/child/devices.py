@@ -18,9 +18,10 @@ from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.shared_memory import share_emulated_memory
 from simplace.oracle.child.tf_private import context, load_library
+from simplace.oracle.child.users_environment import is_as_given
 
 _REFUSAL = "an emulated GPU computes nothing"  # as plugin.c has it
-HIDDEN = "NoDevFiles"  # what CUDA_VISIBLE_DEVICES holds as long as the program has not set it
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _COUNT, _MEMORY = "SIMPLACE_GPU_COUNT", "SIMPLACE_GPU_MEMORY"
 # Pluggable devices have options of their own since TensorFlow 2.18, and name the type of what they list since 2.19.
 _VERSION = version_key(tf.version.VERSION)
@@ -90,7 +91,8 @@ def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, lis
         return copy, []
     options = copy.gpu_options
     chosen = _parse_numbers(options.visible_device_list)
-    physical = _visible_gpus(machine) if chosen is None else chosen
+    seen = _visible_gpus(machine)
+    physical = seen if chosen is None else [seen[number] for number in chosen if number < len(seen)]
     splits = [[mebibytes << 20 for mebibytes in each.memory_limit_mb] for each in options.experimental.virtual_devices]
     memory = _logical_memory(splits or [list(machine.split_of(gpu)) for gpu in physical], len(physical), machine)
     if "GPU" in copy.device_count:
@@ -160,8 +162,6 @@ def _configure_devices(self: Any, machine: Machine, visible: list[int]) -> None:
         if limits := machine.split_of(number):
             parts = [tf.config.LogicalDeviceConfiguration(memory_limit=limit >> 20) for limit in limits]
             self.set_logical_device_configuration(gpu, parts)
-    if machine.visible is not None:
-        self.set_visible_devices([gpus[number] for number in machine.visible if number in gpus], "GPU")
 
 
 def _keep_logging() -> None:
@@ -225,8 +225,14 @@ def _show_gpus(gpus: int) -> None:
 
 
 def _visible_gpus(machine: Machine) -> list[int]:
-    setting = os.environ.get("CUDA_VISIBLE_DEVICES", HIDDEN)
-    if setting == HIDDEN:
+    """List the physical GPUs that TensorFlow is to see; what the program has set itself replaces the machine's list.
+
+    As with CUDA_VISIBLE_DEVICES, the others are not even among TensorFlow's physical devices.
+    """
+    if is_as_given(_VISIBLE):
+        return list(machine.visible_gpus)
+    setting = os.environ.get(_VISIBLE)
+    if setting is None:
         return list(range(machine.gpus))
     chosen = []
     for number in setting.split(","):  # CUDA stops at the first entry that names no device

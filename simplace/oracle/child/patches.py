@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -47,7 +48,8 @@ def patch_method(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
     if hook not in order or not set(known.hooks) <= set(order[: order.index(hook)]):
         raise PatchError(f"{shown} is patched by {', '.join(known.hooks) or order[0]}, so {hook} cannot patch it now")
     made = wrap(getattr(owner, name) if known.hooks else _as_foreign(known.original))
-    setattr(owner, name, _report_errors(made) if inspect.isfunction(made) or inspect.ismethod(made) else made)
+    is_plain = inspect.isfunction(made) or inspect.ismethod(made)
+    setattr(owner, name, _with_signature(_report_errors(made), known.original) if is_plain else made)
     known.hooks.append(hook)
     _patched[id(owner), name] = known
 
@@ -69,6 +71,16 @@ def _report_errors(method: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return reporting
+
+
+def _with_signature(patched: Any, original: Any) -> Any:
+    """Return `patched` with the parameters of the method that it replaces.
+
+    Keras asks for them by `getfullargspec`, which does not look at what a function wraps.
+    """
+    with contextlib.suppress(ValueError, TypeError):  # a builtin has none
+        patched.__signature__ = inspect.signature(original)
+    return patched
 
 
 def restore_method(owner: Any, name: str) -> None:

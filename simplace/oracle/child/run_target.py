@@ -43,6 +43,8 @@ from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
+from simplace.oracle.child.users_environment import show_users_environment
+from simplace.oracle.child.warning_lines import skip_own_frames
 from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
 from simplace.oracle.protocol import Request
 
@@ -52,6 +54,7 @@ _MOST = 10_000  # characters of an error
 def run_request(request: Request) -> int:
     """Run the request's target, to the end of its last thread; return the exit status."""
     directory = Path(request.directory)
+    show_users_environment()
     recorder = Recorder(directory)
     needed = (tf_names.PLACEMENTS, tf_names.SESSIONS) if request.mode == "graph" else (tf_names.PLACEMENTS,)
     if missing := tf_private.describe_missing(*needed):
@@ -64,6 +67,7 @@ def run_request(request: Request) -> int:
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
     if request.mode == "script":
+        skip_own_frames()
         patches.report_own_errors(lambda error: script.report_own_error(error, recorder))
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
