@@ -157,7 +157,11 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
     narrowed = parse_target(options.target).function or program.kind != "function"
     function = "" if narrowed else f":{program.name.split(' ')[0]}"
     wanted = MeasureOptions(
-        arguments=options.script_arguments, warm_up=100, batch=options.batch, probes=True, timeout=options.timeout
+        arguments=options.script_arguments,
+        warm_up=100,
+        batch=options.batch,
+        probes=True,
+        timeout=words.read_timeout(options),
     )
     found = measure_target(f"{options.target}{function}", wanted)
     step, rest = found.settings[0], cost_model("modelled", options.gpu, options.gpu_memory_fraction)

@@ -24,7 +24,7 @@ from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
-_INSIDE_XLA = "what clusters that XLA compiles hold while they run is not counted: it needs more memory than is told"
+_INSIDE_XLA = "what clusters that XLA compiles hold while they run is estimated: leave memory free for more"
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
