@@ -36,7 +36,8 @@ def write_suggestions(found: Suggestions, width: int | None = None) -> str:
 def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
     memory = "" if found.before.memory.fits else describe_memory(found.before)
-    said = [write_step_verdict(found.before.schedule), describe_input(found.before), memory]
+    before = found.before.schedule
+    said = [write_step_verdict(before), describe_input(found.before.input, before), memory]
     yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
@@ -72,7 +73,8 @@ def _write_end(found: Suggestions) -> str:
             f"simplace memory {found.evidence.script} tells what holds the memory, and what else would help"
         )
     if not found.best:
-        return f"nothing to suggest: no change saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
+        which = "change that was tried" if found.is_cut else "change"
+        return f"nothing to suggest: no {which} saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
     return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"
 
 
