@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Unpack
 
 from simplace._version import __version__
@@ -96,13 +97,15 @@ def suggest(
 
     The step is that of `program` (the largest by default), simulated with `gpu` and `cores`; the program is run once as
     it is and once with each change that is worth it, on emulated devices, for about `seconds` after the first run.
-    Nothing is written. The options are those of `place`. Raises `simplace.errors.SimplaceError`.
+    Nothing is written. The options are those of `place`; a `timeout` holds for the changed programs, too, which
+    otherwise may take three times what the program took as it was. Raises `simplace.errors.SimplaceError`.
     """
     from simplace import api
     from simplace.executor.step_options import StepOptions
 
     settings = api.settings(devices, **options)
-    return api.suggest(target, settings, StepOptions(gpu=gpu, cores=cores), seconds, program)
+    trial_timeout = (options["timeout"] or inf) if "timeout" in options else None
+    return api.suggest(target, settings, StepOptions(gpu=gpu, cores=cores), seconds, program, trial_timeout)
 
 
 def watch(*, quiet: bool = False) -> Watch:

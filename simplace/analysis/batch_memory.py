@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from simplace.analysis.memory import replay_step
@@ -31,13 +31,15 @@ class BatchMemory:
     """Record of what a program's memory is for other batches than its own, `batch`, where `growing` tensors grow.
 
     `batch` is 0 where nothing the program is given has a first dimension. `clash` is a node that reads a variable whose
-    first dimension is the batch, too, -1 for none: with one, nothing can be said of other batches.
+    first dimension is the batch, too, -1 for none: with one, nothing can be said of other batches. `shares` are what
+    grows of the memory that calls compiled by XLA hold while they run, by node.
     """
 
     schedule: Schedule
     batch: int
     growing: frozenset[Tensor]
     clash: int = -1
+    shares: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, schedule: Schedule, parts: int = 1) -> BatchMemory:
@@ -49,10 +51,13 @@ class BatchMemory:
         if not batch or clashes:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
         fixed = {dim for _, shape in variables for dim in shape}
-        return cls(schedule, batch, frozenset(_find_growing(schedule, batch, fixed, parts)))
+        growing, shares = _find_growing(schedule, batch, fixed, parts), _find_shares(schedule, batch, fixed)
+        return cls(schedule, batch, frozenset(growing), -1, dict(shares))
 
     def resize(self, batch: int, tensor: Tensor, size: int) -> int:
         """Return the bytes of a tensor for another batch."""
+        if tensor[1] == SCRATCH and tensor[0] in self.shares:
+            return round(size * (1 + self.shares[tensor[0]] * (batch / self.batch - 1)))
         return -(-size * batch // self.batch) if tensor in self.growing else size
 
     def fits(self, batch: int, limits: Mapping[str, int]) -> bool:
@@ -103,6 +108,12 @@ def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -
                 yield i, PERMANENT if node.op in ARGS or is_folded(estimated.graph, i) else slot
                 if node.op in POOLINGS:
                     yield i, SCRATCH
+
+
+def _find_shares(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[tuple[int, float]]:
+    for node, held in schedule.estimated.held.items():
+        if whole := sum(tensor.size for tensor in held):
+            yield node, sum(tensor.size for tensor in held if _grows(tensor, batch, fixed)) / whole
 
 
 def _grows(tensor: cost_model.Tensor, batch: int, fixed: set[int]) -> bool:

@@ -136,6 +136,13 @@ class Schedule:
         """List where the time of each device goes: busy, or waiting for what."""
         return device_time.account_for_time(self.trace, self.estimated, [d.name for d in self.placed.devices])
 
+    def find_awaited(self, one: device_time.DeviceTime) -> str:
+        """Return the device, in short, that another mostly waits for, "" where it waits for something else."""
+        if one.main_cause != "devices":
+            return ""
+        node = self.trace.spans[one.waits["devices"].longest].node
+        return self.placed.devices.by_name[self.estimated.graph.nodes[node].device].short
+
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:
         """List (time, how many tracks are busy from then on)."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from simplace.analysis.intervals import measure_coverage
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.utilisation import list_work
-from simplace.executor.trace import Span
+from simplace.executor.trace import Span, SpanKind
 from simplace.explain.finding import Finding, StepCost
 from simplace.explain.gradient_findings import is_update
 from simplace.explain.waiting_findings import Bond, GpuWaits, LaunchBoundLoop, SerialReplicas
@@ -21,6 +21,7 @@ from simplace.graph.op_kinds import DATAFLOW_ONLY, READS
 
 _LEAST = 200_000  # nanoseconds
 _LEAST_WAIT = 1_000_000
+_WORK: frozenset[SpanKind] = frozenset({"launch", "kernel", "copy"})
 _OVERLAP = 0.1  # of the shorter one's work: less is one after another
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
@@ -41,7 +42,8 @@ def _find_waits(schedule: Schedule) -> Iterator[GpuWaits]:
         cost = StepCost(seconds=one.waits[cause].time / 1e9)
         share = one.waits[cause].time / one.whole
         program = schedule.placement.program.title
-        yield GpuWaits(at, program, names, device.short, cause, share, one.kernels, cost=cost)
+        other = schedule.find_awaited(one)
+        yield GpuWaits(at, program, names, device.short, cause, share, one.kernels, other, cost=cost)
 
 
 def _name_span(schedule: Schedule, span: Span) -> tuple[str, tuple[str, ...]]:
@@ -148,7 +150,10 @@ def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
             loops.setdefault(span.iteration.partition(":")[0], []).append(span)
     trips = {loop.name: loop.trips for loop in schedule.flow.loops}
     for name, spans in loops.items():
-        whole = max(span.end for span in spans) - min(span.start for span in spans)
+        work = [span for span in spans if span.kind in _WORK]  # what a loop is given may be there long before
+        if not work:
+            continue
+        whole = max(span.end for span in work) - min(span.start for span in work)
         copied = measure_coverage((span.start, span.end) for span in spans if span.kind == "copy")
         for device in dict.fromkeys(nodes[span.node].device for span in spans if span.kind == "kernel"):
             kernels = [span for span in spans if span.kind == "kernel" and nodes[span.node].device == device]

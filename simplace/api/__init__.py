@@ -116,12 +116,20 @@ def schedule(placement: Placement, options: StepOptions) -> Simulated:
 
 
 def suggest(
-    target: str, settings: Settings, options: StepOptions, seconds: float = 60.0, program: str = ""
+    target: str,
+    settings: Settings,
+    options: StepOptions,
+    seconds: float = 60.0,
+    program: str = "",
+    trial_timeout: float | None = None,
 ) -> Suggested:
-    """Search for changes of a script that make a step of it faster; see `simplace.suggest`."""
+    """Search for changes of a script that make a step of it faster; see `simplace.suggest`.
+
+    A changed program may run for `trial_timeout` seconds, by default three times as long as it took as it was.
+    """
     from simplace.api.suggesting import suggest_changes
 
-    return suggest_changes(target, settings, Placements, options, seconds, program)
+    return suggest_changes(target, settings, Placements, options, seconds, program, trial_timeout)
 
 
 def diff(

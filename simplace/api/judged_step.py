@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from simplace.api.simulated_step import simulate_largest
 from simplace.errors import SimplaceError
 from simplace.result import Result
+
+if TYPE_CHECKING:
+    from simplace.analysis.schedule import Schedule
+    from simplace.executor.step_options import StepOptions
 
 
 def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool = False) -> str:
@@ -26,4 +32,27 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
 
     found = find_in_step(schedule) if lists_findings else []
     told = [one for one in found if not isinstance(one, GpuWaits)]
-    return "\n".join([write_step_verdict(schedule), *(visible(f"  ! {describe_finding(one)}") for one in told)])
+    verdict = "; ".join(filter(None, [write_step_verdict(schedule), visible(describe_slow_input(result, schedule))]))
+    return "\n".join([verdict, *(visible(f"  ! {describe_finding(one)}") for one in told)])
+
+
+def is_input_slow(result: Result) -> bool:
+    """Return whether the dataset takes longer than a step of the largest program."""
+    try:
+        schedule = simulate_largest(result)
+    except SimplaceError:  # `judge_step` says why
+        return False
+    return schedule is not None and bool(describe_slow_input(result, schedule))
+
+
+def describe_slow_input(result: Result, schedule: Schedule, options: StepOptions | None = None) -> str:
+    """Return what of the dataset takes longer than a step, in a clause; "" where nothing does, or none is there."""
+    if all(one.placement.program.kind != "dataset" for one in result.programs):
+        return ""
+    from simplace.executor.step_options import StepOptions
+    from simplace.suggestions.estimated_step import count_step_examples
+    from simplace.suggestions.input_pipeline import find_slowest_map
+    from simplace.suggestions.suggestion_sentences import describe_input
+
+    slowest = find_slowest_map(result, count_step_examples(schedule), options or StepOptions())
+    return describe_input(slowest, schedule)

@@ -31,8 +31,8 @@ _LOOPS_IN_XLA = (
     "XLA compiles loops or branches of {}, and how long those take is not simulated; --no-jit has suggestions for the "
     "program without XLA"
 )
+_CALLS = 2  # that are computed of a changed program: what counts is where ops are, not values
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
-_TIMEOUT = Settings().timeout or inf  # seconds of a run where the user names none
 
 R = TypeVar("R", bound=Result)
 
@@ -62,8 +62,12 @@ def suggest_changes(
     options: StepOptions,
     seconds: float = 60.0,
     program: str = "",
+    trial_timeout: float | None = None,
 ) -> Suggested:
     """Search for changes of a script for at most about `seconds` after its first run; `kind` is the results' class.
+
+    A changed program may run for `trial_timeout` seconds (infinity: without end), by default three times as long as it
+    took as it was.
 
     Raises a `SimplaceError` for whatever the user can fix.
     """
@@ -77,10 +81,11 @@ def suggest_changes(
         if result.failure is not None:
             raise result.failure
         placed = _choose_step(target, result, program or parsed.function)
-        patience = max(_PATIENCE, 3 * (time.monotonic() - began))
-        is_given = settings.timeout not in (None, _TIMEOUT)
-        timeout = settings.timeout if is_given else min(patience, _TIMEOUT)
-        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout)
+        if trial_timeout is None:
+            trial_timeout = min(max(_PATIENCE, 3 * (time.monotonic() - began)), settings.timeout or inf)
+        timeout = None if trial_timeout == inf else trial_timeout
+        calls = min(settings.calls, _CALLS) if settings.calls > 0 else settings.calls
+        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout, calls=calls)
 
         def run(sources: Sources) -> R:
             return targets.place_target(script, replace(quiet, sources=sources), kind)

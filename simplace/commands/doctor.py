@@ -38,7 +38,7 @@ def _check_computer(options: argparse.Namespace) -> int:
 def _examine_target(options: argparse.Namespace) -> int:
     from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.api import place
-    from simplace.api.judged_step import judge_step
+    from simplace.api.judged_step import is_input_slow, judge_step
     from simplace.api.simulated_step import find_simulated
     from simplace.doctor.examinations import diagnose_result
     from simplace.explain.finding import NO_COST
@@ -56,7 +56,8 @@ def _examine_target(options: argparse.Namespace) -> int:
     verdict = judge_step(result)
     if verdict:
         output.print_text(f"\n{verdict}")
-    if not is_saved and any(finding.cost != NO_COST for finding in findings):
+    has_cost = any(finding.cost != NO_COST for finding in findings)
+    if not is_saved and (has_cost or is_input_slow(result)):
         machine = f" --devices {options.devices}" if options.devices else ""
         output.print_text(f"\nwhat to change: simplace suggest {options.target}{machine} tries changes, and times them")
     found = list_verdicts(findings)

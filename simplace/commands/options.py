@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from simplace.progress import Stage
     from simplace.result import Placed
 
+_TIMEOUT = 300.0  # seconds
 _STDERR = 2  # the file descriptor
 _MOST = 1_000_000  # threads, steps, calls, trips: more would only take all of the memory
 
@@ -37,8 +38,8 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
                         "(default: %(default)s)")  # fmt: skip
     parser.add_argument("--no-jit", dest="jit", action="store_false", help="ignore jit_compile: show where TensorFlow "
                         "places the ops that XLA would compile")  # fmt: skip
-    parser.add_argument("--timeout", metavar="S", type=parse_seconds, default=300.0,
-                        help="end a script after S seconds (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--timeout", metavar="S", type=parse_seconds,
+                        help=f"end a script after S seconds (default: {_TIMEOUT:g})")  # fmt: skip
     add_kernels(parser)
 
 
@@ -59,13 +60,18 @@ def read_settings(options: argparse.Namespace, stage: Stage) -> Settings:
         soft_placement=options.soft,
         arguments=options.script_arguments,
         calls=options.calls,
-        timeout=options.timeout,
+        timeout=read_timeout(options),
         kernels=options.kernels,
         tensorflow=options.tensorflow,
         jit=options.jit,
         stdout=_STDERR if getattr(options, "json", None) == "-" else None,
         stage=stage,
     )
+
+
+def read_timeout(options: argparse.Namespace) -> float:
+    """Return the seconds of `--timeout`, where it was not given the default."""
+    return _TIMEOUT if options.timeout is None else float(options.timeout)
 
 
 def select_program(result: Placements, options: argparse.Namespace) -> Placements:

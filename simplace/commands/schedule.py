@@ -87,11 +87,13 @@ def _run_schedule(options: argparse.Namespace) -> int:
 
     from simplace import api
     from simplace.analysis.schedule import compare_inter_op
+    from simplace.api.judged_step import describe_slow_input
     from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
     from simplace.partition.run_graph import find_run
     from simplace.views.text import schedule_tables
     from simplace.views.text.device_comparison_text import write_comparison
+    from simplace.views.text.lines import wrap_line
     from viz import to_text
 
     sizes = thread_counts(options.inter_op)
@@ -118,6 +120,8 @@ def _run_schedule(options: argparse.Namespace) -> int:
     out = sys.stderr if options.json == "-" else sys.stdout
     width = terminal.find_width(out)
     output.print_text(schedule_tables.write_summary(schedule, width), out)
+    if slow := describe_slow_input(result, schedule, replace(chosen, limits={}, run=None)):
+        output.print_text("\n" + wrap_line(f"beside the step: {slow}", width), out)
     if len(sizes) > 1:
         table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
         output.print_text(f"\n{to_text(table, width)}", out)
@@ -157,7 +161,11 @@ def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
     narrowed = parse_target(options.target).function or program.kind != "function"
     function = "" if narrowed else f":{program.name.split(' ')[0]}"
     wanted = MeasureOptions(
-        arguments=options.script_arguments, warm_up=100, batch=options.batch, probes=True, timeout=options.timeout
+        arguments=options.script_arguments,
+        warm_up=100,
+        batch=options.batch,
+        probes=True,
+        timeout=words.read_timeout(options),
     )
     found = measure_target(f"{options.target}{function}", wanted)
     step, rest = found.settings[0], cost_model("modelled", options.gpu, options.gpu_memory_fraction)

@@ -52,7 +52,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
     step = StepOptions(gpu=options.gpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction)
     with show_progress() as stage:
         settings = words.read_settings(options, stage)
-        found = api.suggest(options.target, settings, step, options.seconds, options.program)
+        found = api.suggest(options.target, settings, step, options.seconds, options.program, options.timeout)
     out = sys.stderr if options.json == "-" else sys.stdout
     parts = list(write_parts(found, terminal.find_width(out)))
     for text, is_patch in parts[:-1]:

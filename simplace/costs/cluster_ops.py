@@ -13,7 +13,7 @@ from typing import Any
 from simplace.costs.cost_model import OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import OUTSIDE, FusibleOp
+from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, Ref
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.algorithm import order_by_inputs
@@ -23,7 +23,6 @@ from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.reachable_functions import find_callee
 from simplace.program.program import Program
 
-Ref = tuple[int, int]
 Value = tuple[Ref, Tensor]
 _DEEPEST = 50  # calls in calls
 _MOST = 100_000  # ops of one cluster

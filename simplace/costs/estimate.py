@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster
+from simplace.costs.cluster_memory import find_held
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import fuse_ops
+from simplace.costs.xla_fusion import find_sources, fuse_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
@@ -46,7 +47,8 @@ class Assumption:
 class EstimatedGraph:
     """Record of a partitioned graph with costs.
 
-    `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy.
+    `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy. `held`
+    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs.
     """
 
     graph: PartitionedGraph
@@ -56,6 +58,7 @@ class EstimatedGraph:
     copy_seconds: tuple[float, ...]
     copy_bytes: tuple[int, ...]
     assumptions: tuple[Assumption, ...]
+    held: Mapping[int, tuple[Tensor, ...]]
 
     def output(self, node: int, slot: int) -> Tensor | None:
         """Return an output of a node; a send and a receive have the tensor that they carry. None for order alone."""
@@ -111,6 +114,7 @@ class _Estimator:
         self.sizes = TensorSizes(graph.placed)
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.assumed: dict[str, list[str]] = {}
+        self.held: dict[int, tuple[Tensor, ...]] = {}
 
     def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
@@ -121,7 +125,7 @@ class _Estimator:
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
-        return EstimatedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions)
+        return EstimatedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held)
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
         if node < 0:
@@ -185,7 +189,7 @@ class _Estimator:
         cost = self.model.kernel(call)
         if not cost.is_guess:
             return cost
-        kernels = self._list_cluster_kernels(call)
+        kernels = self._list_cluster_kernels(i, call)
         if kernels is not None:
             cost = estimate_cluster(kernels, self.model)
         for one in [call] if kernels is None else kernels:
@@ -193,8 +197,11 @@ class _Estimator:
                 self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
         return cost
 
-    def _list_cluster_kernels(self, call: OpCall) -> list[OpCall] | None:
-        """Return the kernels of a call that XLA compiles; None for other ops, and for a body that does not hold."""
+    def _list_cluster_kernels(self, i: int, call: OpCall) -> list[OpCall] | None:
+        """Return the kernels of a call that XLA compiles, and note what they hold in memory.
+
+        None for other ops, and for a body that does not hold.
+        """
         program = self.placed.program
         called = find_callee(call.op, call.attrs, program.graph.library)
         if called is None or call.attrs.get(MUST_COMPILE) is not True:
@@ -203,7 +210,9 @@ class _Estimator:
             ops, results = list_cluster_ops(program, called, call, self.batch)
         except SimplaceError:
             return None  # the call stays a guess, which is told as such
-        return fuse_ops(ops, results)
+        kernels = fuse_ops(ops, results)
+        self.held[i] = find_held(kernels, find_sources(ops, results))
+        return [kernel.call for kernel in kernels]
 
     def _member(self, number: int, device: str) -> KernelCost:
         """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""

@@ -16,7 +16,7 @@ on the size of a fusion, and when a fusion is so slow that XLA leaves it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from simplace.costs.cost_model import OpCall, Tensor
@@ -27,6 +27,9 @@ FUSED = "_XlaFused"  # the attribute of a softmax that is one kernel
 OUTSIDE = -1  # the producer of what a cluster is given
 
 
+Ref = tuple[int, int]  # an op of a cluster (by number) and the slot of an output
+
+
 @dataclass(frozen=True, slots=True)
 class FusibleOp:
     """Record of an op of a cluster: `producers` are the ops (by number) of its inputs, with the slot of each.
@@ -35,10 +38,22 @@ class FusibleOp:
     """
 
     call: OpCall
-    producers: tuple[tuple[int, int], ...]
+    producers: tuple[Ref, ...]
 
 
-def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[tuple[int, int]]) -> list[OpCall]:
+@dataclass(frozen=True, slots=True)
+class FusedKernel:
+    """Record of a kernel of a cluster: which outputs of ops it reads from memory, and writes there.
+
+    `writes` are the outputs of `call`, in its order.
+    """
+
+    call: OpCall
+    reads: tuple[Ref, ...]
+    writes: tuple[Ref, ...]
+
+
+def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> list[FusedKernel]:
     """Return the kernels of a cluster in the order of their last ops; `ops` are in topological order.
 
     `results` are the outputs that the cluster returns. A kernel of one op is that op's own call; one of several is a
@@ -46,7 +61,7 @@ def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[tuple[int, int]]) -> li
     there, that of the last op first.
     """
     users = _list_users(ops)
-    returned = {_find_source(ops, result)[0] for result in results}
+    returned = {ref[0] for ref in find_sources(ops, results)}
     roots: list[set[int]] = [set() for _ in ops]  # the kernels, by the number of their last op, that an op is part of
     takes_in = [False] * len(ops)  # whether an op's kernel computes what it reads; a view's: whether those of its users
     for i in reversed(range(len(ops))):
@@ -65,6 +80,11 @@ def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[tuple[int, int]]) -> li
             for root in own:
                 members.setdefault(root, []).append(i)
     return [_join_members(ops, own, returned) for _, own in sorted(members.items())]
+
+
+def find_sources(ops: Sequence[FusibleOp], refs: Iterable[Ref]) -> list[Ref]:
+    """Return what each of some tensors is, or is a view of."""
+    return [_find_source(ops, ref) for ref in refs]
 
 
 def _list_users(ops: Sequence[FusibleOp]) -> list[list[int]]:
@@ -87,26 +107,29 @@ def _choose_kernels(i: int, call: OpCall, wanted: Sequence[set[int]], is_returne
     return kernels if spares and not is_expensive(call.op) and not is_returned else {i}
 
 
-def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[int]) -> OpCall:
-    """Return the call of a kernel; its members are in topological order."""
-    last = ops[own[-1]].call
-    if len(own) == 1:
-        return replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last
-    inside, root = set(own), own[-1]
-    read: dict[tuple[int, int], Tensor] = {}
+def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[int]) -> FusedKernel:
+    """Return a kernel; its members are in topological order."""
+    inside, root, last = set(own), own[-1], ops[own[-1]].call
+    read: dict[Ref, Tensor] = {}
     for i in own:
         for place, source in enumerate(ops[i].producers):
             kept = _find_source(ops, source)
             if kept[0] not in inside:
                 read.setdefault(kept, ops[i].call.inputs[place])
-    written = [tensor for i in (root, *own[:-1]) if i == root or i in returned for tensor in ops[i].call.outputs]
+    writers = [root, *(i for i in own[:-1] if i in returned)]
+    writes = tuple((i, slot) for i in writers for slot in range(len(ops[i].call.outputs)))
+    if len(own) == 1:
+        alone = replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last
+        return FusedKernel(alone, tuple(read), writes)
+    written = tuple(ops[i].call.outputs[slot] for i, slot in writes)
     extra = sum(count_extra_bytes(ops[i].call) for i in own)
     more = (Tensor("uint8", (extra,), extra),) if extra else ()
     op, attrs = (last.op, {FUSED: True}) if last.op in SOFTMAX else (FUSION, {})
-    return OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), tuple(written))
+    call = OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), written)
+    return FusedKernel(call, tuple(read), writes)
 
 
-def _find_source(ops: Sequence[FusibleOp], source: tuple[int, int]) -> tuple[int, int]:
+def _find_source(ops: Sequence[FusibleOp], source: Ref) -> Ref:
     """Return what a tensor is a view of: it goes back through ops that touch no element."""
     while source[0] != OUTSIDE and is_free(ops[source[0]].call.op) and ops[source[0]].producers:
         source = ops[source[0]].producers[0]

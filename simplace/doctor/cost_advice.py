@@ -113,7 +113,8 @@ def _launch_bound_loop(finding: LaunchBoundLoop) -> Advice:
         f"{state_waiting(finding)}.",
         "Each round of a loop launches its kernels anew, which takes the host longer than such kernels take the GPU.",
         "Compute all rounds at once where they do not need each other (tf.vectorized_map, a larger tensor); for a "
-        "recurrent layer take one that cuDNN runs; or compile the loop (jit_compile=True), or run it on the CPU.",
+        "recurrent layer take one that cuDNN runs (no recurrent_dropout, the activations that it has by default); or "
+        "compile the loop (jit_compile=True), or run it on the CPU.",
     )
 
 
@@ -143,7 +144,17 @@ _WHY: dict[Awaited, tuple[str, str]] = {
 }
 
 
+_FOR_CPU = (
+    "What it computes depends on what {} computes before.",
+    "Compute that on the GPU, if it has a kernel there: leave it, and the variables that it reads or updates, out of "
+    "the tf.device scope that asks for the CPU. `simplace explain` says of each node why it is where it is.",
+)
+
+
 def _gpu_waits(finding: GpuWaits) -> Advice:
+    if finding.other.startswith("CPU"):
+        why, instead = _FOR_CPU
+        return Advice(f"{state_waiting(finding)}.", why.format(finding.other), instead)
     return Advice(f"{state_waiting(finding)}.", *_WHY[finding.cause])
 
 

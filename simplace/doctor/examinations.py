@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -128,16 +129,28 @@ def _find_unknown_colocation(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         program = placed.placement.program
         known = {node.name for node in _all_nodes(program)}
-        known |= {arg.name for function in program.graph.library.values() for arg in function.inputs}
+        arguments = {arg.name for function in program.graph.library.values() for arg in function.inputs}
         lost: dict[str, list[NodeDef]] = {}
         for node in _own_nodes(program):
             for wanted in _read_labels(node):
-                if wanted not in known:
+                if wanted not in known and _name_argument(wanted) not in arguments:
                     lost.setdefault(wanted, []).append(node)
         notes = program.notes.get(program.function or "", {})
         for wanted, nodes in lost.items():
             at = notes[nodes[0].name].at if nodes[0].name in notes else ""
             yield found.UnknownColocation(at, placed.title, tuple(node.name for node in nodes), wanted)
+
+
+def _name_argument(name: str) -> str:
+    """Return the name that the argument of a function gets which a node of its graph becomes.
+
+    Labels keep the node's name: tf.nn.embedding_lookup makes one of the handle that a function captures. Mirrors
+    `NodeNameMapping::Normalize` of tensorflow/core/framework/graph_to_functiondef.cc.
+
+    >>> _name_argument("embedding_lookup/432"), _name_argument("_1/B")
+    ('embedding_lookup_432', 'b')
+    """
+    return re.sub(r"[^a-z0-9]", "_", name.lower()).lstrip("_0123456789") or "unknown"
 
 
 def _read_labels(node: NodeDef) -> list[str]:

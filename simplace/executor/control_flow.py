@@ -16,6 +16,7 @@ from simplace.graph.op_kinds import (
     MERGES,
     NEXT_ITERATIONS,
     is_constant,
+    is_exit,
     is_loop_cond,
     is_merge,
     is_switch,
@@ -33,6 +34,7 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
 }  # fmt: skip
 _COMPARISONS = frozenset({"Less", "LessEqual"})
+_ADDITIONS = frozenset({"Add", "AddV2"})
 _RENAMES = IDENTITIES | ENTERS
 _PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
 
@@ -119,6 +121,7 @@ class _ControlFlowReader:
         self.frames: list[tuple[str, int, int]] = []
         self.loops: list[Loop] = []
         self.branches: list[Branch] = []
+        self.counted: set[int] = set()
 
     def read(self) -> ControlFlow:
         role = tuple(_ROLES.get(node.op) for node in self.graph.nodes)
@@ -236,7 +239,7 @@ class _ControlFlowReader:
         return found[1:]
 
     def _constant(self, i: int) -> int | None:
-        """Read the integer that a value starts as, None where it is not a constant."""
+        """Read the integer that a value starts as, or that a loop has counted to; None where it is not known."""
         seen: set[int] = set()
         while i >= 0 and i not in seen:
             seen.add(i)
@@ -244,7 +247,40 @@ class _ControlFlowReader:
             if is_constant(op):
                 value = self._attrs(i).get("value")
                 return value.value if isinstance(value, TensorInfo) else None
+            if is_exit(op):
+                return self._count(i)
             if op not in _PASSES_ON:
                 return None
             i = self._input(i, 0)
         return None
+
+    def _count(self, exit_: int) -> int | None:
+        """Return what a variable that a loop adds 1 to in each round is at its end, None for any other.
+
+        The loop of a gradient runs as often as the counter of its loop says (while_v2.py).
+        """
+        switch = self._input(exit_, 0)
+        if switch < 0 or not is_switch(self.graph.nodes[switch].op) or exit_ in self.counted:
+            return None
+        self.counted.add(exit_)  # a graph may be a circle
+        condition, merge = self._decider(switch), self._input(switch, 0)
+        start, after = (self._constant(self._input(merge, 0)), self._input(merge, 1)) if merge >= 0 else (None, -1)
+        added = self._follow(self._input(after, 0)) if after >= 0 else -1
+        sides = [self._follow(self._input(added, slot)) for slot in (0, 1)] if added >= 0 else []
+        is_counter = (
+            is_loop_cond(self.graph.nodes[condition].op)
+            and added >= 0
+            and self.graph.nodes[added].op in _ADDITIONS
+            and switch in sides
+            and 1 in [self._constant(side) for side in sides if side != switch]
+        )
+        self.counted.discard(exit_)
+        return start + self._loop(condition).trips if is_counter and start is not None else None
+
+    def _follow(self, i: int) -> int:
+        """Return what a value is, or is another name of."""
+        seen: set[int] = set()
+        while i >= 0 and i not in seen and self.graph.nodes[i].op in IDENTITIES:
+            seen.add(i)
+            i = self._input(i, 0)
+        return i

@@ -82,8 +82,10 @@ class TraceRecorder:
         return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
-        """Allocate what a kernel on a CPU takes besides; it ends as an output ends that nobody takes."""
+        """Allocate what a kernel on a CPU, or what XLA compiled, takes besides; an output that nobody takes ends so."""
         part = self._graph.nodes[node]
+        if held := sum(tensor.size for tensor in self._estimated.held.get(node, ())):
+            return [self.allocate(part.device, held, node, SCRATCH, time, span)]
         if part.device not in self._cpus:
             return []
         given = self._inputs(node)

@@ -107,7 +107,7 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
     """Return in a clause what a GPU waits for in a simulated step."""
     match finding:
         case GpuWaits():
-            what = _AWAITED[finding.cause].format(kernels=finding.kernels)
+            what = finding.other or _AWAITED[finding.cause].format(kernels=finding.kernels)
             longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
             return f"{finding.device} waits for {what} during {finding.share:.0%} of a simulated step{longest}"
         case SerialReplicas():

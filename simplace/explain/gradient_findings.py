@@ -77,7 +77,7 @@ def gradients_elsewhere(costs: CopyCosts) -> Iterator[GradientsElsewhere | Updat
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
         cost = costs.of_move({**late, **away})
-        if min(cost.copies, cost.size, cost.seconds) <= 0:
+        if min(cost.copies, cost.size) < 0 or cost.seconds <= 0:
             continue
         where = _describe_ops(placement, away or late)
         if away:

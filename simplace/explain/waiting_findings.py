@@ -15,7 +15,8 @@ Bond = Literal["variable", "stream", "thread"]
 class GpuWaits(Finding):
     """A GPU waits for longer than it computes, mostly for `cause`; `nodes` has what it waits for longest, if known.
 
-    `share` is that of the step, `kernels` counts what runs on the GPU. The cost is the waiting.
+    `share` is that of the step, `kernels` counts what runs on the GPU, `other` is the device that it waits for, ""
+    where it waits for something else. The cost is the waiting.
     """
 
     rule: ClassVar[str] = "gpu-waits"
@@ -25,6 +26,7 @@ class GpuWaits(Finding):
     cause: Awaited
     share: float
     kernels: int
+    other: str = ""
 
 
 @dataclass(frozen=True, slots=True)

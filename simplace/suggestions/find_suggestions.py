@@ -167,7 +167,9 @@ class _Search:
         if len(evidence.gpus) < 2 or not evidence.placed.clusters:
             return
         self.without_xla = WithoutXla()
-        for alone in self._try_all([*find_xla_removals(evidence)][:1], evidence, None):
+        removals = [*find_xla_removals(evidence)][:1]
+        self.found += len(removals)
+        for alone in self._try_all(removals, evidence, None):
             self.without_xla = WithoutXla(alone)
             yield alone
             if alone.after is None:

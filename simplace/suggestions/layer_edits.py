@@ -96,8 +96,8 @@ def update_in_place(optimizer):
 def can_hold_functions(source: SourceFile) -> bool:
     """Return whether the functions can stand in a file: it imports TensorFlow at its top, and has none of them yet."""
     names = {node.name for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)}
-    has_import = source.find_import("tensorflow") is not None
-    return has_import and bool(source.find_module("tensorflow")) and not names & {ON_DEVICE, UPDATE_IN_PLACE}
+    has_import = source.find_import(source.find_module("tensorflow")) is not None
+    return has_import and not names & {ON_DEVICE, UPDATE_IN_PLACE}
 
 
 def find_optimizers(evidence: Evidence) -> list[tuple[SourceFile, ast.expr]]:
@@ -172,7 +172,7 @@ def _is_import(node: ast.stmt) -> bool:
 def _find_end_of_imports(source: SourceFile) -> int:
     """Return the last line of the imports at the top that follow each other, from TensorFlow's on."""
     body = source.tree.body
-    statement = source.find_import("tensorflow")
+    statement = source.find_import(source.find_module("tensorflow"))
     assert statement is not None, "can_hold_functions"
     number = body.index(statement)
     while number + 1 < len(body) and _is_import(body[number + 1]):

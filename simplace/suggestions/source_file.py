@@ -88,12 +88,11 @@ class SourceFile:
                         return alias.asname or alias.name
         return ""
 
-    def find_import(self, module: str) -> ast.stmt | None:
-        """Return the first statement of the file's top level that imports a module or something of it."""
+    def find_import(self, name: str) -> ast.stmt | None:
+        """Return the first statement at the top level of the file that imports a name, or the `name` of `name.of`."""
+        first = name.partition(".")[0]
         for node in self.tree.body:
-            if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == module for alias in node.names):
-                return node
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == module:
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and first in map(_bound_name, node.names):
                 return node
         return None
 
@@ -181,6 +180,10 @@ def is_device_scope(node: ast.AST) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name == "device"
+
+
+def _bound_name(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
 
 
 def _is_regular(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from itertools import groupby
 
+from simplace.analysis.schedule import Schedule
 from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
     Change,
@@ -27,6 +28,7 @@ from simplace.suggestions.changes import (
 )
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import WithoutXla
+from simplace.suggestions.input_pipeline import MapTime
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -199,10 +201,9 @@ def describe_without_xla(found: WithoutXla, before: Step) -> str:
     return f"{said}; as it is a step takes {present}, with {at} {alone} on that GPU, {apart}"
 
 
-def describe_input(step: Step) -> str:
+def describe_input(slowest: MapTime | None, schedule: Schedule) -> str:
     """Return what of a step's input takes longer than the step, "" where nothing does."""
-    slowest = step.input
-    if slowest is None or slowest.nanoseconds <= step.schedule.trace.makespan:
+    if slowest is None or slowest.nanoseconds <= schedule.trace.makespan:
         return ""
     calls, one = format_count(slowest.calls, "call"), format_duration(slowest.call_time)
     how = "several at once" if slowest.is_parallel else "one after the other"

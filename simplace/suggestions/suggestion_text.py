@@ -24,7 +24,7 @@ from simplace.views.text.quantities import format_count, format_duration
 from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
-_INSIDE_XLA = "what clusters that XLA compiles hold while they run is not counted: it needs more memory than is told"
+_INSIDE_XLA = "what clusters that XLA compiles hold while they run is estimated: leave memory free for more"
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
@@ -36,7 +36,8 @@ def write_suggestions(found: Suggestions, width: int | None = None) -> str:
 def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
     memory = "" if found.before.memory.fits else describe_memory(found.before)
-    said = [write_step_verdict(found.before.schedule), describe_input(found.before), memory]
+    before = found.before.schedule
+    said = [write_step_verdict(before), describe_input(found.before.input, before), memory]
     yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False
@@ -72,7 +73,8 @@ def _write_end(found: Suggestions) -> str:
             f"simplace memory {found.evidence.script} tells what holds the memory, and what else would help"
         )
     if not found.best:
-        return f"nothing to suggest: no change saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
+        which = "change that was tried" if found.is_cut else "change"
+        return f"nothing to suggest: no {which} saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
     return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"
 
 

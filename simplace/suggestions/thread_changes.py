@@ -47,8 +47,9 @@ def _write_settings(evidence: Evidence, before: StepOptions, after: StepOptions)
         for source, number, _ in settings:
             yield replace_node(source, number, str(new))
         source = evidence.files[0]
-        statement = source.find_import("tensorflow")
-        if not settings and statement is not None and (module := source.find_module("tensorflow")):
+        module = source.find_module("tensorflow")
+        statement = source.find_import(module)
+        if not settings and statement is not None:
             line = statement.end_lineno or statement.lineno
             yield Insertion(source.name, line, f"{module}.config.threading.{name}({new})")
 

@@ -33,11 +33,12 @@ def find_mixed_precision(evidence: Evidence) -> Iterator[MixedPrecision]:
     if not _multiplies_on_gpu(evidence):
         return
     for source in evidence.files:
-        name = source.find_module("keras") or source.find_module("tensorflow.keras")
+        module = source.find_module("keras") or source.find_module("tensorflow.keras")
         tensorflow = source.find_module("tensorflow")
-        module = name or (f"{tensorflow}.keras" if tensorflow and f"{tensorflow}.keras" in source.text else "")
-        statement = source.find_import("keras" if name and source.find_module("keras") else "tensorflow")
-        if module and statement is not None and "mixed_precision" not in source.text:
+        if not module and tensorflow and f"{tensorflow}.keras" in source.text:
+            module = f"{tensorflow}.keras"
+        statement = source.find_import(module)
+        if statement is not None and "mixed_precision" not in source.text:
             line = statement.end_lineno or statement.lineno
             edit = Insertion(source.name, line, f'{module}.mixed_precision.set_global_policy("mixed_float16")')
             yield MixedPrecision(edits=(edit,), at=f"{source.name}:{line}")

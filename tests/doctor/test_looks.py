@@ -83,6 +83,12 @@ def test_a_label_that_is_no_node_s():
     assert findings(*WELL, node("x", "Neg", "a", extra=LABEL.format("mm"))) == []
 
 
+def test_a_label_of_what_became_an_argument_is_tensorflow_s_own():
+    wanted = "table/432"
+    function = 'library { function { signature { name: "f" input_arg { name: "table_432" type: DT_FLOAT } } } }'
+    assert findings(*WELL, node("x", "Neg", "a", extra=LABEL.format(wanted)), function) == []
+
+
 def test_a_request_that_another_node_overrules():
     variable = node("v", "VariableV2", device="/CPU:0", extra='attr { key: "shape" value { shape { } } }')
     assign = node("set", "Assign", "v", "a", device="/GPU:0")

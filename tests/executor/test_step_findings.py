@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
+from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding_lines import format_finding
 from tests.executor.worlds import Costs, run
 from tests.worlds import constant, node, place
@@ -107,3 +108,10 @@ def test_replicas_that_one_thread_launches_in_turn() -> None:
         "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: the thread that launches it comes to "
         "GPU:1 last: 1 ms"
     )
+
+
+def test_a_gpu_that_waits_for_the_cpu_is_told_to_compute_there() -> None:
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(A) @g0"
+    (finding,) = find_in_step(run(text, Costs({"A": 9.0}), inter_op=1))
+    assert format_finding(finding).startswith("GPU:0 waits for CPU:0 during ")
+    assert advise_on_finding(finding).instead.startswith("Compute that on the GPU")

@@ -69,6 +69,21 @@ def test_a_line_is_inserted_with_the_indentation_of_the_one_before():
     assert text == PROGRAM.replace("    z = y + 1\n", "    z = y + 1\n    done()\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        ("import tensorflow as tf\nfrom tensorflow import keras\n", "keras", 2),
+        ("from tensorflow import keras\nimport tensorflow as tf\n", "tf.keras", 2),
+        ("import tensorflow.keras\n", "tensorflow.keras", 1),
+        ("def f():\n    import tensorflow as tf\n", "tf", 0),
+        ("import tensorflow as tf\n", "", 0),
+    ],
+)
+def test_the_import_after_which_a_name_is_known(text, name, line):
+    found = SourceFile("m.py", text).find_import(name)
+    assert (found.lineno if found is not None else 0) == line
+
+
 def test_windows_ends_of_lines_stay():
     source = SourceFile("model.py", PROGRAM.replace("\n", "\r\n"))
     text = apply_edits(source, [wrap_statement(source, source.statement_at(10), HEADER)])

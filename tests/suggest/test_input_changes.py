@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import simplace
+from simplace.api.judged_step import is_input_slow, judge_step
 from simplace.executor.step_options import StepOptions
 from simplace.suggestions.edits import apply_edits
 from simplace.suggestions.estimated_step import Step
@@ -50,6 +51,8 @@ def test_a_function_with_state_is_called_for_one_element_at_a_time(tmp_path: Pat
     assert slowest is not None
     assert (slowest.calls, slowest.is_parallel, slowest.nanoseconds) == (32, False, 32 * slowest.call_time)
     assert (step.is_input_bound, step.nanoseconds) == (True, slowest.nanoseconds)
+    assert "its input takes longer, " in judge_step(result)
+    assert is_input_slow(result)
     evidence = Evidence("model.py", result, placed, step.schedule)
     (parallel,), (prefetch,) = find_parallel_maps(evidence), find_prefetches(evidence)
     text = apply_edits(evidence.files[0], [*parallel.edits, *prefetch.edits])

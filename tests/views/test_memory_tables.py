@@ -62,8 +62,8 @@ process                device  takes at start  at most  why
 /job:localhost/task:0  GPU:0           20 KiB   20 KiB  visible: all but TensorFlow's reserve
 /job:localhost/task:0  GPU:1           20 KiB   20 KiB  visible: all but TensorFlow's reserve; this step does not use it
 
-note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what \
-Grappler changes, and how clusters that XLA compiles reuse memory"""
+note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and \
+what Grappler changes"""
     )
 
 

@@ -119,7 +119,7 @@ class PythonFacts:
         return colocate_noted
 
     def _note_lost_scopes(self, create: Any) -> Any:
-        """Record ops whose `tf.device` was overridden by the device of the op that they are colocated with."""
+        """Record ops of the user's whose `tf.device` was overridden by the device of what they are colocated with."""
 
         def create_noted(graph: Any, op: Any, compute_device: bool = True) -> None:
             create(graph, op, compute_device)
@@ -133,7 +133,8 @@ class PythonFacts:
         if not wanted or not op.device or not _scopes_conflict(wanted, op.device):
             return
         leader = next(iter(graph._colocation_stack.peek_objs()))
-        if at := self._lines.of_op(op):
+        at, library = self._lines.trace_op()
+        if at and not library:  # an optimizer means its slots and updates to be where the variables are
             name = getattr(leader, "name", "")
             self._tell("scope lost", at, requested=wanted, got=op.device, node=op.name, op=op.type, leader=name)
 

@@ -11,6 +11,7 @@ from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.executor.trace import PERMANENT
+from simplace.placement.xla_compiler import find_clusters
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.schedule_tables import list_assumptions
@@ -18,9 +19,13 @@ from viz import Column, Table, to_text
 from viz.names import visible
 
 _LINES = 8
+_IN_CLUSTERS = (
+    "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory; what loops in "
+    "them hold, and other layouts of tensors, is not counted"
+)
 _NOT_COUNTED = (
-    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), what "
-    "Grappler changes, and how clusters that XLA compiles reuse memory"
+    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and what "
+    "Grappler changes"
 )
 
 
@@ -38,7 +43,9 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
         parts.append(to_text(_start_table(memory, starts), width))
     if remedies:
         parts.append(to_text(_remedy_table(memory, remedies), width))
-    parts += [wrap_line(f"note: {line}", width) for line in (*list_assumptions(memory.schedule), _NOT_COUNTED)]
+    compiled = (_IN_CLUSTERS,) if find_clusters(memory.schedule.placement) else ()
+    notes = (*list_assumptions(memory.schedule), *compiled, _NOT_COUNTED)
+    parts += [wrap_line(f"note: {line}", width) for line in notes]
     return "\n\n".join(parts)
 
 

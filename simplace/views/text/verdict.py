@@ -24,12 +24,13 @@ _SMALL = 0.1  # of a step: shorter waits of a busy device are not told
 
 
 def write_verdict(schedule: Schedule) -> str:
-    """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else is there."""
+    """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else works."""
     devices = schedule.placed.devices.by_name
-    times = [one for one in schedule.device_times if devices[one.device].type != "CPU"] or schedule.device_times
+    others = [one for one in schedule.device_times if devices[one.device].type != "CPU"]
+    times = others if any(not one.is_idle for one in others) else schedule.device_times
     groups: dict[tuple[object, ...], list[DeviceTime]] = {}
     for one in times:
-        groups.setdefault((one.main_cause, one.is_idle, _find_waited_device(schedule, one)), []).append(one)
+        groups.setdefault((one.main_cause, one.is_idle, schedule.find_awaited(one)), []).append(one)
     return "; ".join(_describe_group(schedule, group) for group in groups.values())
 
 
@@ -55,16 +56,18 @@ def device_time_table(schedule: Schedule) -> Table:
 
 
 def round_shares(times: Sequence[int]) -> list[int]:
-    """Return shares in whole percents that add up to 100: those with the largest remainders are rounded up.
+    """Return shares in whole percents that add up to 100.
 
-    >>> round_shares([1, 1, 1]), round_shares([0, 0])
-    ([34, 33, 33], [0, 0])
+    The first is rounded as where it stands alone; of the others, those with the largest remainders are rounded up.
+
+    >>> round_shares([1, 1, 1]), round_shares([2, 1]), round_shares([0, 0])
+    ([33, 34, 33], [67, 33], [0, 0])
     """
     whole = sum(times)
     if not whole:
         return [0] * len(times)
-    shares = [100 * time // whole for time in times]
-    order = sorted(range(len(times)), key=lambda i: (-(100 * times[i] % whole), i))
+    shares = [(200 * times[0] + whole) // (2 * whole), *(100 * time // whole for time in times[1:])]
+    order = sorted(range(1, len(times)), key=lambda i: (-(100 * times[i] % whole), i))
     for i in order[: 100 - sum(shares)]:
         shares[i] += 1
     return shares
@@ -76,7 +79,8 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     names = join_devices(schedule.placed.devices, [one.device for one in group])
     if first.is_idle:
         has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
-        return f"{names} idle: " + ("nothing computes on it" if has_ops else "nothing asks for it")
+        them = "it" if len(group) == 1 else "them"
+        return f"{names} idle: nothing {'computes on' if has_ops else 'asks for'} {them}"
     busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
     if cause is None:
         waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
@@ -100,7 +104,7 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
     longest = _name_span(schedule, schedule.trace.spans[number])
     if cause == "devices":
-        return f"{who} for {_find_waited_device(schedule, group[0])} during {share}, longest for {longest}"
+        return f"{who} for {schedule.find_awaited(group[0])} during {share}, longest for {longest}"
     bound = {"copies": "copy-bound", "collectives": "bound by collectives", "input": "input-bound"}[cause]
     what = {"copies": "copies", "collectives": "collectives", "input": "the input pipeline"}[cause]
     return f"{bound}: {who} for {what} during {share}, longest for {longest}"
@@ -118,14 +122,6 @@ def _name_span(schedule: Schedule, span: Span) -> str:
         one = graph.collectives[graph.collective_of[span.node]]
         said = f"{one.kind} {node.name} ({format_bytes(one.size)})"
     return f"{said} at {line}" if line else said
-
-
-def _find_waited_device(schedule: Schedule, one: DeviceTime) -> str:
-    """Return the device that another mostly waits for, "" where it waits for something else."""
-    if one.main_cause != "devices":
-        return ""
-    node = schedule.trace.spans[one.waits["devices"].longest].node
-    return schedule.placed.devices.by_name[schedule.estimated.graph.nodes[node].device].short
 
 
 def _share_of(group: Sequence[DeviceTime], cause: Cause) -> str:

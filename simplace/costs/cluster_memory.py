@@ -1,0 +1,94 @@
+"""What a cluster that XLA compiled holds in memory between its kernels, besides what it is given and returns.
+
+Mirrors in outline how XLA orders and assigns buffers (xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc: the best
+of several orders; xla/service/buffer_assignment.cc): a result of a kernel lives until the last kernel that reads it, a
+kernel that goes element by element writes into an input that ends with it, and updated variables stay where they are.
+
+Not modelled: workspaces of libraries, copies into other layouts, the gaps between buffers, and that XLA computes some
+results twice where they would not fit (rematerialization).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from simplace.costs.cost_model import Tensor
+from simplace.costs.op_work import is_fusible
+from simplace.costs.xla_fusion import FusedKernel, Ref
+
+_CHOSEN_AMONG = 64  # kernels that can run: a large cluster has thousands of them
+
+
+def find_held(kernels: Sequence[FusedKernel], results: Iterable[Ref]) -> tuple[Tensor, ...]:
+    """Return the tensors that a cluster holds at its peak; `kernels` are in an order in which they can run.
+
+    What it returns has memory of its own. Of two orders, the given one and the one that frees most at each kernel, the
+    one that takes less counts.
+    """
+    returned = frozenset(results)
+    orders = kernels, list(_order_by_memory(kernels, returned))
+    return min((_find_peak(order, returned) for order in orders), key=_sum_sizes)
+
+
+def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tuple[Tensor, ...]:
+    left = _count_readers(kernels)
+    live: dict[Ref, Tensor] = {}
+    now, most, peak = 0, 0, tuple[Tensor, ...]()
+    for kernel in kernels:
+        made = _list_kept(kernel, returned)
+        ended = [ref for ref in kernel.reads if ref in live and left[ref] == 1]
+        for tensor in made.values() if is_fusible(kernel.call.op) else ():
+            into = next((ref for ref in ended if live[ref].size == tensor.size), None)
+            if into is not None:
+                ended.remove(into)
+                now -= live.pop(into).size
+        live |= made
+        now += _sum_sizes(made.values())
+        if now > most:
+            most, peak = now, tuple(live.values())
+        left.subtract(kernel.reads)
+        for ref in [*ended, *(ref for ref in made if not left[ref])]:
+            now -= live.pop(ref).size
+    return peak
+
+
+def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> Iterator[FusedKernel]:
+    """Yield the kernels, each after those that it reads, next the one that frees most, of equal ones the first."""
+    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
+    sizes = {ref: tensor.size for kernel in kernels for ref, tensor in _list_kept(kernel, returned).items()}
+    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
+    after: list[list[int]] = [[] for _ in kernels]
+    for i, needed in enumerate(needs):
+        for before in needed:
+            after[before].append(i)
+    left, missing = _count_readers(kernels), [len(needed) for needed in needs]
+    ready = [i for i, count in enumerate(missing) if not count]
+
+    def freed(i: int) -> tuple[int, int]:
+        ended = sum(sizes.get(ref, 0) for ref in kernels[i].reads if left[ref] == 1)
+        return ended - sum(sizes.get(ref, 0) for ref in kernels[i].writes), -i
+
+    while ready:
+        chosen = max(ready[-_CHOSEN_AMONG:], key=freed)
+        ready.remove(chosen)
+        left.subtract(kernels[chosen].reads)
+        for i in after[chosen]:
+            missing[i] -= 1
+            if not missing[i]:
+                ready.append(i)
+        yield kernels[chosen]
+
+
+def _count_readers(kernels: Sequence[FusedKernel]) -> Counter[Ref]:
+    return Counter(ref for kernel in kernels for ref in kernel.reads)
+
+
+def _list_kept(kernel: FusedKernel, returned: frozenset[Ref]) -> dict[Ref, Tensor]:
+    """Return what a kernel writes into memory that the cluster holds."""
+    written = zip(kernel.writes, kernel.call.outputs, strict=True)
+    return {ref: tensor for ref, tensor in written if ref not in returned and tensor.size}
+
+
+def _sum_sizes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.size for tensor in tensors)

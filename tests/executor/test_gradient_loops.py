@@ -1,0 +1,42 @@
+"""The loop of a gradient: how often it runs, and what it costs beside the loop that it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.analysis.schedule import schedule_placement
+from simplace.analysis.step_findings import find_in_step
+from simplace.executor.control_flow import Loop
+from simplace.explain.waiting_findings import LaunchBoundLoop
+
+STEP = """
+import tensorflow as tf
+
+w = tf.Variable(tf.ones([8, 8]))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        for _ in tf.range(7):
+            x = tf.tanh(x @ w)
+        loss = tf.reduce_sum(x)
+    return tape.gradient(loss, w)
+
+step(tf.ones([4, 8]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_it_runs_as_often_as_its_loop_has_counted(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(dedent(STEP))
+    schedule = schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
+    assert set(schedule.flow.loops) == {Loop("while", 7, "read"), Loop("gradient_tape/while/while_grad", 7, "read")}
+    loops = [one for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)]
+    assert len(loops) == 2
+    assert sum(one.cost.seconds for one in loops) < schedule.trace.makespan / 1e9  # one runs after the other
