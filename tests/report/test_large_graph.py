@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from simplace.report.page import write_page
 from tests.report import worlds
 from tests.report.conftest import Opened, Opener
 from tests.views import graphs
+from tests.worlds import constant, node, place
 
 COUNT = 20_000
+STEP = 10_000  # nodes that are looked at in one step
 ESCAPE = "\ue00c"
-# Counts the work of each step: columns parsed, paths of nodes looked up, siblings looked at, scopes arranged.
+# Counts the work of each step: columns parsed, paths of nodes looked up, siblings looked at, scopes arranged,
+# edges that leave a part of a scope.
 COUNTED = """
   window.steps = [];
-  const next = () => steps.push({ parsed: 0, paths: 0, siblings: 0, arranged: 0 });
+  const next = () => steps.push({ parsed: 0, paths: 0, siblings: 0, arranged: 0, edges: 0 });
   next();
   const [post, parse, idle] = [MessagePort.prototype.postMessage, JSON.parse, window.requestIdleCallback];
   MessagePort.prototype.postMessage = function (...rest) { next(); return post.apply(this, rest); };
@@ -35,6 +39,8 @@ COUNTED = """
     nodesOf = (...rest) => { steps.at(-1).siblings += 1; return looked(...rest); };
     const before = arrange;
     arrange = (...rest) => { steps.at(-1).arranged += 1; return before(...rest); };
+    const { isControl } = Program.prototype;
+    Program.prototype.isControl = function (edge) { steps.at(-1).edges += 1; return isControl.call(this, edge); };
   };
 """
 
@@ -44,6 +50,17 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the page of a chain without scopes."""
     path = tmp_path_factory.mktemp("large") / "report.html"
     path.write_text(write_page(worlds.result(graphs.chain(COUNT))), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def to_and_fro(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a chain that goes from one of two scopes to the other with each node."""
+    names = [f"{'ab'[i % 2]}/n{i}" for i in range(12_000)]
+    lines = [node(new, "Relu", old) for old, new in pairwise(names)]
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    placement = place(constant(names[0], (4,)), *lines)
+    path.write_text(write_page(worlds.result(placement), None), encoding="utf-8", newline="\n")
     return path
 
 
@@ -94,6 +111,28 @@ def test_no_step_does_much(opened: Opener, file: Path) -> None:
     around = page.value("graph.tree.path(graph.tree.itemOf[12345]).length")
     assert (sum(arranged) >= around - 1, max(arranged)) == (True, 1)
     assert page.find("#details h2").text == "n12345"
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_large_scope_opens_in_steps(opened: Opener, to_and_fro: Path) -> None:
+    page = opened.open_file(to_and_fro)
+    page.run("countMore(); choose('grouping', 'scope'); showGraph()")
+    page.wait_until_idle()
+    count(page, "edges")
+    opening = "graph.toggle(graph.tree.partsOf(0).find((item) => !graph.open.has(item)))"
+    entering = "graph.enter(graph.tree.partsOf(0)[0])"
+    for act in (opening, "byId('control').click()", entering):
+        page.run(act)
+        page.wait_until_idle()
+        assert page.value("Math.max(...steps.map((step) => step.arranged))") == 1, act
+    page.run("address.written = ''; address.restore()")  # as a link does
+    page.wait_until_idle()
+    edges = page.value("steps.map((step) => step.edges)")
+    assert max(edges) <= 2 * STEP
+    assert page.value("graph.tree.label[graph.root]") == "a"
+    assert sum(edges) > 3 * STEP
+    page.run("graph.toggle(graph.visibleItems.find((item) => graph.tree.isScope(item))); showGraph(); graph.toggle(1)")
+    page.wait_until_idle()
 
 
 def test_what_is_asked_while_it_is_worked_on_comes_after(opened: Opener, file: Path) -> None:

@@ -47,15 +47,19 @@ class GraphView {
     this.viewport.append(this.marks.on(this.elements, this.places));
   }
 
-  recolour(colouring) {
+  /** Draw again, in steps, in other colours: texts of boxes may change, too. */
+  *recolour(colouring) {
     this.colouring = colouring;
     this.layout.known.clear();
+    yield* this.#layOut(this.root, this.open);
     this.render();
   }
 
-  setControl(shown) {
+  /** Draw again, in steps, with the control edges or without. */
+  *setControl(shown) {
     this.layout.showControl = shown;
     this.layout.clear();
+    yield* this.#layOut(this.root, this.open);
     this.render();
   }
 
@@ -100,17 +104,42 @@ class GraphView {
   /** Say whether the scopes are open that were at first. */
   get isAsAtFirst() { return !this.root && [...this.open].join() === this.first; }
 
-  /** Open scopes by their numbers, as a link names them, and show the inside of `root`. */
-  restore(open, root) {
+  /** Open scopes by their numbers, as a link names them, in steps, and show the inside of `root`. */
+  *restore(open, root) {
     const isScope = (item) => item > 0 && item < this.tree.parent.length && this.tree.isScope(item);
-    this.open = new Set(open.filter(isScope));
-    this.root = isScope(root) ? root : 0;
+    const [shown, inside] = [new Set(open.filter(isScope)), isScope(root) ? root : 0];
+    yield* this.#layOut(inside, shown);
+    [this.open, this.root] = [shown, inside];
     this.render();
     this.fit();
   }
 
+  /** Lay out, in steps, the inside of an item of a large graph with these scopes open. */
+  *#layOut(root, open) {
+    if (!this.program.isLarge) return;
+    this.layout.use(open);
+    yield* this.layout.layOut(root);
+  }
+
   /** Open a scope and fit the screen to it, or close it where it is. */
   toggle(item) {
+    const open = () => {
+      const found = new Set(this.open);
+      if (!found.delete(item)) found.add(item);
+      return found;
+    };
+    this.#layOutThen(() => this.#layOut(this.root, open()), () => this.#showToggled(item));
+  }
+
+  /** Do what `steps` makes, then `act`, where this graph still shows once its turn comes. */
+  #layOutThen(steps, act) {
+    const { tree } = this;
+    const isShown = () => this.tree === tree;
+    const ifShown = function* () { if (isShown()) yield* steps(); };
+    doInSteps(ifShown(), () => { if (isShown()) act(); });
+  }
+
+  #showToggled(item) {
     const before = this.places.get(item);
     const isOpen = this.open.delete(item); // else it is opened
     if (!isOpen) this.open.add(item);
@@ -128,9 +157,14 @@ class GraphView {
     this.onChange();
   }
 
-  /** Show the inside of a scope alone. */
-  enter(item) {
+  /** Show the inside of a scope alone, then `act`. */
+  enter(item, act = () => {}) {
     if (item !== 0 && !this.tree.isScope(item)) return;
+    const open = () => (item ? new Set(this.open).add(item) : this.open);
+    this.#layOutThen(() => this.#layOut(item, open()), () => { this.#showInside(item); act(); });
+  }
+
+  #showInside(item) {
     this.root = item;
     if (item) this.open.add(item);
     this.focused = -1;
@@ -145,19 +179,20 @@ class GraphView {
   leave() {
     if (!this.root) return;
     const item = this.root;
-    this.enter(this.tree.parent[item]);
-    if (this.elements.has(item)) { this.elements.get(item).focus({ preventScroll: true }); this.bringIntoView(item); }
+    this.enter(this.tree.parent[item], () => {
+      if (this.elements.has(item)) { this.elements.get(item).focus({ preventScroll: true }); this.bringIntoView(item); }
+    });
   }
 
   /** Open all that hides a node, in steps, select it and bring it to the middle. */
   *reveal(node) {
-    const { tree, layout } = this;
+    const { tree } = this;
     const item = yield* tree.makeLeaf(node);
     const above = tree.above(item);
-    if (this.root && !above.includes(this.root)) this.root = 0;
-    for (const at of above) this.open.add(at);
-    layout.use(this.open);
-    if (this.program.isLarge) for (const at of above) { layout.inside(at); yield; }
+    const root = above.includes(this.root) ? this.root : 0;
+    const open = new Set([...this.open, ...above]);
+    yield* this.#layOut(root, open);
+    [this.open, this.root] = [open, root];
     this.selected = node;
     this.focused = item;
     this.render();

@@ -25,7 +25,7 @@ class Layout {
   /** Forget every place, and every edge: what is drawn has changed. */
   clear() {
     this.known.clear();
-    this.edgesOf.clear();
+    this.edgesOf = new Map(); // steps at work on the old ones end there
   }
 
   /** Open these items and no others: what holds one that was closed, or was open, is laid out again. */
@@ -82,31 +82,48 @@ class Layout {
   *sumUpFirst() {
     yield* this.tree.makeParts(0);
     yield;
-    this.#edgesAt(0);
+    yield* this.#sumUp(0);
     yield;
     const large = this.tree.partsOf(0).filter((item) => this.tree.isScope(item) && this.tree.size(item) >= STEP);
     for (const item of large) {
       yield* this.tree.makeParts(item);
       yield;
-      this.#edgesAt(item);
+      yield* this.#sumUp(item);
       yield;
     }
   }
 
+  /** Lay out the inside of an item in steps, the open items in it first; it is at hand then. */
+  *layOut(item) {
+    if (this.known.has(item)) return;
+    yield* this.tree.makeParts(item);
+    yield;
+    for (const part of this.tree.partsOf(item)) if (this.tree.isScope(part) && this.opened.has(part)) yield* this.layOut(part);
+    yield* this.#sumUp(item);
+    yield;
+    this.inside(item);
+    yield;
+  }
+
   #edgesAt(item) {
-    if (!this.edgesOf.has(item)) this.edgesOf.set(item, this.#sumUp(item));
+    if (!this.edgesOf.has(item)) doAtOnce(this.#sumUp(item));
     return this.edgesOf.get(item);
   }
 
-  /** Sum up the edges between the parts of an item, and those between them and the rest of the graph. */
-  #sumUp(item) {
+  /** Sum up, in steps, the edges between the parts of an item, and those between them and the rest of the graph. */
+  *#sumUp(item) {
+    const known = this.edgesOf;
+    if (known.has(item)) return;
     const { tree, program } = this;
     const { src, dst, slot } = program.raw.edges;
     const { outStart, outEdges, inStart, inEdges } = program;
     const [inner, outer] = [new Map(), new Map()];
-    const nodes = tree.nodes(item);
+    const nodes = tree.nodes(item).slice(); // their order may change between two steps
     const partOfNode = this.#markParts(item);
+    let seen = 0;
     for (const node of nodes) {
+      seen += 1;
+      if (seen % STEP === 0) yield;
       const part = partOfNode[node];
       for (let at = outStart[node]; at < outStart[node + 1]; at += 1) {
         const edge = outEdges[at];
@@ -122,20 +139,22 @@ class Layout {
       }
     }
     for (const node of nodes) partOfNode[node] = -1;
+    this.partOfNode = partOfNode;
     const crossing = [...outer.values()];
     const few = ["in", "out"].flatMap((end) => {
       const these = crossing.filter((edge) => edge.from === end || edge.to === end);
       return these.length <= MOST_PORTS ? these : [];
     });
-    return { all: [...inner.values()].sort((one, other) => one.from - other.from || one.to - other.to), outer: few };
+    known.set(item, { all: [...inner.values()].sort((one, other) => one.from - other.from || one.to - other.to), outer: few });
   }
 
   /** Return a column with the part of an item that holds each of its nodes, -1 for all other nodes. */
   #markParts(item) {
     const { tree } = this;
-    this.partOfNode ??= new Int32Array(this.program.count).fill(-1);
-    for (const part of tree.partsOf(item)) for (const node of tree.nodes(part)) this.partOfNode[node] = part;
-    return this.partOfNode;
+    const partOfNode = this.partOfNode ?? new Int32Array(this.program.count).fill(-1);
+    this.partOfNode = null; // another may want one between two steps
+    for (const part of tree.partsOf(item)) for (const node of tree.nodes(part)) partOfNode[node] = part;
+    return partOfNode;
   }
 
   #count(found, from, to, number) {

@@ -117,7 +117,7 @@ function showOverview() {
     choose("grouping", before.grouping);
     doAtOnce(drawGraph());
     graph.selected = before.selected;
-    graph.restore(before.open, before.root);
+    doAtOnce(graph.restore(before.open, before.root));
     graph.moveBy(before.at.x - graph.at.x, before.at.y - graph.at.y);
     address.isShowing = false;
   };
@@ -190,28 +190,33 @@ function showFields(fields, then) {
   choose("grouping", fields.get("group") ?? FIRST.group);
   choose("colouring", fields.get("colour") ?? FIRST.colour);
   byId("control").checked = fields.get("control") === "1";
-  showProgram(number in page.programs ? number : main, () => { showInside(fields); then(); });
+  showProgram(number in page.programs ? number : main, () => doInSteps(openScopes(fields), () => { showInside(fields); then(); }));
 }
 
-/** Show what an address names of the program that is shown. */
-function showInside(fields) {
+/** Open, in steps, the scopes that an address names, and bring its node to the middle. */
+function* openScopes(fields) {
   const { tree } = graph;
   if (fields.has("open") || fields.has("inside")) {
-    const open = fields.has("open") ? fields.get("open").split(",").map((path) => tree.at(path)) : [...graph.open];
-    graph.restore(open, fields.has("inside") ? tree.at(fields.get("inside")) : 0);
+    const open = fields.has("open") ? [] : [...graph.open];
+    for (const path of fields.get("open")?.split(",") ?? []) open.push(yield* tree.at(path));
+    yield* graph.restore(open, fields.has("inside") ? yield* tree.at(fields.get("inside")) : 0);
   }
   search.seek(fields.get("search") ?? "");
   const name = fields.get("node");
-  if (name !== undefined) showNamed(name);
+  if (name !== undefined) yield* showNamed(name);
+}
+
+/** Show the rest of what an address names. */
+function showInside(fields) {
   drawTrail();
   const view = fields.get("view") ?? FIRST.view;
   openTab(byId(`tab-${view}`) ? view : FIRST.view);
 }
 
-function showNamed(name) {
+function* showNamed(name) {
   const node = state.program.find(name);
   if (node < 0) say(`The address names a node that is not in this program: ${visible(name)}`);
-  else { details.show(state.program, node); doAtOnce(graph.reveal(node)); }
+  else { details.show(state.program, node); yield* graph.reveal(node); }
 }
 
 function choose(id, value) {
@@ -248,11 +253,9 @@ function listen() {
   byId("grouping").addEventListener("change", () => showGraph());
   byId("colouring").addEventListener("change", () => {
     const colouring = new Colouring(page, state.program, byId("colouring").value);
-    graph.recolour(colouring);
-    showLegend(colouring, graph.tree);
-    address.keep();
+    doInSteps(graph.recolour(colouring), () => { showLegend(colouring, graph.tree); address.keep(); });
   });
-  byId("control").addEventListener("change", (event) => { graph.setControl(event.target.checked); address.keep(); });
+  byId("control").addEventListener("change", (event) => doInSteps(graph.setControl(event.target.checked), () => address.keep()));
   byId("zoom-in").addEventListener("click", () => graph.zoom(ZOOM));
   byId("zoom-out").addEventListener("click", () => graph.zoom(1 / ZOOM));
   byId("zoom-fit").addEventListener("click", () => graph.fit());

@@ -46,9 +46,15 @@ class Tree {
     return this.path(item).map((at) => this.parts[this.parent[at]].indexOf(at)).join(".");
   }
 
-  /** Return the item at an address, -1 where there is none. */
-  at(address) {
-    return address.split(".").reduce((item, place) => (item < 0 ? -1 : this.partsOf(item)[Number(place)] ?? -1), 0);
+  /** Return the item at an address, -1 where there is none; what is on the way is made in steps. */
+  *at(address) {
+    let item = 0;
+    for (const place of address.split(".")) {
+      if (item < 0) break;
+      yield* this.makeParts(item);
+      item = this.parts[item][Number(place)] ?? -1;
+    }
+    return item;
   }
 
   /** Return whether an item is a device of the overview. */
