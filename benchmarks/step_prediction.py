@@ -181,7 +181,7 @@ def _fuse_chain(calls: Sequence[Call]) -> list[OpCall]:
         if producers and call.inputs[0] == before:
             producers[0] = (len(ops) - 1, 0)
         ops.append(FusibleOp(call, tuple(producers)))
-    return fuse_ops(ops, [(len(ops) - 1, 0)])
+    return [kernel.call for kernel in fuse_ops(ops, [(len(ops) - 1, 0)])]
 
 
 def _add_loss(ops: OpList, tokens: int, wide: int) -> None:

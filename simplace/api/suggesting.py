@@ -31,7 +31,7 @@ _LOOPS_IN_XLA = (
     "XLA compiles loops or branches of {}, and how long those take is not simulated; --no-jit has suggestions for the "
     "program without XLA"
 )
-_CALLS = 2  # that are computed of a changed program: what counts is where ops are, not values
+_FEW = 2  # calls that are computed of a program that has become slow here: what counts is where its ops are
 _PATIENCE = 20.0  # seconds that a changed program may take at least, three times what it took as it was at most
 
 R = TypeVar("R", bound=Result)
@@ -84,11 +84,12 @@ def suggest_changes(
         if trial_timeout is None:
             trial_timeout = min(max(_PATIENCE, 3 * (time.monotonic() - began)), settings.timeout or inf)
         timeout = None if trial_timeout == inf else trial_timeout
-        calls = min(settings.calls, _CALLS) if settings.calls > 0 else settings.calls
-        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout, calls=calls)
+        quiet = replace(settings, stdout=nowhere.fileno(), stage=show_nothing, timeout=timeout)
+        few = min(settings.calls, _FEW) if settings.calls > 0 else settings.calls
 
-        def run(sources: Sources) -> R:
-            return targets.place_target(script, replace(quiet, sources=sources), kind)
+        def run(sources: Sources, is_slow: bool) -> R:
+            calls = few if is_slow else settings.calls
+            return targets.place_target(script, replace(quiet, sources=sources, calls=calls), kind)
 
         options = replace(options, limits={**find_split_limits(placed, settings), **options.limits})
         found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)

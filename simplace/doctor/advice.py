@@ -17,6 +17,7 @@ from simplace.explain.finding import Failure, Finding
 _MIB = 1 << 20
 
 
+_NAMED = 3  # lines
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
     fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
@@ -39,6 +40,8 @@ TITLES: dict[type[Finding], str] = {
     found.LostScope: "Python dropped a tf.device scope",
     found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
     found.DatasetScope: "A tf.device scope does not reach a dataset's function",
+    found.Retraced: "A function is traced again and again",
+    found.EagerLoop: "A loop runs op by op, outside of functions",
     about.DetourOverCpu: "Ops between GPU ops run on the CPU",
     **COST_TITLES,
     EagerCopiesEachTime: "Eager ops have inputs copied again and again",
@@ -284,6 +287,44 @@ def _dataset_scope(finding: found.DatasetScope) -> Advice:
     )
 
 
+def _retraced(finding: found.Retraced) -> Advice:
+    name, compiled = finding.program, " and compiled by XLA" if finding.is_compiled else ""
+    said = f"{name} was traced{compiled} {finding.times:,} times"
+    if finding.shapes == 1:
+        return Advice(
+            f"{said}, for tensors of the same shapes.",
+            "A tf.function is traced again for each new value of an argument that is no tensor, such as a number or an "
+            "object, and for each tf.function that is made anew.",
+            "Pass what varies as a tensor (tf.constant), and make the tf.function once, outside of the loop.",
+        )
+    why = f"A tf.function is traced{compiled} again for each new shape, and each new value of what is no tensor."
+    if finding.is_compiled:
+        return Advice(
+            f"{said}, for {finding.shapes:,} shapes of its tensors.",
+            f"{why} XLA needs to know all shapes.",
+            "Pad to a few shapes, drop what does not fill a batch (drop_remainder=True), or do without jit_compile.",
+        )
+    return Advice(
+        f"{said}, for {finding.shapes:,} shapes of its tensors.",
+        why,
+        "Give tf.function an input_signature with None for what varies, or reduce_retracing=True; pass numbers as "
+        "tensors.",
+    )
+
+
+def _eager_loop(finding: found.EagerLoop) -> Advice:
+    named = ", ".join(finding.lines[:_NAMED])
+    more = f" and {len(finding.lines) - _NAMED} more lines" if len(finding.lines) > _NAMED else ""
+    return Advice(
+        f"{finding.ops:,} ops of {named}{more} ran outside of functions {finding.runs:,} times in all, up to "
+        f"{finding.times:,} times each.",
+        "Python makes, places and launches each of them by itself, which takes longer than a small op does on a GPU: "
+        "that waits in between.",
+        "Put what the loop repeats, or a function that it calls, under @tf.function; then `simplace schedule` shows "
+        "where its step's time goes.",
+    )
+
+
 def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
     return Advice(
         f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
@@ -365,6 +406,8 @@ _SENTENCES: dict[type[Finding], Callable[[Any], Advice]] = {
     found.DatasetScope: _dataset_scope,
     about.DetourOverCpu: _detour_over_cpu,
     **COST_ADVICE,
+    found.Retraced: _retraced,
+    found.EagerLoop: _eager_loop,
     EagerCopiesEachTime: _eager_copies,
     about.HostMemory: _host_memory,
     about.IdleGpu: _idle_gpu,

@@ -16,13 +16,19 @@ from simplace.explain.placement_findings import find_sent, rank_findings
 from simplace.explain.sentences import short_request, state_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import NodeDef
+from simplace.lowering.reachable_functions import find_callee
 from simplace.placement.default_device import call_device
+from simplace.placement.eager.eager_placement import PlacedOp
 from simplace.program.observation import PythonFact
-from simplace.program.program import Program
+from simplace.program.program import EAGER_OPS, Program
 from simplace.result import Result
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _LABEL = b"loc:@"
+_TRACES = 5  # of a function, from which on TensorFlow itself warns (FREQUENT_TRACING_WARNING_THRESHOLD)
+_COMPILATIONS = 3  # by XLA, which take seconds each
+_ROUNDS = 20  # of a loop outside of functions, from which on it is told
+_LEAST_OPS, _LEAST_RUNS = 10, 500  # of a loop that is worth a function
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +198,48 @@ def _find_dataset_scopes(patient: Patient) -> Iterator[Finding]:
         yield found.DatasetScope(fact.at, "", (), request, values["transformation"], values["ops"])
 
 
+def _find_retraced(patient: Patient) -> Iterator[Finding]:
+    """Yield the functions with many traces; those that ops call, as a dataset does, are made anew by the program."""
+    traces: dict[tuple[str, str], list[Program]] = {}
+    for placed in patient.result:
+        program = placed.placement.program
+        if program.kind in ("function", "compiled"):
+            traces.setdefault((program.name, program.role), []).append(program)
+    for (name, role), programs in traces.items():
+        is_compiled = all(program.kind == "compiled" for program in programs)
+        if len(programs) >= (_COMPILATIONS if is_compiled else _TRACES):
+            shapes = {_list_shapes(program) for program in programs}
+            yield found.Retraced(programs[0].at, role or name, (), len(programs), len(shapes), is_compiled)
+
+
+def _list_shapes(program: Program) -> tuple[object, ...]:
+    """List the shapes of the tensors that a function is called with, as far as they are known."""
+    library = program.graph.library
+    called = [find_callee(node.op, node.attrs, library) for node in program.graph.nodes]
+    name = program.function or next((each.name for each in called if each is not None), "")
+    notes = program.notes.get(name, {})
+    arguments = library[name].inputs if name in library else ()
+    return tuple(
+        notes[arg.name].shapes if arg.name in notes else () for arg in arguments if arg.dtype != DataType.DT_RESOURCE
+    )
+
+
+def _find_eager_loop(patient: Patient) -> Iterator[Finding]:
+    """Yield the lines of the program itself whose eager ops run again and again, in each file together."""
+    eager = patient.result.eager
+    files: dict[str, list[PlacedOp]] = {}
+    for each in eager.ops if eager is not None else ():
+        if each.op.at and not each.op.library and each.times >= _ROUNDS:
+            files.setdefault(each.op.at.rpartition(":")[0], []).append(each)
+    for ops in files.values():
+        runs = sum(each.times for each in ops)
+        if len(ops) >= _LEAST_OPS and runs >= _LEAST_RUNS:
+            lines = sorted({each.op.at for each in ops}, key=lambda at: int(at.rpartition(":")[2]))
+            names = tuple(each.name for each in ops)
+            most = max(each.times for each in ops)
+            yield found.EagerLoop(lines[0], EAGER_OPS, names, tuple(lines), len(ops), most, runs)
+
+
 def _find_copies(patient: Patient) -> Iterator[Finding]:
     for placed in patient.result:
         yield from find_sent(placed.placement, placed.communication, [DataType.DT_INT32])  # booleans belong there
@@ -228,5 +276,5 @@ _LOOKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _find_refused_programs, _find_failures, _find_late_settings, _find_late_log_flag,
     _find_hidden_log, _find_baked_devices, _find_ungranted_requests, _find_scopes_without_device,
     _find_unknown_colocation, _find_lost_scopes, _find_layers_outside, _find_dataset_scopes, _find_copies,
-    _find_eager_ops, _find_idle_gpus,
+    _find_retraced, _find_eager_loop, _find_eager_ops, _find_idle_gpus,
 )  # fmt: skip

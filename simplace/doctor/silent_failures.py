@@ -105,6 +105,31 @@ class DatasetScope(Finding):
 
 
 @dataclass(frozen=True, slots=True)
+class Retraced(Finding):
+    """A function was traced `times` times, and compiled by XLA as often if `is_compiled`; `shapes` counts those of its
+    tensors.
+    """
+
+    rule: ClassVar[str] = "retraced"
+    times: int
+    shapes: int
+    is_compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EagerLoop(Finding):
+    """`ops` ops of the user's lines ran again and again outside of functions: `runs` times in all, the most frequent
+    ones `times` times.
+    """
+
+    rule: ClassVar[str] = "eager-loop"
+    lines: tuple[str, ...]
+    ops: int
+    times: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramRefused(Finding):
     """TensorFlow does not place the program; `because` names the constraints that conflict and how to fix it."""
 
@@ -117,7 +142,8 @@ class ProgramRefused(Finding):
 ALL_FINDINGS: tuple[type[Finding], ...] = (
     ProgramRefused, RefusedOp, XlaOtherDevice, NotCompilable, XlaRefuses, NotCopied, NoPartner, OutOfMemory,
     RefusedSetting, UnequalGrowth, LateSetting, LateLogFlag, HiddenLog, BakedDevice, NoSuchDevice, NoKernel,
-    RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, GradientsElsewhere,
+    RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, Retraced, EagerLoop,
+    GradientsElsewhere,
     UpdatesElsewhere, SlotsElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu,
     EagerCopiesEachTime, HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
 )  # fmt: skip

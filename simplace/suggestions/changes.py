@@ -29,6 +29,11 @@ class Change:
         """Return whether the program computes with other numbers, or on other data, than before."""
         return False
 
+    @property
+    def is_slow(self) -> bool:
+        """Return whether a CPU, which computes the program here, takes far longer for it than before."""
+        return False
+
     def list_parts(self) -> tuple[Change, ...]:
         """List the changes that it is made of: itself, but for one that makes several."""
         return (self,)
@@ -138,6 +143,11 @@ class MixedPrecision(Change):
         """Return True: other rounding."""
         return True
 
+    @property
+    def is_slow(self) -> bool:
+        """Return True: CPUs have no fast kernels for float16."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class OtherBatch(Change):
@@ -183,6 +193,11 @@ class Several(Change):
     def changes_values(self) -> bool:
         """Return whether one of them does."""
         return any(part.changes_values for part in self.parts)
+
+    @property
+    def is_slow(self) -> bool:
+        """Return whether one of them is."""
+        return any(part.is_slow for part in self.parts)
 
 
 KINDS: Mapping[type[Change], str] = {

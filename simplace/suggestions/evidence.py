@@ -28,7 +28,8 @@ class Evidence:
     """Record of a run of a script: what was placed, the program whose step counts, its step.
 
     `texts` are the texts of files, by name, that the run took in place of those on disk. `copied` is the nanoseconds
-    that copies of the next step's elements take beside a step.
+    that copies of the next step's elements take beside a step. `is_slow` tells that a CPU takes far longer for the
+    program than for that on disk.
     """
 
     script: str
@@ -37,6 +38,7 @@ class Evidence:
     schedule: Schedule
     texts: Mapping[str, str] = field(default_factory=dict)
     copied: int = 0
+    is_slow: bool = False
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:

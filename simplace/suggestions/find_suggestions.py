@@ -277,4 +277,5 @@ def _take_over(evidence: Evidence, trial: Trial) -> Evidence:
     assert trial.after is not None
     placed, after = find_again(evidence.placed, trial.result), trial.after
     assert placed is not None, "a trial with a step has the program"
-    return Evidence(evidence.script, trial.result, placed, after.schedule, trial.texts, after.copied)
+    is_slow = trial.change.is_slow  # with all that was changed before
+    return Evidence(evidence.script, trial.result, placed, after.schedule, trial.texts, after.copied, is_slow)

@@ -20,7 +20,7 @@ from simplace.suggestions.estimated_step import Step, count_step_examples
 from simplace.suggestions.evidence import Evidence
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
-Run = Callable[[Sources], Result]
+Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
 Outcome = Literal[
     "held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "would fail", "out of memory"
 ]
@@ -80,7 +80,8 @@ class Trial:
 def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:
     """Run the program with a change of the files that the evidence is of, and simulate its step.
 
-    `before` is the step to compare with; `run` runs the program with other texts of its files.
+    `before` is the step to compare with; `run` runs the program with other texts of its files. Those that the evidence
+    has already may be of a change that makes the program compute slowly here, as this one may.
     """
     changed = {edit.file for edit in change.edits}
     try:
@@ -89,7 +90,8 @@ def try_change(change: Change, evidence: Evidence, before: Step, run: Run, optio
         return Trial(change, "edits overlap", before, error=str(error))
     texts = {**evidence.texts, **new}
     try:
-        result = run(tuple((str(Path(name).resolve()), text) for name, text in texts.items()))
+        is_slow = evidence.is_slow or change.is_slow
+        result = run(tuple((str(Path(name).resolve()), text) for name, text in texts.items()), is_slow)
     except SimplaceError as error:
         return Trial(change, "program failed", before, None, texts, error=str(error))
     return _judge(Trial(change, "held", before, None, texts, result), evidence, options)

@@ -1,5 +1,6 @@
 """Findings on graphs: each fires where it should and says nothing where all is well."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -185,3 +186,27 @@ def test_a_finding_is_a_problem_of_its_line():
     assert (told.rule.id, told.level, told.source) == ("late-log-flag", "warning", "model.py:3")
     asked = {verdict.question: len(verdict.problems) for verdict in list_verdicts([one])}
     assert asked == {kind.rule: int(kind is found.LateLogFlag) for kind in found.ALL_FINDINGS}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "is_compiled", "instead"),
+    [(1, False, "Pass what varies as a tensor"), (6, False, "Give tf.function an input_signature"),
+     (6, True, "Pad to a few shapes")],
+)  # fmt: skip
+def test_what_to_do_about_traces_depends_on_what_differs(shapes, is_compiled, instead):
+    said = advise_on_finding(found.Retraced("m.py:3", "step", (), 6, shapes, is_compiled))
+    assert said.instead.startswith(instead)
+    assert said.what.startswith(f"step was traced {'and compiled by XLA ' if is_compiled else ''}6 times")
+
+
+def test_functions_with_many_traces_are_told():
+    def traced(count, kind):
+        one = result(*WELL)
+        placement = one.programs[0].placement
+        again = Placed(replace(placement, program=replace(placement.program, kind=kind)))
+        told = diagnose_result(replace(one, programs=(again,) * count), is_saved=False, environment={})
+        return [(each.rule, each.times) for each in told if isinstance(each, found.Retraced)]
+
+    assert (traced(4, "function"), traced(5, "function")) == ([], [("retraced", 5)])
+    assert (traced(2, "compiled"), traced(3, "compiled")) == ([], [("retraced", 3)])
+    assert traced(9, "dataset") == []

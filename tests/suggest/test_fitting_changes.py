@@ -123,7 +123,7 @@ def test_layers_that_xla_compiles_are_split_without_it(tmp_path: Path, monkeypat
     settings, options = api.settings("cpu:1,gpu:2", stdout=2), StepOptions(gpu="t4", gpu_memory_fraction=27e-6)
     ran: list[str] = []
 
-    def run(sources: Sources) -> api.Placements:
+    def run(sources: Sources, is_slow: bool) -> api.Placements:
         """Run the first two changed programs alone."""
         if len(ran) == 2:
             raise SimplaceError("not in this test")

@@ -28,7 +28,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[targets.Settin
         return result
 
     def find(script, result, placed, run, options, seconds, stage) -> None:
-        run(())
+        run((), True)
+        run((), False)
         raise SimplaceError("that was the change")
 
     monkeypatch.setattr(targets, "place_target", place)
@@ -37,20 +38,20 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[targets.Settin
     return seen
 
 
-def test_a_changed_program_has_three_times_as_long_and_computes_few_calls(runs):
+def test_a_changed_program_has_three_times_as_long_and_computes_few_calls_where_it_is_slow(runs):
     with pytest.raises(SimplaceError, match="that was the change"):
         simplace.suggest("model.py", "cpu:1", program="step")
-    assert [(run.timeout, run.calls) for run in runs] == [(300.0, 10), (20.0, 2)]
+    assert [(run.timeout, run.calls) for run in runs] == [(300.0, 10), (20.0, 2), (20.0, 10)]
 
 
 @pytest.mark.parametrize("timeout", [300.0, 7.0, None])
 def test_a_timeout_that_is_given_holds_for_it(runs, timeout):
     with pytest.raises(SimplaceError):
         simplace.suggest("model.py", "cpu:1", program="step", timeout=timeout, calls=-1)
-    assert [(run.timeout, run.calls) for run in runs] == [(timeout, -1), (timeout, -1)]
+    assert [(run.timeout, run.calls) for run in runs] == 3 * [(timeout, -1)]
 
 
 @pytest.mark.parametrize(("given", "for_changes"), [([], 20.0), (["--timeout", "300"], 300.0)])
 def test_the_command_knows_whether_a_timeout_was_given(runs, given, for_changes):
     assert main(["suggest", "model.py", "--devices", "cpu:1", "--program", "step", *given]) != 0
-    assert [run.timeout for run in runs] == [300.0, for_changes]
+    assert [run.timeout for run in runs] == [300.0, for_changes, for_changes]
