@@ -27,7 +27,9 @@ def write_verdict(schedule: Schedule) -> str:
     """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else works."""
     devices = schedule.placed.devices.by_name
     others = [one for one in schedule.device_times if devices[one.device].type != "CPU"]
-    times = others if any(not one.is_idle for one in others) else schedule.device_times
+    if all(one.is_idle for one in others):
+        others = [one for one in schedule.device_times if one in others or not one.is_idle]
+    times = others or schedule.device_times
     groups: dict[tuple[object, ...], list[DeviceTime]] = {}
     for one in times:
         groups.setdefault((one.main_cause, one.is_idle, schedule.find_awaited(one)), []).append(one)
