@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from simplace.lowering.rewrite_utils import FAKE_SINK
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
-from simplace.program.observation import LoggedGraph, LoggedNode, Observation, WholeLog
+from simplace.program.observation import LoggedGraph, LoggedNode, Observation
 from simplace.program.program import Program
 
 Place = Callable[[Program, DeviceSet], Placement]
@@ -24,7 +25,7 @@ def place_callees(
 
     The log is None for what TensorFlow did not instantiate.
     """
-    logged = LoggedFunctions(observed.logged)
+    logged = LoggedFunctions(observed)
     seen: set[tuple[object, ...]] = set()
     waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
     waiting += [(callee, each.devices) for each in placements for callee in _find_callees(each)]
@@ -45,12 +46,15 @@ def _find_callees(placement: Placement) -> list[Program]:
 
 
 class LoggedFunctions:
-    """Record of the logged placements of functions by name."""
+    """Record of the logged placements of functions by name, but for those of the calls that the program itself made."""
 
-    def __init__(self, log: WholeLog) -> None:
+    def __init__(self, observed: Observation) -> None:
+        direct = (each for each in observed.programs if each.program.caller is None)
+        called = Counter((each.program.function, tuple(each.log)) for each in direct)
         self._by_name: dict[str, list[LoggedGraph]] = {}
-        for graph in log.graphs:
-            self._by_name.setdefault(graph.function, []).append(graph)
+        for graph in observed.logged.graphs:
+            if graph.times > called[graph.function, graph.nodes]:
+                self._by_name.setdefault(graph.function, []).append(graph)
 
     def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
         """Yield a dataset's function as TensorFlow instantiated it, each time with its log, or None if it never did.

@@ -93,6 +93,12 @@ EVERY_OP = """\
         return total
     with tf.device("/CPU:0"):
         inside(tf.constant(3, tf.int64))
+    @tf.function
+    def noted(x):
+        tf.debugging.assert_non_negative(x)
+        return x + 1, x * 2
+    noted(tf.constant(3, tf.int64))  # placed for this call, and once more for the dataset
+    run(count(3).map(noted))
 """
 
 

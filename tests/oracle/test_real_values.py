@@ -288,6 +288,29 @@ THREADS = """
     assert float(reset()) == float(count) == 101.0, float(count)
 """
 
+PY_FUNCTIONS = """\
+    from concurrent.futures import ThreadPoolExecutor
+    from time import sleep
+    import tensorflow as tf
+    tf.config.threading.set_inter_op_parallelism_threads(2)
+    def tile(n):
+        with tf.device("GPU:0"):
+            sleep(0.01)  # so that all threads of the pool are here
+            made = tf.tile(tf.reshape(tf.range(tf.cast(n, tf.float32)), [-1, 1]), tf.stack([2, n]))
+            return tf.reduce_sum(made), tf.linalg.trace(tf.eye(n))
+    @tf.function
+    def tiled(n):
+        return tf.py_function(tile, [n], [tf.float32, tf.float32])
+    expected = [[float(n * n * (n - 1)), float(n)] for n in range(1, 9)]
+    with ThreadPoolExecutor(4) as threads:
+        found = [list(map(float, sums)) for sums in threads.map(tiled, map(tf.constant, range(1, 9)))]
+    assert found == expected, found
+    call = lambda n: tf.py_function(tile, [tf.cast(n, tf.int32)], [tf.float32, tf.float32])
+    elements = tf.data.Dataset.range(1, 9).map(call, num_parallel_calls=4)
+    found = [list(map(float, sums)) for sums in elements]
+    assert found == expected, found
+"""
+
 DERIVATIVES = """
     import tensorflow as tf
     def differentiate(function):
@@ -382,6 +405,7 @@ PROGRAMS = {
     "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
+    "Python functions": (PY_FUNCTIONS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "around calls": (AROUND_CALLS, 1),

@@ -19,7 +19,7 @@ from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_executor import run_at_once
-from simplace.oracle.child.own_work import INSIDE, is_inside, watch_py_functions
+from simplace.oracle.child.own_work import INSIDE, is_in_py_function, is_inside, watch_py_functions
 from simplace.oracle.child.packed_handles import note_members
 from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.tensors import (
@@ -86,7 +86,8 @@ class EagerExecution:
             if repeat is not None:
                 return self._run_again(ctx, op, given, repeat)
         is_slow = is_watched or kernel_types.has_dataset_functions(op)
-        if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS)):
+        is_harmless = kernel_types.is_harmless(op) and not _NO_PEERS and not is_in_py_function()
+        if is_slow or (self._emulate and not is_harmless):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -121,7 +122,9 @@ class EagerExecution:
             if kernel_types.has_dataset_functions(op):
                 self._datasets.record(op, inputs, given.named_attrs(), given.scope)
             with run_at_once():
-                return self._compute(given) if watched is None else self._run_watched(watched, given)
+                if watched is not None:
+                    return self._run_watched(watched, given)
+                return self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
 
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op that the program asks for, and count it."""
@@ -187,9 +190,22 @@ class EagerExecution:
         forget_frames(error)
         return self._compute_on_host(given, _choose_device(given))
 
+    def _compute_in_py_function(self, given: _Given) -> Any:
+        """Run an op on the host at once where it would be on a GPU.
+
+        On a GPU, TensorFlow hands its parts to the inter-op pool, all of whose threads may run such Python functions
+        and so wait for each other; and the parts meet in one rendezvous for all threads, where ops that are alike would
+        get each other's tensors (DoEagerExecute of eager/execute.cc).
+        """
+        home = _choose_device(given) if self._emulate else ""
+        if "/device:GPU:" not in home or _works_on_objects(given) or _list_resources(given):
+            return self._compute(given)
+        results = given.run(find_host(), list(map(_through_host, given.inputs)))
+        return [result if result.dtype == tf.int32 else to_device(result, home) for result in results]
+
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
-        handles = [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource]
+        handles = _list_resources(given)
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
                 results = given.run(find_host(), lent)
@@ -221,6 +237,9 @@ class EagerExecution:
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
         """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
         watched = self._eager
+        if is_in_py_function() and not isinstance(value, ops.EagerTensor):
+            with tf.device(find_host()):
+                return self._make_constant(value, ctx, dtype)
         if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
             return self._make_constant(value, ctx, dtype)
         start = watched.position()
@@ -240,8 +259,11 @@ class EagerExecution:
 
 
 def _works_on_objects(given: _Given) -> bool:
-    handles = (tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource)
-    return kernel_types.handles_objects(given.op) or any(not is_variable(tensor) for tensor in handles)
+    return kernel_types.handles_objects(given.op) or any(not is_variable(tensor) for tensor in _list_resources(given))
+
+
+def _list_resources(given: _Given) -> list[Any]:
+    return [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource]
 
 
 def _choose_device(given: _Given) -> str:

@@ -16,6 +16,11 @@ def is_inside() -> bool:
     return getattr(_here, "depth", 0) > 0
 
 
+def is_in_py_function() -> bool:
+    """Return whether this thread runs the Python of a `tf.py_function`, or of a generator of a dataset."""
+    return getattr(_here, "py_functions", 0) > 0
+
+
 class _OwnWork:
     """Count what a thread runs between entering and leaving as inside; a class, since each eager op enters it."""
 
@@ -35,7 +40,11 @@ def watch_py_functions() -> None:
     def wrap(call: Any) -> Any:
         def call_inside(self: Any, *args: Any) -> Any:
             with INSIDE:
-                return call(self, *args)
+                _here.py_functions = getattr(_here, "py_functions", 0) + 1
+                try:
+                    return call(self, *args)
+                finally:
+                    _here.py_functions -= 1
 
         return call_inside
 
