@@ -258,8 +258,57 @@ def test_what_a_program_sees_of_its_surroundings(tmp_path: Path, monkeypatch: py
     assert tf.keras.models.load_model(path).count_params() == 3
 
     @tf.function
-    def f(x): return x + 1.0
-    assert float(f(tf.constant(1.0))) == 2.0
+    def f(x): return model(x)
+    assert f(tf.ones([1, 2])).shape == (1, 1)
+    try:
+        f("text")
+    except Exception as error:
+        assert "in user code" in str(error) and "simplace" not in str(error).replace(__file__, "")
+    else:
+        assert False
+
+    @tf.function
+    def leak(x):
+        leaked.append(x + 1.0)
+        return x
+    leaked = []
+    leak(tf.ones([2]))
+    for use in (lambda x: x + 1.0, leak):
+        try:
+            use(leaked[0])
+        except TypeError as error:
+            assert "out of scope" in str(error)
+        else:
+            assert False
     """
-    (placed,) = checked(tmp_path, text, machine=Machine(gpus=2, visible=(1,)))
-    assert {node.device[-5:] for node in placed.placement.nodes} == {"GPU:0"}
+    result = checked(tmp_path, text, machine=Machine(gpus=2, visible=(1,)))
+    assert {node.device[-5:] for placed in result for node in placed.placement.nodes} == {"GPU:0"}
+
+
+def test_a_program_that_replaces_its_streams(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = """\
+    import os, sys, tempfile
+    @tf.function
+    def f(x):
+        tf.print("native", output_stream=sys.stdout)
+        tf.print("error")
+        return x + x
+    kept = tempfile.TemporaryFile()
+    saved = os.dup(1), os.dup(2)
+    os.dup2(kept.fileno(), 1)
+    os.dup2(kept.fileno(), 2)
+    doubled = f(tf.constant(2.0))
+    print("python", doubled.numpy(), flush=True)
+    os.dup2(saved[0], 1)
+    os.dup2(saved[1], 2)
+    kept.seek(0)
+    assert sorted(kept.read().split(b"\\n")) == [b"", b"error", b"native", b"python 4.0"]
+    f(tf.constant([1.0]))
+    print("shown")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # quiet to its end
+    print("hidden")
+    """
+    checked(tmp_path, text)
+    shown = capfd.readouterr()
+    assert sorted(shown.out.splitlines()) == ["native", "shown"]
+    assert [line for line in shown.err.splitlines() if "error" in line or "simplace: " in line] == ["error"]

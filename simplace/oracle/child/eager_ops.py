@@ -114,6 +114,8 @@ class EagerExecution:
         op = op.decode() if isinstance(op, bytes) else op
         watched = self._eager if not is_inside() else None
         with INSIDE:
+            if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
+                return run()  # a tensor of a graph, which TensorFlow refuses
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
                 return self._calls.run(op, inputs, device or "", run) if is_function else run()

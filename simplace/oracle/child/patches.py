@@ -20,6 +20,9 @@ ORDER = {
 }
 
 
+_NOT_CONVERTED = "autograph_info__"  # AutoGraph calls what has it as it is, and converts and shows other code
+
+
 class PatchError(Exception):
     """Report a method that would be patched twice, or by a module that is not declared for it."""
 
@@ -70,6 +73,7 @@ def _report_errors(method: Callable[..., Any]) -> Callable[..., Any]:
                     report(error)
             raise
 
+    setattr(reporting, _NOT_CONVERTED, {})
     return reporting
 
 

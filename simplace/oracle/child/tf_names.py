@@ -91,6 +91,7 @@ DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
     python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
 """))  # fmt: skip
 LINES = Use("source lines of device scopes and of functions converted by AutoGraph", _list_names("""
+    python.autograph.pyct.error_utils  _stack_trace_inside_mapped_code
     python.autograph.pyct.loader  tempfile
     python.autograph.pyct.origin_info  create_source_map
     python.framework.ops          Graph._add_device_to_stack Graph._device_function_stack

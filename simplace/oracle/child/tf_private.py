@@ -56,6 +56,7 @@ script_ops = load_module("python.ops.script_ops")
 summary_ops = load_module("python.ops.summary_ops_v2")
 
 loader = load_module("python.autograph.pyct.loader")
+error_utils = load_module("python.autograph.pyct.error_utils")
 origin_info = load_module("python.autograph.pyct.origin_info")
 tf_stack = load_module("python.util.tf_stack")
 
