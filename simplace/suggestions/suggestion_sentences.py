@@ -44,6 +44,7 @@ OUTCOMES: dict[Outcome, str] = {
     "refused": "TensorFlow refuses the placement",
     "disagrees": "simplace and TensorFlow disagree on the changed program",
     "no such step": "the changed program has no such step",
+    "not simulated": "XLA compiles loops or branches of the changed program, and how long those take is not simulated",
     "would fail": "TensorFlow would place the changed program and then fail to run it",
     "out of memory": "it does not fit in memory",
 }

@@ -74,7 +74,9 @@ def _write_end(found: Suggestions) -> str:
         )
     if not found.best:
         which = "change that was tried" if found.is_cut else "change"
-        return f"nothing to suggest: no {which} saves {LEAST_GAIN:.0%} or more; {looked}{more}{cut}"
+        unsure = max((trial.gain for trial in found.tried if trial.gain >= LEAST_GAIN), default=0.0)
+        beyond = f" beyond its error (the best {unsure:.0%})" if unsure else ""
+        return f"nothing to suggest: no {which} saves {LEAST_GAIN:.0%} or more{beyond}; {looked}{more}{cut}"
     return f"{looked}{more}{cut}; --apply N changes the files as in N, and keeps copies of them"
 
 

@@ -22,8 +22,9 @@ from simplace.suggestions.evidence import Evidence
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
 Outcome = Literal[
-    "held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "would fail", "out of memory"
-]
+    "held", "edits overlap", "program failed", "refused", "disagrees", "no such step", "not simulated", "would fail",
+    "out of memory",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,10 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     if result.failure is not None:
         return ended("program failed", error=str(result.failure))
     placed = find_again(evidence.placed, result)
-    if placed is None or any(cluster.has_control_flow for cluster in placed.clusters):
+    if placed is None:
         return ended("no such step")
+    if any(cluster.has_control_flow for cluster in placed.clusters):
+        return ended("not simulated")
     if new := [failure for failure in predict_failures(result) if failure.rule not in evidence.failing_rules]:
         return ended("would fail", error=format_failure(new[0]))
     if placed.placement.refusal is not None:
