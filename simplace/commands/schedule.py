@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from simplace.result import Placed
 
 _ASSUMED = (
-    "Assumed: Grappler rewrites nothing; a GPU has a PCIe link, a pair of processes a network link of its own; "
-    "pools of a session's own are the process's. docs/schedule.md lists what is modelled, after which source file, and "
-    "how close it comes."
+    "Assumed: Grappler rewrites nothing; each GPU has a PCIe link of its own, each pair of processes a network link; a "
+    "session with thread pools of its own is simulated with those of the process. docs/schedule.md lists what is "
+    "modelled, after which source file, and how close it comes."
 )
 
 
@@ -68,7 +68,7 @@ def add(commands: Any) -> None:
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
     parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the branch of a condition "
-                        "that is taken; for an If, 1 is then")  # fmt: skip
+                        "that is taken; of an If, 1 is the then branch")  # fmt: skip
     add_trust(parser, "with --costs measured: ")
     figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
                        ("timeline", "parallelism", "memory"), has_boxes=False)  # fmt: skip

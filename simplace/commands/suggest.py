@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     words.add_gpu(parser)
     words.add_gpu_memory(parser)
     parser.add_argument("--cores", metavar="N", type=words.parse_positive, default=2,
-                        help="the cores of the host (default: %(default)s)")  # fmt: skip
+                        help="CPU cores (default: %(default)s)")  # fmt: skip
     parser.add_argument("--seconds", metavar="S", type=words.parse_seconds, default=60.0,
                         help="search for about S seconds after the first run (default: %(default)g)")  # fmt: skip
     parser.add_argument("--program", metavar="NAME", default="",

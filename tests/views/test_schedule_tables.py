@@ -57,7 +57,7 @@ CPU:0        9 B      -   0  x 8 B, p 1 B
 GPU:0      256 B      -   0  x:0/_recv_0 256 B
 GPU:1        0 B      -   0  -
 
-note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; for an If, 1 is then)
+note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; of an If, 1 is the then branch)
 
 note: the unknown shape of p:0 and 5 more is taken as that of its largest input, else as a scalar
 

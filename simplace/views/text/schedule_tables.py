@@ -300,9 +300,8 @@ def _describe_loop(loop: Loop) -> str:
 
 def _describe_branch(branch: Branch) -> str:
     how = {"given": "as given", "read": "a constant", "assumed": "assumed; --branch NAME=N sets it"}
-    return (
-        f"output {branch.taken} of the condition {branch.predicate} is taken ({how[branch.how]}; for an If, 1 is then)"
-    )
+    taken = f"output {branch.taken} of the condition {branch.predicate} is taken"
+    return f"{taken} ({how[branch.how]}; of an If, 1 is the then branch)"
 
 
 def _describe_assumption(one: Assumption) -> str:
