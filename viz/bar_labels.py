@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from viz.gantt import Bar
@@ -43,6 +43,10 @@ class BarLabels:
             *with_code,
             *(one for one in ranked if one.label not in self.codes and one.label not in written),
         ]
+
+    def keep_codes(self, codes: Collection[str]) -> None:
+        """Write no letters but these into bars: those that a table has room to explain."""
+        self.codes = {label: code for label, code in self.codes.items() if code in codes}
 
     def text(self, bar: Bar) -> str:
         """Return what is written into a bar, "" where not even a letter has room."""

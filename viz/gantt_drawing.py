@@ -132,6 +132,7 @@ class _Drawing:
         longest = max((len(visible(one.label)) for one in self.labels.entries), default=0) + _COUNTS
         self.columns = max(1, int((self.page - _KEY_LEFT) / max(longest * self.small * LETTER, _CELL)))
         self.cells = self._table_cells(page_height(style) - self.table_top)
+        self.labels.keep_codes({code for code, _ in self.cells})
         rows = -(-len(self.cells) // self.columns)
         self.height = self.table_top + (rows + 1) * _ROW * bool(rows)
         self.canvas = Canvas("gantt", self.page, self.height, style)

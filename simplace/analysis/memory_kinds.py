@@ -97,8 +97,8 @@ def name_scope(schedule: Schedule, node: int, opened: Collection[Path]) -> str:
 
 def has_scope(schedule: Schedule, node: int) -> bool:
     """Return whether a node is in any scope of the program."""
-    part = schedule.estimated.graph.nodes[node]
-    return part.origin < 0 or len(_list_parts(get_known_name(schedule.placed, part.origin))) > 1
+    origin = find_origin(schedule, node)
+    return origin < 0 or len(_list_parts(get_known_name(schedule.placed, origin))) > 1
 
 
 def _find_closed(path: Path, opened: Collection[Path]) -> Path:
@@ -107,8 +107,17 @@ def _find_closed(path: Path, opened: Collection[Path]) -> Path:
 
 def list_scopes(schedule: Schedule, node: int) -> Path:
     """Return the scopes of a node of the partitioned graph, its own name where it has none."""
-    part = schedule.estimated.graph.nodes[node]
-    return find_scopes(schedule.placed, part.origin) if part.origin >= 0 else _drop_name(part.name)
+    origin = find_origin(schedule, node)
+    return (
+        find_scopes(schedule.placed, origin) if origin >= 0 else _drop_name(schedule.estimated.graph.nodes[node].name)
+    )
+
+
+def find_origin(schedule: Schedule, node: int) -> int:
+    """Return the node of the placed graph that made what a node puts out: of a receive, what was sent; -1 for none."""
+    graph = schedule.estimated.graph
+    part = graph.nodes[node]
+    return graph.copies[part.copy].producer if part.copy >= 0 else part.origin
 
 
 def find_scopes(placed: PlacedGraph, node: int) -> tuple[str, ...]:

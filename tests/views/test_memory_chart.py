@@ -114,3 +114,14 @@ def test_weights_stand_apart_from_the_state_of_the_optimizer() -> None:
     (area,) = memory_chart(schedule).areas
     assert list_notes(area.bands)[:2] == [("weights", "16 KiB"), ("optimizer, metrics", "32 KiB")]
     assert [band.pattern for band in area.bands[:2]] == ["plain", "level"]
+
+
+def test_what_is_copied_counts_for_what_made_it() -> None:
+    schedule = simulate(
+        constant("a", (1024,), "/cpu:0"), node("net/w", "Neg", "a", device="/cpu:0"),
+        node("net/w/read", "Neg", "net/w", device="/cpu:0"), constant("axis", (1,), "/cpu:0", "DT_INT32"),
+        node("end/out", "Sum", "net/w/read", "axis", device="/gpu:0"),
+    )  # fmt: skip
+    on_gpu = memory_chart(schedule).areas[-1]
+    assert on_gpu.bands[0].title == "net"
+    assert on_gpu.notes == ("largest tensor: copy of w/read 4 KiB",)

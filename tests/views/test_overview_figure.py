@@ -107,6 +107,20 @@ def test_the_title_says_where_a_step_runs(nodes: list[str], title: str) -> None:
     assert draw(place(constant("a", (4,), on), *nodes)).title == title
 
 
+def test_devices_that_ask_each_other_whether_to_run_still_do_the_same() -> None:
+    gpus = [f"/gpu:{i}" for i in range(2)]
+    lines = [constant("least", (1,), "/cpu:0"), node("any", "LogicalOr", "has_0", "has_1", device="/cpu:0")]
+    for i, gpu in enumerate(gpus):
+        lines += [
+            node(f"batch_{i}", "Placeholder", device=gpu),
+            node(f"has_{i}", "Greater", f"batch_{i}", "least", device=gpu),
+        ]
+        lines.append(node(f"cond_{i}/Switch", "Switch", f"batch_{i}", "any", device=gpu))
+        lines.append(node(f"tower_{i}/l0", "Relu", f"cond_{i}/Switch:1", device=gpu))
+        lines += [node(f"tower_{i}/l{k + 1}", "Relu", f"tower_{i}/l{k}", device=gpu) for k in range(4)]
+    assert draw(place(*lines)).title.startswith("The same ops on 2 GPUs: ")
+
+
 def test_what_was_asked_for_and_not_granted_is_written_on_its_part() -> None:
     figure = draw(place(*(node(f"layer/op_{i}", "Neg", f"layer/op_{i - 1}" if i else "x", device="/gpu:7")
                           for i in range(30)), constant("x", (4,))))  # fmt: skip

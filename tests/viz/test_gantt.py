@@ -1,8 +1,12 @@
 """Gantt charts: fixed positions, merged bars, refusals."""
 
+import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from viz import FigureError, render
 from viz.bar_labels import BarLabels
@@ -10,6 +14,7 @@ from viz.gantt import Bar, Gantt, Track
 from viz.gantt_drawing import merged, to_dot
 from viz.style import STYLES
 
+LETTER = r'\blabel="?([a-z])(?:\\l"|")?[ \]]'  # the text of a node that is one letter
 CHART = Gantt("t", "c", (Track("w0", "threads"), Track("w1", "threads")), (Bar(0, 0, 1, "A"), Bar(1, 1, 2, "B")))
 
 
@@ -76,6 +81,16 @@ def test_a_label_without_room_is_a_letter_that_the_table_explains() -> None:
 
 def test_a_label_that_is_written_everywhere_is_not_in_the_table() -> None:
     assert list_texts([Bar(0, 0, 1, "Conv2D"), Bar(0, 1, 2, "Add")], 100) == (["Conv2D", "Add"], [])
+
+
+@given(
+    some.sampled_from(sorted(STYLES)), some.integers(1, 20), some.lists(some.integers(6, 9), min_size=15, max_size=40)
+)
+def test_each_letter_in_a_bar_is_in_the_table(style: str, lanes: int, lengths: list[int]) -> None:
+    tracks = tuple(Track(f"lane {i}", "GPU") for i in range(lanes))
+    bars = [Bar(i % lanes, 10 * i, 10 * i + length, f"ApplyGradientDescent{i}") for i, length in enumerate(lengths)]
+    letters = Counter(re.findall(LETTER, to_dot(Gantt("title", "", tracks, tuple(bars)), STYLES[style])))
+    assert all(count == 2 for count in letters.values()), "each stands in its one bar and in the table"
 
 
 def test_copies_have_no_letters_and_launches_no_time_of_their_own() -> None:

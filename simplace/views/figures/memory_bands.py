@@ -9,11 +9,21 @@ from itertools import zip_longest
 
 from simplace.analysis.batch_memory import ELEMENTS
 from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
-from simplace.analysis.memory_kinds import MADE, MemoryKind, find_kind, has_scope, list_scopes, name_scope, open_scopes
+from simplace.analysis.memory_kinds import (
+    MADE,
+    MemoryKind,
+    find_kind,
+    find_origin,
+    has_scope,
+    list_scopes,
+    name_scope,
+    open_scopes,
+)
 from simplace.analysis.memory_over_time import Series, find_bytes_at_peak, follow_groups
 from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.executor.kernel_memory import UPDATES
+from simplace.graph.op_kinds import is_arg
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.step_parts import StepPart, find_parts
 from simplace.views.text.quantities import format_bytes, format_count
@@ -73,7 +83,7 @@ class _Groups:
     def name(self, tensor: Tensor) -> str:
         """Return what is there for the whole step, or the layer, or the line of what is in none."""
         node, kind = tensor[0], find_kind(self.schedule, Held(*tensor, 0))
-        if kind in _GIVEN or self.schedule.estimated.graph.nodes[node].op in ELEMENTS:
+        if kind in _GIVEN or self._is_given(node):
             return GIVEN
         if kind == MemoryKind.VARIABLE:
             return STATE if self._is_state(node) else WEIGHTS
@@ -84,6 +94,12 @@ class _Groups:
         of = self._ops.get("/".join(scopes), node)  # the gradient of an op has that op's name for a scope
         line = "" if has_scope(self.schedule, of) else self.schedule.estimated.graph.source_line(of)
         return line or name_scope(self.schedule, node, self.opened)
+
+    def _is_given(self, node: int) -> bool:
+        """Return whether a node puts out an element of a dataset, or receives one, or what the step is fed."""
+        origin = find_origin(self.schedule, node)
+        op = self.schedule.placed.graph.ops[origin] if origin >= 0 else ""
+        return op in ELEMENTS or is_arg(op)
 
     def _is_state(self, node: int) -> bool:
         """Return whether a variable, told by a node that uses it, is read by none but updates of the optimizer."""

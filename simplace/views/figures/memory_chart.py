@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
-from simplace.analysis.memory_kinds import name_variable
+from simplace.analysis.memory_kinds import find_origin, name_variable
 from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import PERMANENT
 from simplace.program.known_names import strip_number
@@ -107,7 +107,11 @@ def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
 
 
 def _name_tensor(schedule: Schedule, held: Held) -> str:
-    name = (name_variable(schedule, held.node) if held.slot == PERMANENT else "") or (
-        schedule.estimated.graph.nodes[held.node].name.rpartition("/")[2]
-    )
-    return f"{name}:{held.slot}" if held.slot > 0 else name
+    graph = schedule.estimated.graph
+    part, origin = graph.nodes[held.node], find_origin(schedule, held.node)
+    name = name_variable(schedule, held.node) if held.slot == PERMANENT else ""
+    scopes = (schedule.placed.graph.names[origin] if origin >= 0 else part.name).split("/")
+    if part.copy >= 0:  # such as w/read, of which the last word alone tells little
+        slot = graph.copies[part.copy].slot
+        return f"copy of {'/'.join(scopes[-2:])}{f':{slot}' * (slot > 0)}"
+    return f"{name or scopes[-1]}{f':{held.slot}' * (held.slot > 0)}"

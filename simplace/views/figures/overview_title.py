@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_write
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
@@ -110,14 +111,17 @@ def _find_replicas(graph: DrawnGraph, parts: Mapping[int, StepPart]) -> list[str
 
 
 def _measure_dependence(graph: DrawnGraph, first: str, second: str) -> float:
-    """Return which share of the ops of `second` depends on ops of `first`, other than on variables and inputs."""
+    """Return which share of the ops of `second` depends on ops of `first`, other than on variables and inputs.
+
+    What only says whether something runs, such as whether any replica has a batch left, does not count.
+    """
     device, ops = graph.placement.device, graph.placement.graph.ops
     reached = {node for node in graph.keepers if device(node) == first and ops[node] not in DATAFLOW_ONLY
-               and graph.before[node] and not _only_hands_out(ops[node])}  # fmt: skip
+               and graph.before[node] and not (_only_hands_out(ops[node]) or _only_decides(graph, node))}  # fmt: skip
     waiting = list(reached)
     while waiting:
         for after in graph.after[waiting.pop()]:
-            if after not in reached:
+            if after not in reached and not _only_decides(graph, after):
                 reached.add(after)
                 waiting.append(after)
     own = [node for node in graph.keepers if device(node) == second and ops[node] not in DATAFLOW_ONLY]
@@ -126,6 +130,11 @@ def _measure_dependence(graph: DrawnGraph, first: str, second: str) -> float:
 
 def _only_hands_out(op: str) -> bool:
     return op in _SPLITS or op.startswith("Iterator")
+
+
+def _only_decides(graph: DrawnGraph, node: int) -> bool:
+    """Return whether all that a node puts out are bools."""
+    return set(graph.placement.graph.out_types[node]) == {DataType.DT_BOOL}
 
 
 def _shares_data(graph: DrawnGraph, parts: Mapping[int, StepPart], replicas: Sequence[str]) -> bool:
