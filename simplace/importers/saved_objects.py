@@ -22,6 +22,7 @@ _REFUSED = "TensorFlow would not load this SavedModel: "
 _AGAIN = "save it again"
 _GRADIENT_TYPE = "_gradient_op_type"
 _CREATOR = "_create_resource"
+_REGISTERED = frozenset({"tf.StaticHashTable", "tf.TrackableConstant"})  # the classes that TensorFlow itself registers
 _TENSORS = frozenset({"variable", "asset", "constant", "captured_tensor", "resource"})  # get_tensor_from_node
 
 
@@ -91,7 +92,7 @@ def _list_source_faults(node: Any, constants: Container[str], assets: int) -> It
 
 def _list_object_faults(node: Any, there: range) -> Iterator[str]:
     kind = node.WhichOneof("kind")
-    if kind is None and not node.registered_name:
+    if kind is None and node.registered_name not in _REGISTERED:
         yield f"{_REFUSED}an object is of no type that it knows"
     creators = [child for child in node.children if kind == "resource" and child.local_name == _CREATOR]
     if any(reference.node_id not in there for reference in (*node.dependencies, *creators)):

@@ -134,6 +134,8 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "TensorFlow would not load this SavedModel: Invalid variable aggregation mode: -1"),
         ('operation: "Const" } }', 'operation: "Const" } } nodes { }',
          "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
+        ('operation: "Const" } }', 'operation: "Const" } } nodes { registered_name: "mine" }',
+         "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
         ("nodes { variable {", "nodes { dependencies { node_id: 2147483647 } variable {",
          "an object depends on one that does not exist; save it again"),
         ("nodes { resource {", 'nodes { children { node_id: -1 local_name: "_create_resource" } resource {',
@@ -162,8 +164,8 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
          "not there"),
     ],
-    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "dependency", "creator",
-         "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle", "missing"],
+    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "unregistered", "dependency",
+         "creator", "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle", "missing"],
 )  # fmt: skip
 def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in SIGNATURE
