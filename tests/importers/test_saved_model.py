@@ -165,7 +165,8 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "not there"),
     ],
     ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "unregistered", "dependency",
-         "creator", "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle", "missing"],
+         "creator", "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle",
+         "missing"],
 )  # fmt: skip
 def test_what_tensorflow_would_not_load_is_refused_called_or_not(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in SIGNATURE
