@@ -80,8 +80,8 @@ def program_lines(text: str) -> list[str]:
 def drop_log(data: bytes) -> bytes:
     """Return what native code has printed without the lines of TensorFlow's log, and of simplace in it.
 
-    >>> drop_log(b"f: (Op): /job:a/replica:0/task:0/device:CPU:0\nmine\nno end")
-    b'mine\nno end'
+    >>> drop_log(b"f: (Op): /job:a/replica:0/task:0/device:CPU:0\\nmine\\nno end")
+    b'mine\\nno end'
     """
     lines, keep = data.split(b"\n"), _Filter()
     kept = [line for line in lines[:-1] if _is_kept(keep, line)]
