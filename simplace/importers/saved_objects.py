@@ -22,6 +22,7 @@ _REFUSED = "TensorFlow would not load this SavedModel: "
 _AGAIN = "save it again"
 _GRADIENT_TYPE = "_gradient_op_type"
 _CREATOR = "_create_resource"
+_OPTIMIZERS = frozenset({"optimizer", "tf_deprecated_optimizer"})  # with these names Keras registers optimizers
 _REGISTERED = frozenset({"tf.StaticHashTable", "tf.TrackableConstant"})  # the classes that TensorFlow itself registers
 _TENSORS = frozenset({"variable", "asset", "constant", "captured_tensor", "resource"})  # get_tensor_from_node
 
@@ -52,6 +53,7 @@ def _list_faults(objects: Any, graph: GraphDef, meta: Any) -> Iterator[str]:
         if any(child.node_id not in from_end for child in node.children):
             yield f"its object graph refers to objects that do not exist; {_AGAIN}"
         yield from _list_source_faults(node, constants, len(meta.asset_file_def))
+        yield from _list_slot_faults(node, from_end)
     requested = {node.device for function in graph.library.values() for node in function.nodes}
     fault = graph.library_fault or next(filter(None, map(find_device_fault, sorted(requested))), "")
     if fault:
@@ -88,6 +90,16 @@ def _list_source_faults(node: Any, constants: Container[str], assets: int) -> It
         yield f"the constant {node.constant.operation!r} is not in its graph; {_AGAIN}"
     if kind == "asset" and node.asset.asset_file_def_index not in range(-assets, assets):
         yield f"it has no asset number {node.asset.asset_file_def_index}; {_AGAIN}"
+
+
+def _list_slot_faults(node: Any, from_end: range) -> Iterator[str]:
+    if node.slot_variables and node.user_object.identifier not in _OPTIMIZERS:
+        yield f"{_REFUSED}an object that is no optimizer has slots"
+    ids = [
+        each for slot in node.slot_variables for each in (slot.slot_variable_node_id, slot.original_variable_node_id)
+    ]
+    if any(node_id not in from_end for node_id in ids):
+        yield f"a slot of an optimizer, or its variable, does not exist; {_AGAIN}"
 
 
 def _list_object_faults(node: Any, there: range) -> Iterator[str]:

@@ -134,6 +134,12 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "TensorFlow would not load this SavedModel: Invalid variable aggregation mode: -1"),
         ('operation: "Const" } }', 'operation: "Const" } } nodes { }',
          "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
+        ("nodes { variable {", "nodes { slot_variables { original_variable_node_id: 3 slot_variable_node_id: 4 } "
+         "variable {",
+         "TensorFlow would not load this SavedModel: an object that is no optimizer has slots"),
+        ('operation: "Const" } }', 'operation: "Const" } } nodes { user_object { identifier: "optimizer" } '
+         "slot_variables { original_variable_node_id: 3 slot_variable_node_id: 40 } }",
+         "a slot of an optimizer, or its variable, does not exist; save it again"),
         ('operation: "Const" } }', 'operation: "Const" } } nodes { registered_name: "mine" }',
          "TensorFlow would not load this SavedModel: an object is of no type that it knows"),
         ("nodes { variable {", "nodes { dependencies { node_id: 2147483647 } variable {",
@@ -164,7 +170,8 @@ def test_tags_must_be_given_for_two_graphs_even_where_they_have_the_same(tmp_pat
          "TensorFlow would not load this SavedModel: There is a cyclic dependency between functions, or one that is "
          "not there"),
     ],
-    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "unregistered", "dependency",
+    ids=["function", "capture", "control output", "device", "type", "aggregation", "kind", "slots", "no slot",
+         "unregistered", "dependency",
          "creator", "child", "missing function", "captured object", "uncreated", "constant", "asset", "shape", "cycle",
          "missing"],
 )  # fmt: skip
