@@ -95,10 +95,8 @@ def _list_source_faults(node: Any, constants: Container[str], assets: int) -> It
 def _list_slot_faults(node: Any, from_end: range) -> Iterator[str]:
     if node.slot_variables and node.user_object.identifier not in _OPTIMIZERS:
         yield f"{_REFUSED}an object that is no optimizer has slots"
-    ids = [
-        each for slot in node.slot_variables for each in (slot.slot_variable_node_id, slot.original_variable_node_id)
-    ]
-    if any(node_id not in from_end for node_id in ids):
+    pairs = [(slot.slot_variable_node_id, slot.original_variable_node_id) for slot in node.slot_variables]
+    if any(node_id not in from_end for pair in pairs for node_id in pair):
         yield f"a slot of an optimizer, or its variable, does not exist; {_AGAIN}"
 
 
