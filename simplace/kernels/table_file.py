@@ -23,6 +23,7 @@ from simplace.graph import protos
 from simplace.input_file import MIB, parse_json, read_members
 
 SUFFIX = ".kernels.zip"
+_NUMBERS = re.compile(r"\d{1,9}(\.\d{1,9})*(?!\d)")
 _LIMITS = {"about.json": MIB, "ops.binpb": 64 * MIB, "kernels.binpb": 64 * MIB}
 _FOLDER = Path(__file__).with_name("data")
 
@@ -93,8 +94,10 @@ def version_key(version: str) -> tuple[int, ...]:
 
     >>> version_key("2.16.2"), version_key("2.21.0-rc1"), version_key("2.18"), version_key("nightly")
     ((2, 16, 2), (2, 21, 0), (2, 18), ())
+    >>> version_key("2." + 5000 * "1")  # no version, and more digits than Python reads
+    (2,)
     """
-    found = re.match(r"\d+(\.\d+)*", version)
+    found = _NUMBERS.match(version)
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
