@@ -38,6 +38,8 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
 
 def is_input_slow(result: Result) -> bool:
     """Return whether the dataset takes longer than a step of the largest program."""
+    if not _has_dataset(result):
+        return False  # without simulating a step
     try:
         schedule = simulate_largest(result)
     except SimplaceError:  # `judge_step` says why
@@ -47,7 +49,7 @@ def is_input_slow(result: Result) -> bool:
 
 def describe_slow_input(result: Result, schedule: Schedule, options: StepOptions | None = None) -> str:
     """Return what of the dataset takes longer than a step, in a clause; "" where nothing does, or none is there."""
-    if all(one.placement.program.kind != "dataset" for one in result.programs):
+    if not _has_dataset(result):
         return ""
     from simplace.executor.step_options import StepOptions
     from simplace.suggestions.estimated_step import count_step_examples
@@ -56,3 +58,7 @@ def describe_slow_input(result: Result, schedule: Schedule, options: StepOptions
 
     slowest = find_slowest_map(result, count_step_examples(schedule), options or StepOptions())
     return describe_input(slowest, schedule)
+
+
+def _has_dataset(result: Result) -> bool:
+    return any(one.placement.program.kind == "dataset" for one in result.programs)

@@ -37,7 +37,6 @@ _CONTINUED = 128  # what a byte of a varint is at least where another follows
 _LONGEST_VARINT = 10
 _FIRST_TAG, _LAST_WIRE_TYPE = 8, 5  # there is no field 0, and no wire type beyond that of four bytes
 _DEEPEST = 100
-_TEXTS = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
 def most_parts(size: int) -> int:
@@ -150,13 +149,12 @@ class _TooManyError(Exception):
 class _Part:
     """Describe what each value of a field counts for, with the `fields` of a message; packed numbers count by bytes.
 
-    `strings` are the fields that are lists of strings and have a tag of one byte, `texts` those that are one string.
+    `strings` are the fields that are lists of strings and have a tag of one byte.
     """
 
     weight: int
     fields: dict[int, _Part] = field(default_factory=dict)  # by tag
     strings: set[int] = field(default_factory=set)
-    texts: set[int] = field(default_factory=set)
     is_packed: bool = False
     is_attr: bool = False
     is_node: bool = False
@@ -175,8 +173,6 @@ def _describe_part(descriptor: Any, known: dict[str, _Part]) -> _Part:
             made.fields.update(_describe_field(each, known))
         short = {tag: part for tag, part in made.fields.items() if tag < _CONTINUED}
         made.strings.update(tag for tag, part in short.items() if part.weight == _STRING and not part.fields)
-        texts = (each.number << 3 | _LENGTH_DELIMITED for each in descriptor.fields if each.type in _TEXTS)
-        made.texts.update(tag for tag in texts if tag < _CONTINUED and tag not in made.fields)
     return known[name]
 
 
@@ -186,7 +182,7 @@ def _describe_field(each: Any, known: dict[str, _Part]) -> Mapping[int, _Part]:
         return {tag | _LENGTH_DELIMITED: _describe_part(each.message_type, known)}
     if not _is_list(each):
         return {}
-    if each.type in _TEXTS:
+    if each.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return {tag | _LENGTH_DELIMITED: _Part(_STRING)}
     one_by_one = {tag | wire_type: _Part(_OTHER) for wire_type in (0, *_FIXED)}
     return {**one_by_one, tag | _LENGTH_DELIMITED: _Part(0, is_packed=True)}
@@ -205,25 +201,18 @@ class _Counter:
         self._limit = limit
         self._shared = shared  # attributes met before
         self._into_nodes = into_nodes
-        self._ends: dict[bytes, int] = {}  # what a node counts for from its first attribute on, where that was met
 
     def count(self, at: int, end: int, message: _Part, depth: int) -> None:
         """Count the parts between two places, which are fields of one message."""
         if depth > _DEEPEST:
             raise _DamagedError
-        data, limit, fields, strings, texts = self._data, self._limit, message.fields, message.strings, message.texts
-        rest, before = b"", 0
+        data, limit, fields, strings = self._data, self._limit, message.fields, message.strings
         while at < end:
             limit.left -= 1
             if limit.left <= 0:
                 raise _DamagedError  # or not: it is refused
-            first, tag = at, data[at]
+            tag = data[at]
             at += 1
-            if tag in texts and data[at] < _CONTINUED:
-                at += data[at] + 1
-                if at > end:
-                    raise _DamagedError
-                continue
             if tag in strings and data[at] < _CONTINUED:  # most parts of a large graph are the inputs of its nodes
                 at += data[at] + 1
                 found, stop = 1, min(end, at + 2 * (self.left // _STRING + 1))  # a string takes two bytes or more
@@ -257,22 +246,14 @@ class _Counter:
                 raise _DamagedError
             if part is None:
                 continue
-            if part.is_attr:
-                if not rest and self._shared is not None and end - first <= _LONGEST_SHARED:
-                    rest, before = data[first:end], self.left
-                    if known := self._ends.get(rest):
-                        self._take(known)
-                        return
-                if self._was_met(data, start, at):
-                    self._take(_OTHER)
-                    continue
+            if part.is_attr and self._was_met(data, start, at):
+                self._take(_OTHER)
+                continue
             self.left -= size if part.is_packed else part.weight
             if self.left < 0:
                 raise _TooManyError
             if part.fields and (self._into_nodes or not part.is_node):
                 self.count(start, at, part, depth + 1)
-        if rest:  # at first its attributes count for more
-            self._ends[rest] = before - self.left if rest in self._ends else 0
 
     def _was_met(self, data: bytes, start: int, end: int) -> bool:
         """Return whether an equal attribute was counted, so that it will be opened once for both."""

@@ -296,6 +296,7 @@ PY_FUNCTIONS = """\
     def tile(n):
         with tf.device("GPU:0"):
             sleep(0.01)  # so that all threads of the pool are here
+            assert tf.constant([1.0]).device.endswith("GPU:0")
             made = tf.tile(tf.reshape(tf.range(tf.cast(n, tf.float32)), [-1, 1]), tf.stack([2, n]))
             return tf.reduce_sum(made), tf.linalg.trace(tf.eye(n))
     @tf.function

@@ -86,8 +86,7 @@ class EagerExecution:
             if repeat is not None:
                 return self._run_again(ctx, op, given, repeat)
         is_slow = is_watched or kernel_types.has_dataset_functions(op)
-        is_harmless = kernel_types.is_harmless(op) and not _NO_PEERS and not is_in_py_function()
-        if is_slow or (self._emulate and not is_harmless):
+        if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS or is_in_py_function())):
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -200,10 +199,10 @@ class EagerExecution:
         get each other's tensors (DoEagerExecute of eager/execute.cc).
         """
         home = _choose_device(given) if self._emulate else ""
-        if "/device:GPU:" not in home or _works_on_objects(given) or _list_resources(given):
+        if not _is_gpu(home) or _works_on_objects(given) or _list_resources(given):
             return self._compute(given)
         results = given.run(find_host(), list(map(_through_host, given.inputs)))
-        return [result if result.dtype == tf.int32 else to_device(result, home) for result in results]
+        return [_move_number(result, home) for result in results]
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
@@ -238,10 +237,10 @@ class EagerExecution:
 
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
         """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
-        watched = self._eager
-        if is_in_py_function() and not isinstance(value, ops.EagerTensor):
+        watched, home = self._eager, ctx.device_name or ""
+        if _is_gpu(home) and self._emulate and is_in_py_function() and not isinstance(value, ops.EagerTensor):
             with tf.device(find_host()):
-                return self._make_constant(value, ctx, dtype)
+                return _move_number(self._make_constant(value, ctx, dtype), home)
         if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
             return self._make_constant(value, ctx, dtype)
         start = watched.position()
@@ -250,7 +249,7 @@ class EagerExecution:
         if watched.position() == start:  # a number that TensorFlow had made before, or one for the CPU
             return tensor
         described = watched.describe_constant(tensor)
-        kind = watched.kind_of(_CONSTANT, ctx.device_name or "", described, ("T", described[0][0]))
+        kind = watched.kind_of(_CONSTANT, home, described, ("T", described[0][0]))
         attempt = watched.attempt(_CONSTANT, start)
         if attempt.device:
             if kind.times == 0:
@@ -266,6 +265,15 @@ def _works_on_objects(given: _Given) -> bool:
 
 def _list_resources(given: _Given) -> list[Any]:
     return [tensor for tensor in given.inputs if getattr(tensor, "dtype", None) == tf.resource]
+
+
+def _is_gpu(device: str) -> bool:
+    return "/device:GPU:" in device
+
+
+def _move_number(result: Any, home: str) -> Any:
+    """Put a result on a GPU without an op there; an int32, which is in host memory in any case, stays on the host."""
+    return result if result.dtype == tf.int32 else to_device(result, home)
 
 
 def _choose_device(given: _Given) -> str:
