@@ -1,6 +1,7 @@
 """The command line: parse, call, write, exit status.
 
-Exit status 0: done; 1: a check found differences; 2: something the user can fix, reported in one line on stderr.
+Exit status 0: done; 1: a check found differences; 2: something the user can fix, reported in one line on stderr; of a
+program that ends with an error, that program's own.
 """
 
 from __future__ import annotations

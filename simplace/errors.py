@@ -13,8 +13,11 @@ from collections.abc import Iterable, Sequence
 class SimplaceError(Exception):
     """Report something that the user can fix; `str()` is the one line they read.
 
-    `details` is what they want to see before it, such as their own program's traceback.
+    `details` is what they want to see before it, such as their own program's traceback. `status` is the exit status
+    that it gives a command.
     """
+
+    status = 2
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -46,7 +49,14 @@ class UnknownOpError(SimplaceError):
 
 
 class ProgramError(SimplaceError):
-    """Report a user's program that raised, traced nothing, crashed or ran out of time."""
+    """Report a user's program that raised, traced nothing, crashed or ran out of time.
+
+    `status` is the one that the program itself ends with, if it is known: a command's exit status is its program's.
+    """
+
+    def __init__(self, message: str, details: str = "", status: int = SimplaceError.status) -> None:
+        super().__init__(message, details)
+        self.status = status
 
 
 class NodeNotFoundError(SimplaceError):

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.coverage import Coverage
     from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
-    from simplace.program.observation import LoggedNode, Observation, ObservedDevice, ObservedEagerOp, ObservedProgram
+    from simplace.program.observation import (
+        EarlyEnd,
+        LoggedNode,
+        Observation,
+        ObservedDevice,
+        ObservedEagerOp,
+        ObservedProgram,
+    )
 
 # Reading a file must not wait for imports of what runs children: functions that run TensorFlow import what they need.
 
@@ -351,8 +358,13 @@ def failure_of(target: str, observed: Observation) -> ProgramError | None:
     if failure.how == "internal":
         return ProgramError(f"{target}: {_INTERNAL}: {failure.line}; {_REPORT}", details=failure.text)
     if failure.how != "raised":
-        return ProgramError(f"{target}: {first}", details=rest)
-    return ProgramError(f"{target}: the program stopped with {failure.line}", details=failure.text)
+        return ProgramError(f"{target}: {first}", rest, _status_of(failure))
+    return ProgramError(f"{target}: the program stopped with {failure.line}", failure.text, _status_of(failure))
+
+
+def _status_of(failure: EarlyEnd) -> int:
+    """Return the exit status of a command whose program failed: the program's, of which a system keeps one byte."""
+    return failure.status % 256 or ProgramError.status
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:

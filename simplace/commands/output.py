@@ -53,7 +53,7 @@ def report_error(error: SimplaceError) -> int:
     if error.details:
         print_text(error.details.rstrip(), sys.stderr)
     say_error(shorten_text(str(error)))
-    return 2
+    return error.status
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -160,12 +160,12 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
         _end_child(child)
     if status < 0:
         name = _signal_name(-status)
-        return EarlyEnd("crashed", f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip())
-    return (
-        EarlyEnd("exited", f"the program ended with exit status {status}\n{_last_words(request)}".rstrip())
-        if status
-        else None
-    )
+        text = f"the program's process was ended by signal {name}\n{_last_words(request)}".rstrip()
+        return EarlyEnd("crashed", text, status=128 - status)
+    if status == 0:
+        return None
+    text = f"the program ended with exit status {status}\n{_last_words(request)}".rstrip()
+    return EarlyEnd("exited", text, status=status)
 
 
 def _open_output(stdout: int | None) -> AbstractContextManager[TextIO]:
@@ -216,10 +216,18 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
-    failures = [EarlyEnd(event["how"], event["text"], event.get("line", "")) for event in of_kind.get("failure", ())]
+    failures = [
+        EarlyEnd(event["how"], event["text"], event.get("line", ""), event.get("status", 0))
+        for event in of_kind.get("failure", ())
+    ]
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)
+    failure = (
+        failures[0] if failures else None if of_kind.get("ended") else ended or _LEFT
+    )  # it may crash in its shutdown
+    if failure is not None and request.mode != "script":
+        failure = replace(failure, status=0)  # a file is no program
     notes = {
         event["function"]: _read_notes(event["nodes"], event.get("layers", {})) for event in of_kind.get("notes", ())
     }
@@ -245,7 +253,7 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         programs=tuple(programs),
         remarks=tuple(event["text"] for event in of_kind.get("remark", ())),
         registry=request.registry if Path(request.registry).exists() else "",
-        failure=failures[0] if failures else None if ends else ended or _LEFT,  # it may crash in its shutdown
+        failure=failure,
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         eager=_eager_ops(of_kind),
         logged=_read_whole_log(Path(request.directory, protocol.LOG)),

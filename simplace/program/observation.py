@@ -163,12 +163,14 @@ class EarlyEnd:
     """Record of how a program terminated early; `text` is for its author, a traceback of their own lines at best.
 
     `line` is what of it goes into one line, "" where that is the first of `text`. "internal" is what simplace itself
-    did wrong, `text` the whole traceback.
+    did wrong, `text` the whole traceback. `status` is the exit status that the program has under plain Python, as a
+    shell tells it, 0 where nobody knows and for a file that is no program.
     """
 
     how: Literal["raised", "exited", "crashed", "timed out", "refused", "internal"]
     text: str
     line: str = ""
+    status: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
@@ -9,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from simplace.api import Settings, place
+from simplace.cli import main
 from simplace.doctor.failures import predict_failures
 from simplace.errors import ProgramError
 from simplace.machine.machine import Machine
@@ -57,6 +60,26 @@ def ending(tmp_path: Path, text: str, gpus: int = 1, timeout: float | None = Non
 )
 def test_a_program_that_leaves(tmp_path: Path, text: str, line: str) -> None:
     assert ending(tmp_path, text) == (line, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sys.exit(7)",
+        "sys.exit(-1)",
+        "sys.exit('no data')",
+        "raise ValueError",
+        "raise KeyboardInterrupt",
+        "os._exit(3)",
+        "os.abort()",
+    ],
+)
+def test_the_exit_status_is_the_programs_own(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(PLACED + text)
+    plain = subprocess.run([sys.executable, str(path)], stderr=subprocess.DEVNULL, check=False).returncode
+    seen = main(["show", str(path), "--devices", "cpu:1,gpu:1"])
+    assert seen == (plain if plain >= 0 else 128 - plain)  # of what a signal ended, as a shell tells it
 
 
 def test_the_text_that_a_program_leaves_with(tmp_path: Path) -> None:

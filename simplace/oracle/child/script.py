@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import traceback
 import types
@@ -20,6 +21,7 @@ from simplace.oracle.child.source_lines import OWN, SourceLines
 _OWN_FRAME = re.compile(rf'^  File "{re.escape(OWN)}.*\n\n?', re.MULTILINE)
 _GRAPH_ERROR = "Graph execution error:"
 _HEAD = "Traceback (most recent call last):"
+_INTERRUPTED = 128 + signal.SIGINT  # Python ends itself by this signal
 _NO_PACKAGE = "Python, too, runs a script outside of any package: give one that imports the package"
 
 
@@ -56,7 +58,9 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
         return {"how": "exited", "text": told, "status": status} if status else None
     if is_own(error):
         return own_failure_of(error)
-    return {"how": "raised", "text": _format_traceback(error, lines), "line": _format_line(error, lines)}
+    told, line = _format_traceback(error, lines), _format_line(error, lines)
+    status = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return {"how": "raised", "text": told, "line": line, "status": status}
 
 
 def own_failure_of(error: BaseException) -> dict[str, Any]:
