@@ -115,7 +115,7 @@ def test_a_file_without_lines_is_refused(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_program_that_raises_gets_its_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "broken.py"
     script.write_text("import tensorflow as tf\ntf.function(lambda x: x + 1)(tf.ones(2))\nraise ValueError('no')\n")
-    assert main(["suggest", str(script), "--devices", "cpu:1,gpu:1"]) == 2
+    assert main(["suggest", str(script), "--devices", "cpu:1,gpu:1"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == f"simplace: {script}: the program stopped with ValueError: no at {script}:3"
 
