@@ -11,6 +11,7 @@ import tensorflow as tf
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.aborted_ops import rerun_aborted
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
+from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
@@ -56,9 +57,17 @@ class _Given:
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
 
-    def __init__(self, calls: FunctionCalls, datasets: DatasetFunctions, eager: EagerLog | None, emulate: bool) -> None:
+    def __init__(
+        self,
+        calls: FunctionCalls,
+        datasets: DatasetFunctions,
+        custom: CustomDevices,
+        eager: EagerLog | None,
+        emulate: bool,
+    ) -> None:
         self.ops = 0
         self._calls = calls
+        self._custom = custom
         self._datasets = datasets
         self._eager = eager
         self._repeats = None if eager is None else EagerRepeats(eager)
@@ -115,6 +124,8 @@ class EagerExecution:
         with INSIDE:
             if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
                 return run()  # a tensor of a graph, which TensorFlow refuses
+            if self._custom.takes(device or "", inputs):
+                return run()
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
                 return self._calls.run(op, inputs, device or "", run) if is_function else run()
@@ -241,7 +252,7 @@ class EagerExecution:
         if _is_gpu(home) and self._emulate and is_in_py_function() and not isinstance(value, ops.EagerTensor):
             with tf.device(find_host()):
                 return _move_number(self._make_constant(value, ctx, dtype), home)
-        if watched is None or is_inside() or isinstance(value, ops.EagerTensor):
+        if watched is None or is_inside() or isinstance(value, ops.EagerTensor) or self._custom.takes(home):
             return self._make_constant(value, ctx, dtype)
         start = watched.position()
         with run_at_once():

@@ -28,6 +28,7 @@ from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.converted_errors import leave_out_own_frames
+from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
@@ -95,7 +96,9 @@ def run_request(request: Request) -> int:
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
-    eager = EagerExecution(calls, datasets, eager_log, emulate=bool(request.plugin))
+    custom = CustomDevices(recorder, lines)
+    custom.watch()
+    eager = EagerExecution(calls, datasets, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
