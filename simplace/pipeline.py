@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from simplace.graph.input_columns import InputColumns
     from simplace.importers.target import Target
     from simplace.partition.graph_partition import PartitionedGraph
+    from simplace.partition.rewritten_graph import Rewritten
     from simplace.placement.eager.eager_placement import EagerPlacement
     from simplace.program.eager_op import EagerOp
     from simplace.program.placed_graph import PlacedGraph
@@ -119,8 +120,11 @@ class EagerPlacer:
         return self._bodies[key]
 
 
-def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
-    """Simulate one step of a placed graph: partition it, estimate costs, run the model of the executor."""
+def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritten | None = None) -> Execution:
+    """Simulate one step of a placed graph: partition it, estimate costs, run the model of the executor.
+
+    `rewritten` is the graph as TensorFlow partitions it, where one has that already.
+    """
     from simplace.executor.control_flow import control_flow
     from simplace.executor.execution import execute_graph
     from simplace.partition.dead_nodes import remove_dead_nodes
@@ -128,7 +132,7 @@ def simulate_step(placed: PlacedGraph, options: StepOptions) -> Execution:
     from simplace.partition.graph_partition import partition_graph
     from simplace.partition.run_graph import partition_run
 
-    graph = partition_graph(placed) if options.run is None else partition_run(placed, options.run)
+    graph = partition_graph(placed, rewritten) if options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
     graph = optimize_subgraphs(remove_dead_nodes(graph)) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, options)

@@ -13,6 +13,8 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
 from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
+from simplace.partition.rewrite_graph import rewrite_placed_graph
+from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
 from simplace.partition.run_graph import choose_run
 from simplace.partition.traffic import Traffic
@@ -126,8 +128,18 @@ class Placed:
     @cached_property
     def communication(self) -> Communication:
         """Return what a step sends: copies, control signals, collectives."""
-        found = find_communication(self.placement.placed)
+        found = self._whole_communication
         return found.with_copies(merge_copies(self.runs)) if self.runs else found
+
+    @cached_property
+    def rewritten(self) -> Rewritten | None:
+        """Return the graph as TensorFlow partitions it, None where it is refused."""
+        return rewrite_placed_graph(self.placement.placed) if self.placement.placed.is_whole else None
+
+    @cached_property
+    def _whole_communication(self) -> Communication:
+        """Return what the graph sends as a whole, whatever runs of it there were."""
+        return find_communication(self.placement.placed, self.rewritten)
 
     @property
     def collectives(self) -> tuple[Collective, ...]:
@@ -145,7 +157,7 @@ class Placed:
         """Return how much a step sends, in the counts that all outputs show; of a session, its largest run."""
         if self.run is None:
             return self.communication.traffic
-        return find_communication(self.placement.placed).with_copies(self.run.copies).traffic
+        return self._whole_communication.with_copies(self.run.copies).traffic
 
 
 @dataclass(frozen=True)

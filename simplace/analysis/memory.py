@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore, Replay, Resident, Tensor
@@ -80,7 +80,7 @@ def list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[Residen
     ]
     changes = [change for change in trace.memory if change.device == device]
     if resize is not keep_size:
-        changes = [replace(change, change=_resize_change(change, resize)) for change in changes]
+        changes = [change._replace(change=_resize_change(change, resize)) for change in changes]
     return permanent, changes
 
 

@@ -64,8 +64,9 @@ def group_by_layer(schedule: Schedule, layers: Layers | None = None) -> tuple[Pa
 def locate_layers(schedule: Schedule, layers: Layers) -> dict[str, tuple[int, int]]:
     """Return from when to when, in nanoseconds, the critical path has spans of each layer, by the name of the layer."""
     found: dict[str, tuple[int, int]] = {}
+    spans = schedule.trace.spans
     for number in schedule.critical_path:
-        span = schedule.trace.spans[number]
+        span = spans[number]
         name = layers.name(span.node)
         start, end = found.get(name, (span.start, span.end))
         found[name] = min(start, span.start), max(end, span.end)
@@ -98,9 +99,9 @@ def _translate(schedule: Schedule, copy: Copy) -> Copy | None:
 
 
 def _group(schedule: Schedule, name: Callable[[Span], str]) -> tuple[PathShare, ...]:
-    times, events = Counter[str](), Counter[str]()
+    times, events, spans = Counter[str](), Counter[str](), schedule.trace.spans
     for number, time in _list_times(schedule):
-        key = name(schedule.trace.spans[number]) if number >= 0 else BETWEEN
+        key = name(spans[number]) if number >= 0 else BETWEEN
         times[key] += time
         events[key] += number >= 0
     found = (PathShare(key, time, events[key]) for key, time in times.items() if time)

@@ -24,6 +24,7 @@ from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
+from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_graph import choose_run
 from simplace.pipeline import simulate_step
 from simplace.placement.placement import Placement
@@ -44,15 +45,16 @@ class Schedule:
     run: SessionRun | None = None
 
     @classmethod
-    def of(cls, placement: Placement, options: StepOptions) -> Self:
+    def of(cls, placement: Placement, options: StepOptions, rewritten: Rewritten | None = None) -> Self:
         """Simulate a step, of a session the run that needs the most nodes where `options` name none.
 
-        Raises `SimplaceError` for a placement that TensorFlow refuses.
+        `rewritten` is the placed graph as TensorFlow partitions it, where one has that already. Raises `SimplaceError`
+        for a placement that TensorFlow refuses.
         """
         placed = placement.runnable()
         if options.run is None and (chosen := choose_run(placed)):
             options = replace(options, run=chosen.run)
-        return cls(placement, simulate_step(placed, options), options.run)
+        return cls(placement, simulate_step(placed, options, rewritten), options.run)
 
     @property
     def placed(self) -> PlacedGraph:

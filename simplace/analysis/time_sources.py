@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplace.costs.cost_model import KernelCost, Source
 from simplace.costs.estimate import EstimatedGraph
@@ -19,8 +19,7 @@ from simplace.executor.trace import Span
 Kind = Literal["modelled", "measured", "guessed kernel", "copy", "executor"]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSource:
+class TimeSource(NamedTuple):
     """Record of what a time was taken from: `error` is how far off it is in the mean, as a share of it."""
 
     source: Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Source = Literal["measured", "modelled", "guessed"]
 Bound = Literal["latency", "memory", "arithmetic"]
@@ -15,8 +15,7 @@ Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernel
 MEASURED_ERROR, GUESSED_ERROR, COPY_ERROR = 0.03, 0.5, 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """Record of an input or output as far as costs need: all dimensions are known, where necessary by assumption.
 
     `size` is in bytes, 0 for types without a fixed size (string, resource, variant).

@@ -113,6 +113,7 @@ class _Estimator:
         self.placed = graph.placed
         self.sizes = TensorSizes(graph.placed)
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
         self.held: dict[int, tuple[Tensor, ...]] = {}
 
@@ -133,6 +134,12 @@ class _Estimator:
         return tuple(self._tensor(node, slot) for slot in range(len(self.placed.graph.out_types[node])))
 
     def _tensor(self, node: int, slot: int) -> Tensor:
+        found = self.tensors.get((node, slot))
+        if found is None:
+            found = self.tensors[node, slot] = self._make_tensor(node, slot)
+        return found
+
+    def _make_tensor(self, node: int, slot: int) -> Tensor:
         dtype, shape = self.placed.graph.out_types[node][slot], self._shape(node, slot)
         if (node, slot) in self.growing and shape:
             shape = (shape[0] * self.factor, *shape[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 TrackKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link", "collective"]
 SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead", "collective"]
@@ -25,8 +25,7 @@ class Track:
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
@@ -56,8 +55,7 @@ PERMANENT = -1
 SCRATCH = -2
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryChange:
+class MemoryChange(NamedTuple):
     """Record that a tensor appeared in, or left, the memory of a device at `time` (nanoseconds).
 
     `node` and `slot` name the output that was allocated; `change` is in bytes. The slot of constants, arguments and

@@ -16,7 +16,6 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, data_type_size
 from simplace.graph.node_def import ShapeAttr
 from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
-from simplace.partition.transfers import MemoryTypes
 
 _NOTHING = Tensor("", (), 0)
 _Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
@@ -32,7 +31,7 @@ class TraceRecorder:
         self._graph = estimated.graph
         self._hosts = _find_host_cpus(estimated)
         self._cpus = {device.name for device in estimated.graph.placed.devices if device.type == "CPU"}
-        self._memory_types = MemoryTypes(estimated.graph.placed)
+        self._memory_types = estimated.graph.rewritten.memory
         self.tracks: list[Track] = []
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []

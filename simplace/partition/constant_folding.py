@@ -30,7 +30,7 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
     folded = {i for i in chosen if _lies_where_constants_do(graph, i)}
     if not folded:
         return graph
-    nodes = tuple(replace(node, op=CONSTANT) if i in folded else node for i, node in enumerate(graph.nodes))
+    nodes = tuple(node._replace(op=CONSTANT) if i in folded else node for i, node in enumerate(graph.nodes))
     outs = [[edge for edge in edges if edge.dst not in folded or edge.dst_slot == CONTROL] for edges in graph.outs]
     waiting = {edge.dst for edges in outs for edge in edges}
     for i in sorted(folded - waiting):

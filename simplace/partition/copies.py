@@ -10,7 +10,7 @@ from simplace.partition.collective_members import Collective, find_collectives, 
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.traffic import Traffic, count_traffic
-from simplace.partition.transfers import Copy, CopyColumns, find_transfers
+from simplace.partition.transfers import Copy, CopyColumns, MemoryTypes, find_transfers
 from simplace.partition.worker_graphs import has_master
 from simplace.program.placed_graph import PlacedGraph
 
@@ -53,12 +53,15 @@ def copy_columns(placed: PlacedGraph) -> CopyColumns:
     return find_communication(placed).copies
 
 
-def find_communication(placed: PlacedGraph) -> Communication:
-    """Return what a placed graph sends; its copies are in the order of `copy_columns`."""
+def find_communication(placed: PlacedGraph, rewritten: Rewritten | None = None) -> Communication:
+    """Return what a placed graph sends; its copies are in the order of `copy_columns`.
+
+    `rewritten` is what `rewrite_placed_graph` makes of it, where one has that already.
+    """
     if not placed.is_whole:  # TensorFlow refused it: it is not rewritten
-        return Communication(find_transfers(placed).columns)
-    rewritten = rewrite_placed_graph(placed)
-    found = _of_cluster(rewritten) if has_master(placed) else find_transfers(rewritten.placed).columns
+        return Communication(find_transfers(placed, MemoryTypes(placed)).columns)
+    rewritten = rewritten or rewrite_placed_graph(placed)
+    found = _of_cluster(rewritten) if has_master(placed) else rewritten.transfers.columns
     collectives = find_collectives(rewritten.placed, found)
     if rewritten.placed is placed:
         return Communication(found, collectives)

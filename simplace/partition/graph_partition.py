@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL, SOURCE
@@ -22,15 +22,14 @@ from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.traffic import Traffic, count_traffic
-from simplace.partition.transfers import Copy, CopyColumns, MemoryTypes, find_transfers
-from simplace.partition.worker_graphs import Location, Written, build_worker_graph, by_device, by_task, has_master
+from simplace.partition.transfers import Copy, CopyColumns, Location, find_transfers
+from simplace.partition.worker_graphs import Written, build_worker_graph, by_device, by_task, has_master
 from simplace.program.placed_graph import PlacedGraph
 
 Role = Literal["op", "source", "send", "recv"]
 
 
-@dataclass(frozen=True, slots=True)
-class PartNode:
+class PartNode(NamedTuple):
     """Record of one node of a subgraph.
 
     `device` is a full name, `origin` the node of the placed graph (-1: made by the partition), `copy` the number of
@@ -45,8 +44,7 @@ class PartNode:
     copy: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class PartEdge:
+class PartEdge(NamedTuple):
     """Record of an edge between two nodes; slots are -1 for a control edge, 0 from a send to its receive."""
 
     src: int
@@ -138,10 +136,13 @@ class PartitionedGraph:
 
     def node_of_program(self, node: int) -> int:
         """Return the id that a node has in the graph that was placed, -1 for what was made after it was placed."""
-        origin = self.nodes[node].origin
-        if origin < 0 or self.placed.graph.origins[origin].made_by == MADE_BY:
-            return -1
-        return self.rewritten.origin[origin]
+        return self._program_nodes[node]
+
+    @cached_property
+    def _program_nodes(self) -> list[int]:
+        origins, back = self.placed.graph.origins, self.rewritten.origin
+        own = (node.origin for node in self.nodes)
+        return [back[one] if one >= 0 and origins[one].made_by != MADE_BY else -1 for one in own]
 
     def source_line(self, node: int) -> str:
         """Return the user's "file:line" of a node; that of its producer for a send or receive."""
@@ -159,9 +160,12 @@ class PartitionedGraph:
         return f"{node.name} = {node.op}({', '.join(inputs)})"
 
 
-def partition_graph(placed: PlacedGraph) -> PartitionedGraph:
-    """Partition a placed graph; every node must have a device."""
-    return partition_rewritten(rewrite_placed_graph(placed))
+def partition_graph(placed: PlacedGraph, rewritten: Rewritten | None = None) -> PartitionedGraph:
+    """Partition a placed graph; every node must have a device.
+
+    `rewritten` is what `rewrite_placed_graph` makes of it, where one has that already.
+    """
+    return partition_rewritten(rewritten or rewrite_placed_graph(placed))
 
 
 def partition_rewritten(rewritten: Rewritten) -> PartitionedGraph:
@@ -203,8 +207,9 @@ class _Partitioner:
         self.placed = rewritten.placed
         self.loop_merges = rewritten.loop_merges
         self.graph = self.placed.graph
-        self.memory = MemoryTypes(self.placed)
-        self.transfers = find_transfers(self.placed, location)
+        self.memory = rewritten.memory
+        is_shared = location is by_device
+        self.transfers = rewritten.transfers if is_shared else find_transfers(self.placed, self.memory, location)
         self.before = before
         self.copies = self.transfers.copies
         if before is not None:

@@ -26,7 +26,7 @@ def merge_equal_nodes(graph: PartitionedGraph) -> PartitionedGraph:
         return graph
     outs: list[list[PartEdge]] = [[] if i in merged else list(edges) for i, edges in enumerate(graph.outs)]
     for i, into in merged.items():
-        outs[into] += [replace(edge, src=into) for edge in graph.outs[i]]
+        outs[into] += [edge._replace(src=into) for edge in graph.outs[i]]
     return replace(graph, outs=tuple(map(tuple, outs)))
 
 

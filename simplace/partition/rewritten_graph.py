@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from simplace.graph.builder import CONTROL, Origin
 from simplace.graph.graph import Graph
+from simplace.partition.transfers import MemoryTypes, Transfers, find_transfers
 from simplace.program.placed_graph import PlacedGraph
 
 MADE_BY = "partition"
@@ -16,7 +18,7 @@ Edge = tuple[int, int, int, int]  # source, its output slot, destination, its in
 Types = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rewritten:
     """Record of a placed graph as TensorFlow partitions it.
 
@@ -27,6 +29,16 @@ class Rewritten:
     placed: PlacedGraph
     origin: tuple[int, ...]
     loop_merges: frozenset[int] = frozenset()
+
+    @cached_property
+    def memory(self) -> MemoryTypes:
+        """Return which tensors of the graph are in host memory."""
+        return MemoryTypes(self.placed)
+
+    @cached_property
+    def transfers(self) -> Transfers:
+        """Return what goes from one device, or memory, to another where each device has a subgraph."""
+        return find_transfers(self.placed, self.memory)
 
     def originals(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Translate node ids back; nodes that have no original are left out."""

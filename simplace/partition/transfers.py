@@ -21,8 +21,9 @@ from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.graph import Graph
 from simplace.graph.node_def import Shape
 from simplace.partition.shapes import TensorSizes
-from simplace.partition.worker_graphs import Location
 from simplace.program.placed_graph import PlacedGraph
+
+Location = Callable[[str], str]  # maps a full device name to the subgraph of its nodes
 
 _TO_HOST = 1  # the last bit of a place
 _SHARED = 3  # the length of the key of a transfer that several edges share
@@ -108,7 +109,8 @@ class CopyColumns(Sequence[Copy]):
         self.targets = targets
         self.sizes = sizes
         self.tensor = tensor
-        self.record = record
+        self._record = record
+        self._made: dict[int, Copy] = {}
 
     @classmethod
     def of(cls, copies: Sequence[Copy]) -> CopyColumns:
@@ -122,6 +124,13 @@ class CopyColumns(Sequence[Copy]):
 
     def __iter__(self) -> Iterator[Copy]:
         return map(self.record, range(len(self)))
+
+    def record(self, number: int) -> Copy:
+        """Return the record of one copy, made when it is first asked for."""
+        made = self._made.get(number)
+        if made is None:
+            made = self._made[number] = self._record(number)
+        return made
 
     @overload
     def __getitem__(self, index: int) -> Copy: ...
@@ -151,10 +160,10 @@ class _Places:
     `of` has a number for the location of each node's device, whose last bit says whether the device is a CPU.
     """
 
-    def __init__(self, placed: PlacedGraph, location: Location) -> None:
+    def __init__(self, placed: PlacedGraph, location: Location, memory: MemoryTypes) -> None:
         self._graph = placed.graph
         self._devices = placed.device_of
-        self.memory = MemoryTypes(placed)
+        self.memory = memory
         locations: dict[str, int] = {}
         number_of = {}
         for device in dict.fromkeys(self._devices):
@@ -282,12 +291,13 @@ class Transfers:
         return [edge for edge in outgoing if devices[graph.edge_dst[edge]] and self.places.find_key(edge) == key]
 
 
-def find_transfers(placed: PlacedGraph, location: Location = str) -> Transfers:
+def find_transfers(placed: PlacedGraph, memory: MemoryTypes, location: Location = str) -> Transfers:
     """Find the transfers of a graph as it is, without rewriting it first; ids are those of its own nodes.
 
-    `location` maps a device to the subgraph of its nodes: nodes of one subgraph on different devices send nothing.
+    `memory` is that of the graph. Nodes of one subgraph on different devices send nothing: `location` says whose each
+    device's are.
     """
-    graph, places = placed.graph, _Places(placed, location)
+    graph, places = placed.graph, _Places(placed, location, memory)
     edges = _by_consumer(graph, places.list_edges_apart())
     if not places.is_one_to_one:
         return _without_none(placed, places, edges, list(map(places.find_key, edges)))

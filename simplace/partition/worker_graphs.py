@@ -7,7 +7,7 @@ the order in which it makes them, and has each control edge once. The control lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from simplace.graph.node_def import TensorInfo
 from simplace.partition.rewritten_graph import MADE_BY, Rewritten
 from simplace.program.placed_graph import PlacedGraph
 
-Location = Callable[[str], str]  # maps a full device name to the subgraph of its nodes
 Edge = tuple[int, int, int, int]  # source, its output slot, destination, its input slot
 
 _FLOAT = DataType.DT_FLOAT

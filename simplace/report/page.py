@@ -87,7 +87,7 @@ def _simulate_schedule(placed: Placed, simulation: StepOptions | None) -> dict[s
     if not placed.placement.order and placed.placement.refusal is None:
         return {"missing": "There is no node to run."}
     try:
-        simulated = Schedule.of(placed.placement, simulation)
+        simulated = Schedule.of(placed.placement, simulation, placed.rewritten)
     except SimplaceError as error:
         return {"missing": str(error)}
     return {**schedule_data(simulated), **_describe_schedule(simulated)}

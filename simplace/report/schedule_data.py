@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple
 from typing import Any, get_args
 
 from simplace.analysis.schedule import Schedule
@@ -29,7 +28,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     nodes = [graph.nodes[span.node] for span in spans]
     critical = set(schedule.critical_path)
     found = [find_source(schedule.estimated, span) for span in spans]
-    sources = {one: i for i, one in enumerate(sorted(set(found), key=astuple))}
+    sources = {one: i for i, one in enumerate(sorted(set(found)))}
     return {
         "makespan": trace.makespan,
         "sources": [{"source": one.source, "error": round(one.error, 3)} for one in sources],

@@ -70,7 +70,7 @@ STRUCTURE = """(() => {
 
 
 def test_roles_ids_and_headings_fit_together(page: Opened) -> None:
-    page.run("search.seek('a'); go(0)")
+    page.run("doInSteps(search.seek('a')); go(0)")
     for tab in TABS:
         page.run("openTab(arguments[0])", tab)
         assert page.value(STRUCTURE) == {
@@ -151,7 +151,8 @@ def test_texts_have_contrast_in_every_tab(opened: Opener, scheme: str) -> None:
     try:
         pairs = []
         for tab in TABS:
-            page.run("openTab(arguments[0]); if (arguments[0] === 'graph') { search.seek('a'); go(1); }", tab)
+            page.run("openTab(arguments[0])", tab)
+            page.run("if (arguments[0] === 'graph') { doInSteps(search.seek('a')); go(1); }", tab)
             pairs += page.value(CONTRASTS)
     finally:
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -18,11 +18,12 @@ from tests.worlds import constant, node, place
 COUNT = 20_000
 STEP = 10_000  # nodes that are looked at in one step
 ESCAPE = "\ue00c"
+ENTER = "\ue007"
 # Counts the work of each step: columns parsed, paths of nodes looked up, siblings looked at, scopes arranged,
-# edges that leave a part of a scope.
+# edges that leave a part of a scope; texts, nodes and events looked at.
 COUNTED = """
   window.steps = [];
-  const next = () => steps.push({ parsed: 0, paths: 0, siblings: 0, arranged: 0, edges: 0 });
+  const next = () => steps.push({ parsed: 0, paths: 0, siblings: 0, arranged: 0, edges: 0, looked: 0 });
   next();
   const [post, parse, idle] = [MessagePort.prototype.postMessage, JSON.parse, window.requestIdleCallback];
   MessagePort.prototype.postMessage = function (...rest) { next(); return post.apply(this, rest); };
@@ -37,6 +38,8 @@ COUNTED = """
     const [listed, looked] = [nodeEntry, nodesOf];
     nodeEntry = (...rest) => { steps.at(-1).siblings += 1; return listed(...rest); };
     nodesOf = (...rest) => { steps.at(-1).siblings += 1; return looked(...rest); };
+    const looking = lookAtEach;
+    lookAtEach = (limit, look) => looking(limit, (i) => { steps.at(-1).looked += 1; look(i); });
     const before = arrange;
     arrange = (...rest) => { steps.at(-1).arranged += 1; return before(...rest); };
     const { isControl } = Program.prototype;
@@ -89,6 +92,7 @@ def test_it_is_made_as_far_as_it_is_looked_at(opened: Opener, file: Path) -> Non
     assert page.value("graph.tree.parent.length") < made + 120
     assert len(page.all("#graph .box")) < 120
     page.find("#search").send_keys("n1")
+    page.wait_until_idle()
     assert page.value("search.all.length") == 11_111
     assert len(page.all("#found [role=option]")) == 50
     page.press(ESCAPE)
@@ -133,6 +137,53 @@ def test_a_large_scope_opens_in_steps(opened: Opener, to_and_fro: Path) -> None:
     assert sum(edges) > 3 * STEP
     page.run("graph.toggle(graph.visibleItems.find((item) => graph.tree.isScope(item))); showGraph(); graph.toggle(1)")
     page.wait_until_idle()
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_search_and_the_schedule_look_at_few_in_a_step(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    page.run("countMore()")
+    page.find("#search").send_keys("n")
+    page.wait_until_idle()
+    assert page.value("search.all.length") == COUNT
+    looked = count(page, "looked")
+    assert (sum(looked) > 4 * COUNT, max(looked) <= STEP) == (True, True)
+    page.run("openTab('schedule')")
+    page.wait_until_idle()
+    looked = count(page, "looked")
+    assert (sum(looked) >= 2 * COUNT, max(looked) <= 2 * STEP) == (True, True)
+    assert page.find("#panel-schedule h2").text == "Simulated schedule"
+
+
+def test_the_last_search_and_its_keys_count(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    page.find("#search").send_keys("n1", "2345", ENTER)
+    page.wait_until_idle()
+    assert page.value("search.all.map((node) => state.program.name(node))") == ["n12345"]
+    assert page.find("#details h2").text == "n12345"
+
+
+def test_what_is_followed_comes_in_the_place_of_a_search_at_work(opened: Opener, file: Path) -> None:
+    page = opened.open_file(file)
+    page.run("byId('search').value = 'n'; byId('search').dispatchEvent(new Event('input')); follow([7], 'seven')")
+    page.wait_until_idle()
+    assert page.value("[search.all, byId('search').value]") == [[7], ""]
+    assert page.find("#found").get_attribute("hidden") == "true"
+
+
+@pytest.mark.usefixtures("counted")
+def test_going_back_groups_no_node_anew(opened: Opener, to_and_fro: Path) -> None:
+    page = opened.open_file(to_and_fro)
+    page.run("countMore(); choose('grouping', 'scope'); showGraph(() => address.keep())")
+    page.wait_until_idle()
+    before = page.value("address.written")
+    page.run("graph.enter(graph.tree.partsOf(0)[0])")
+    page.wait_until_idle()
+    count(page, "paths")
+    page.run("history.replaceState(null, '', `#${arguments[0]}`); address.restore()", before)  # as Back does
+    page.wait_until_idle()
+    assert page.value("graph.root") == 0
+    assert sum(count(page, "paths")) == 0
 
 
 def test_what_is_asked_while_it_is_worked_on_comes_after(opened: Opener, file: Path) -> None:

@@ -176,7 +176,7 @@ def reload(page: Opened) -> None:
 def test_an_address_shows_all_of_it_again(opened: Open) -> None:
     page = opened(worlds.result(graphs.training_step(30), graphs.chain(300)))
     assert "#" not in page.value("location.href")
-    page.run("choose('grouping', 'scope'); showGraph(); search.seek('matmul')")
+    page.run("choose('grouping', 'scope'); showGraph(); doInSteps(search.seek('matmul'))")
     page.run(f"graph.toggle({CLOSED}); go(40)")
     before = shown(page)
     reload(page)

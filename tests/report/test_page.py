@@ -11,6 +11,7 @@ import pytest
 
 from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
+from simplace.partition import control_loops
 from simplace.report.graph_data import graph_data
 from simplace.report.page import write_page
 from simplace.report.schedule_data import schedule_data
@@ -144,3 +145,10 @@ def test_what_cannot_be_done_is_refused_first(
     err = capsys.readouterr().err
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_a_graph_is_rewritten_for_its_partition_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rewritten, may_apply = [], control_loops.may_apply
+    monkeypatch.setattr(control_loops, "may_apply", lambda placed: rewritten.append(placed) or may_apply(placed))
+    write_page(worlds.towers())
+    assert len(rewritten) == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from benchmarks.figure_layout import measure_layout
 from simplace.devices.device_set import seen_from_the_first
 from simplace.graph.graph_def import parse_text
 from simplace.pipeline import place_program
@@ -15,7 +16,7 @@ from simplace.result import Placed
 from simplace.views.figures.placement_figure import device_group, placement_figure
 from tests.views import graphs
 from tests.worlds import GPU0, constant, node, place, shipped
-from viz import Figure, to_dot
+from viz import STYLES, Figure, to_dot
 
 WORLDS: dict[str, Callable[[], Placement]] = {
     "empty": graphs.empty,
@@ -32,6 +33,17 @@ def draw(placement: Placement, limit: int = 40) -> Figure:
 @pytest.mark.parametrize("world", WORLDS)
 def test_dot_is_the_golden_text(world: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{world}.dot", to_dot(draw(WORLDS[world]())))
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_devices_keep_their_order_and_no_line_runs_through_anything(style: str) -> None:
+    found = measure_layout(draw(graphs.towers(4), 24), STYLES[style])
+    assert (found.is_in_order, found.through_boxes, found.through_titles, found.overlaps) == (True, 0, 0, 0)
+
+
+def test_many_lines_are_left_to_graphviz() -> None:
+    few, many = (draw(graphs.chain(count), 200) for count in (66, 67))
+    assert [(len(figure.edges), figure.arrangement) for figure in (few, many)] == [(64, "rows"), (65, "ranks")]
 
 
 @pytest.mark.parametrize("limit", [1, 12, 40])

@@ -13,6 +13,7 @@ from viz.packing.wiring import Wiring, route_wires
 
 _ROOMS = (0, 1, 2, 3, 5)  # units that are added to gaps, in turn, until lines have lanes of their own
 _TRIED = 3  # plans whose lines are routed
+_MANY = 40  # lines: of a figure with more of them only the best plan is, since each takes a second
 _LINES_AROUND = 1  # units that an estimate leaves around everything
 _FITTED = 4  # times that a plan is made to fit its page
 _EMPTY = 0.25  # of the drawing: a plan that leaves more outside of all boxes is rated worse
@@ -39,8 +40,9 @@ def pack_parts(
         layout = RowLayout(parts, plan)
         return rate_arrangement(layout.place(fit(layout.measure())))
 
+    is_quick = len(parts.wires) <= _MANY
     found = [(rate_arrangement(wiring.arrangement) * (1 + _weigh_lines(wiring)), i, wiring)
-             for i, plan in enumerate(sorted(list_plans(parts), key=rate_plan)[:_TRIED])
+             for i, plan in enumerate(sorted(list_plans(parts), key=rate_plan)[: _TRIED if is_quick else 1])
              if (wiring := _wire(parts, plan, fit, rounded)) is not None]  # fmt: skip
     assert found, "with enough room each line has a way"
     return min(found, key=lambda one: one[:2])[2]

@@ -7,12 +7,14 @@ class Copies {
     Object.assign(this, { panel, details, onFollow });
   }
 
-  show(program) {
+  /** Show what a program sends, where that is much in steps. */
+  *show(program) {
     this.program = program;
     const { size, source, target, slot } = program.raw.copies;
     const all = [...size.keys()];
     const crossing = all.filter((copy) => source[copy] !== target[copy]);
     const tensors = crossing.filter((copy) => slot[copy] !== CONTROL).sort((a, b) => size[b] - size[a] || a - b);
+    if (program.isLarge) yield;
     const { sent, collectives } = program.raw;
     this.panel.replaceChildren(
       make("h2", {}, "Copies and collectives"),

@@ -23,13 +23,14 @@ class GraphView {
     new ResizeObserver(([entry]) => this.#resized(entry.contentRect)).observe(svg);
   }
 
-  /** Show a program's tree, in steps, closed except for the first scopes. */
+  /** Show a program's tree, in steps, closed except for the first scopes; what is known of one that shows already stays. */
   *show(program, tree, colouring, showControl) {
+    const isShown = this.tree === tree && this.colouring === colouring && this.layout.showControl === showControl;
     Object.assign(this, { program, tree, colouring });
     this.marks.count(tree, this.marks.nodes);
     const { width, height } = this.svg.getBoundingClientRect();
     const aspect = width && height ? width / height : 1.5;
-    this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
+    if (!isShown || this.layout.aspect !== aspect) this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
     this.focused = -1;
     this.open = null;
     if (program.isLarge) yield* this.layout.sumUpFirst();

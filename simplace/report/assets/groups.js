@@ -1,7 +1,6 @@
 "use strict";
 // The nodes of a program sorted into nested groups by a path of steps; each group is a range of one array.
 
-const STEP = 10000; // nodes, or siblings, that are looked at in one step
 const DEEPEST = 40; // steps of a path; what follows counts as one
 
 /** A group: its parts by step, and its nodes, order[from] up to, not including, order[to]; those in no part are first. */

@@ -72,7 +72,7 @@ function* readProgram(number) {
 function showProgram(number, act = () => {}) {
   doInSteps(readProgram(number), () => {
     beginProgram(number);
-    showGraph(() => { search.use(state.program); drawTab(); act(); });
+    showGraph(() => doInSteps(search.use(state.program), () => { drawTab(); act(); }));
   });
 }
 
@@ -100,10 +100,14 @@ function showGraph(act = () => {}) {
 function* drawGraph() {
   const { program } = state;
   const tree = yield* Tree.of(program, byId("grouping").value);
-  const colouring = new Colouring(page, program, byId("colouring").value);
+  const mode = byId("colouring").value;
+  const isKept = graph.tree === tree && graph.colouring.mode === mode;
+  const colouring = isKept ? graph.colouring : new Colouring(page, program, mode);
   if (program.isLarge) yield;
   showLegend(colouring, tree);
+  if (program.isLarge) yield;
   yield* graph.show(program, tree, colouring, byId("control").checked);
+  if (program.isLarge) yield;
 }
 
 /** Show the overview for a while; return what shows again what was shown. */
@@ -146,7 +150,7 @@ function drawTab() {
   const view = { copies, schedule }[state.view];
   if (!view || state.drawn.has(state.view)) return;
   state.drawn.add(state.view);
-  view.show(state.program);
+  doInSteps(view.show(state.program));
 }
 
 function openTab(name) {
@@ -201,7 +205,7 @@ function* openScopes(fields) {
     for (const path of fields.get("open")?.split(",") ?? []) open.push(yield* tree.at(path));
     yield* graph.restore(open, fields.has("inside") ? yield* tree.at(fields.get("inside")) : 0);
   }
-  search.seek(fields.get("search") ?? "");
+  yield* search.seek(fields.get("search") ?? "");
   const name = fields.get("node");
   if (name !== undefined) yield* showNamed(name);
 }

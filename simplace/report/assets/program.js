@@ -52,6 +52,7 @@ class Program {
     this.page = page;
     this.count = raw.nodes.leaf.length;
     this.isLarge = this.count >= LARGE;
+    this.trees = new Map(); // by how they group the nodes: those that were shown
     this.hasTimes = Object.hasOwn(raw.schedule, "times");
     const { src, dst } = raw.edges;
     this.edgeCount = src.length;

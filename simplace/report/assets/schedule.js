@@ -17,21 +17,27 @@ class ScheduleView {
   /** Paint the chart anew in the colours of the page. */
   repaint() { if (this.canvas?.isConnected) this.#paint(); }
 
-  show(program) {
+  /** Show the schedule of a program, that of a large one in steps. */
+  *show(program) {
     this.program = program;
     this.canvas = null;
+    this.panel.replaceChildren();
+    if (program.isLarge) yield* parseColumns(program.raw, (path) => path.startsWith("schedule."));
     const { schedule } = program;
     if (schedule.missing) {
       this.panel.replaceChildren(make("h2", {}, "Schedule"), make("p", { class: "note" }, visible(schedule.missing)));
       return;
     }
-    this.spans = new Spans(schedule);
+    this.spans = yield* Spans.of(schedule);
+    const longest = yield* this.spans.longestCritical(LONGEST);
     const { kind, members } = program.raw.collectives;
     this.collectives = new Map(members.flatMap((nodes, i) => nodes.map((node) => [node, program.text(kind[i])])));
     this.view = { from: 0, to: Math.max(1, schedule.makespan) };
     this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": `Gantt chart. ${schedule.headline}. Arrow keys move, + and - zoom, 0 shows all.` });
     this.tip = make("div", { class: "tip", hidden: true });
     const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    const lists = [...this.#notes(), ...this.#busy(), ...this.#layers()];
+    if (program.isLarge) yield;
     this.panel.replaceChildren(
       make("h2", {}, "Simulated schedule"),
       ...schedule.headline.split("\n").map((line) => make("p", {}, visible(line))),
@@ -41,10 +47,10 @@ class ScheduleView {
         button("+", "Zoom in", () => this.#zoom(0.6)), button("−", "Zoom out", () => this.#zoom(1 / 0.6)), button("All", "All: show the whole step", () => this.#reset())),
       make("div", { class: "chart" }, this.canvas, this.tip),
       make("p", { class: "faint" }, "Outlined bars are on the critical path; hatched bars are copies; a grey bar over several tracks is a collective. simplace schedule simulates other threads, devices and costs."),
-      ...this.#notes(),
-      ...this.#busy(), ...this.#layers(),
-      make("h3", {}, "Longest events of the critical path"), this.#longest());
+      ...lists,
+      make("h3", {}, "Longest events of the critical path"), this.#longest(longest));
     this.#listen();
+    if (program.isLarge) yield;
     this.#paint();
   }
 
@@ -89,9 +95,8 @@ class ScheduleView {
   }
 
   /** List the longest critical spans: the chart in words. */
-  #longest() {
-    const critical = this.spans.longestCritical(LONGEST);
-    const rows = critical.map((span) => make("tr", {},
+  #longest(spans) {
+    const rows = spans.map((span) => make("tr", {},
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
       make("td", {}, span.source.source),
       make("td", {}, this.program.schedule.tracks[span.track].name),

@@ -12,7 +12,7 @@ class Search {
    * place. What is followed, such as the nodes of a finding, is stepped through as matches are.
    */
   constructor(input, list, steps, { onPick, onFound, onSay }) {
-    Object.assign(this, { input, list, steps, onPick, onFound, onSay, all: [], found: [], at: -1 });
+    Object.assign(this, { input, list, steps, onPick, onFound, onSay, all: [], found: [], at: -1, asked: 0 });
     input.addEventListener("input", () => this.#look());
     input.addEventListener("keydown", (event) => this.#key(event));
     input.addEventListener("focus", () => this.#shown(Boolean(this.input.value.trim())));
@@ -25,10 +25,11 @@ class Search {
     }
   }
 
-  use(program) {
+  /** Search a program from now on, for what the input says. */
+  *use(program) {
     this.program = program;
     this.texts = null;
-    this.#find();
+    yield* this.#find();
     this.#hide();
   }
 
@@ -40,6 +41,7 @@ class Search {
 
   /** Mark nodes in place of a search. */
   mark(nodes, title) {
+    this.asked += 1; // what is searched for meanwhile is not wanted any more
     this.input.value = "";
     this.followed = title;
     this.#take([...new Set(nodes)]);
@@ -53,11 +55,11 @@ class Search {
     this.#hide();
   }
 
-  /** Search for words as if they were typed. */
-  seek(words) {
+  /** Search, in steps, for words as if they were typed. */
+  *seek(words) {
     if (this.input.value === words && !this.followed) return;
     this.input.value = words;
-    this.#find();
+    yield* this.#find();
   }
 
   /** Go to the match before (-1) or after (1) the last one shown, round and round. */
@@ -68,67 +70,91 @@ class Search {
     this.#visit(this.shownAt);
   }
 
-  /** List the nodes that hold every word: names that end in the words first, then short ones. */
-  matches(query) {
+  /** List, in steps, the nodes that hold every word: names that end in the words first, then short ones. */
+  *matches(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length || !this.program) return [];
     const { program } = this;
-    this.texts ??= program.raw.texts.map((text) => text.toLowerCase());
+    if (!this.texts) {
+      this.texts = new Array(program.raw.texts.length).fill("");
+      yield* lookAtEach(this.texts.length, (i) => { this.texts[i] = program.raw.texts[i].toLowerCase(); });
+    }
     const isLeft = new Uint8Array(program.count).fill(1);
-    for (const word of words) this.#narrow(isLeft, word);
-    const found = [];
-    for (let node = 0; node < program.count; node += 1) if (isLeft[node]) found.push(node);
-    return this.#ranked(found, words.at(-1));
+    for (const word of words) yield* this.#narrow(isLeft, word);
+    return yield* this.#ranked(isLeft, words.at(-1));
   }
 
   /** Leave the nodes that hold a word: each text is looked at once, however many nodes have it. */
-  #narrow(isLeft, word) {
-    const { program, texts } = this;
+  *#narrow(isLeft, word) {
+    const { program } = this;
     const { scope, leaf, op, at, device } = program.raw.nodes;
-    const holds = Uint8Array.from(texts, (text) => (text.includes(word) ? 1 : 0));
+    const holds = yield* this.#which((text) => text.includes(word));
     const isDevice = program.page.devices.map((sign) => sign.label.toLowerCase().includes(word));
     const { clusters } = program.raw;
     const compiled = new Set(clusters.node.filter((_, i) => word === "xla" || clusters.ops[i].some((number) => holds[number])));
-    const [ends, begins] = this.#across(word);
-    for (let node = 0; node < isLeft.length; node += 1) {
-      if (!isLeft[node] || holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]) continue;
-      if (ends[scope[node]] && begins[leaf[node]]) continue;
+    const [ends, begins] = yield* this.#across(word);
+    yield* lookAtEach(isLeft.length, (node) => {
+      if (!isLeft[node] || holds[leaf[node]] || holds[scope[node]] || holds[op[node]] || holds[at[node]] || isDevice[device[node]]) return;
+      if (ends[scope[node]] && begins[leaf[node]]) return;
       if (!compiled.has(node)) isLeft[node] = 0;
-    }
+    });
+  }
+
+  /** Tell of each text whether something holds. */
+  *#which(holds) {
+    const { texts } = this;
+    const found = new Uint8Array(texts.length);
+    yield* lookAtEach(texts.length, (i) => { found[i] = holds(texts[i]) ? 1 : 0; });
+    return found;
   }
 
   /** Tell which scopes end, and which own names begin, in such a way that both together hold a word. */
-  #across(word) {
+  *#across(word) {
     const end = word.lastIndexOf("/") + 1;
     if (!end) return [[], []];
     const [head, tail] = [word.slice(0, end), word.slice(end)];
-    return [
-      Uint8Array.from(this.texts, (text) => (text.endsWith(head) ? 1 : 0)),
-      Uint8Array.from(this.texts, (text) => (text.startsWith(tail) ? 1 : 0)),
-    ];
+    return [yield* this.#which((text) => text.endsWith(head)), yield* this.#which((text) => text.startsWith(tail))];
   }
 
   /** Sort nodes: own names that are, begin with, contain the last word first; then short names; then by number. */
-  #ranked(found, last) {
+  *#ranked(isLeft, last) {
     const { scope, leaf } = this.program.raw.nodes;
     const { texts } = this;
-    const keys = Float64Array.from(found, (node) => {
+    const keys = new Float64Array(isLeft.length);
+    let count = 0;
+    yield* lookAtEach(isLeft.length, (node) => {
+      if (!isLeft[node]) return;
       const own = texts[leaf[node]];
       const kind = own === last ? 0 : own.startsWith(last) ? 1 : own.includes(last) ? 2 : 3;
-      return (kind * 1e6 + Math.min(texts[scope[node]].length + own.length, 1e5)) * NODES + node;
-    }).sort();
-    return Array.from(keys, (key) => key % NODES);
+      keys[count] = (kind * 1e6 + Math.min(texts[scope[node]].length + own.length, 1e5)) * NODES + node;
+      count += 1;
+    });
+    const sorted = keys.subarray(0, count).sort();
+    const found = [];
+    yield* lookAtEach(count, (i) => { found.push(sorted[i] % NODES); });
+    return found;
   }
 
+  /** Search, in steps, for what was typed; what is typed, or followed, meanwhile comes in its place. */
   #look() {
-    this.#find();
-    this.#shown(Boolean(this.input.value.trim()));
+    const asked = this.asked += 1;
+    const isWanted = () => this.asked === asked;
+    const find = () => this.#find(isWanted);
+    const ifWanted = function* () { if (isWanted()) yield* find(); };
+    doInSteps(ifWanted(), () => { if (isWanted()) this.#tell(); });
+  }
+
+  /** Show what was found, and say how much. */
+  #tell() {
+    this.#shown(Boolean(this.input.value.trim()) && this.input.matches(":focus"));
     this.onSay(this.all.length ? plural(this.all.length, "node") : this.input.value.trim() ? NOTHING : "No search.");
   }
 
-  #find() {
+  *#find(isWanted = () => true) {
+    const nodes = yield* this.matches(this.input.value);
+    if (!isWanted()) return;
     this.followed = "";
-    this.#take(this.matches(this.input.value));
+    this.#take(nodes);
   }
 
   #take(nodes) {
@@ -195,13 +221,9 @@ class Search {
 
   #key(event) {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE_OF_LIST, PageUp: -PAGE_OF_LIST }[event.key];
-    if (step && this.found.length) {
-      event.preventDefault();
-      this.#walk(step);
-    } else if (event.key === "Enter" && this.at >= 0) {
-      event.preventDefault();
-      if (this.list.hidden) this.step(event.shiftKey ? -1 : 1);
-      else this.#pick(this.at);
+    if (step || event.key === "Enter") {
+      if (this.all.length || this.input.value.trim()) event.preventDefault();
+      doAfterwards(() => (step ? this.#walk(step) : this.#enter(event.shiftKey ? -1 : 1))); // of what was typed before
     } else if (event.key === "Escape" && !this.list.hidden) {
       event.preventDefault(); // which would empty the input: that takes a second Escape
       event.stopPropagation();
@@ -214,7 +236,14 @@ class Search {
     }
   }
 
+  #enter(by) {
+    if (this.at < 0) return;
+    if (this.list.hidden) this.step(by);
+    else this.#pick(this.at);
+  }
+
   #walk(step) {
+    if (!this.found.length) return;
     if (this.list.hidden) { this.#shown(true); return; }
     if (this.at + step >= this.found.length) this.#grow();
     const last = this.found.length - 1;

@@ -2,22 +2,33 @@
 // The events of a simulated schedule as columns, sorted by track and start; one of them as a record where somebody looks.
 
 class Spans {
+  /** Read the events of a schedule, in steps. */
+  static* of(schedule) {
+    const spans = new Spans(schedule);
+    yield* spans.#readTracks();
+    return spans;
+  }
+
   constructor(schedule) {
     this.schedule = schedule;
-    const { counts, gap, duration } = schedule;
-    this.count = gap.length;
+    this.count = schedule.gap.length;
     this.firsts = [0]; // track i has the spans from firsts[i] up to firsts[i + 1]
     this.start = new Float64Array(this.count);
     this.reach = new Float64Array(this.count); // where the last of those of its track so far ends
+  }
+
+  *#readTracks() {
+    const { counts, gap, duration } = this.schedule;
     for (const count of counts) {
       let [before, reach] = [0, 0];
       const first = this.firsts.at(-1);
-      for (let at = first; at < first + count; at += 1) {
+      yield* lookAtEach(count, (i) => {
+        const at = first + i;
         this.start[at] = before + gap[at];
         before = this.start[at] + duration[at];
         reach = Math.max(reach, before);
         this.reach[at] = reach;
-      }
+      });
       this.firsts.push(first + count);
     }
   }
@@ -44,12 +55,16 @@ class Spans {
     return best < 0 ? null : this.at(best);
   }
 
-  /** List the longest spans of the critical path in the order of their starts. */
-  longestCritical(most) {
+  /** List, in steps, the longest spans of the critical path in the order of their starts. */
+  *longestCritical(most) {
     const { critical, duration } = this.schedule;
-    const found = [];
-    for (let at = 0; at < this.count; at += 1) if (critical[at]) found.push(at);
-    const longest = found.sort((a, b) => duration[b] - duration[a] || a - b).slice(0, most);
+    const longest = []; // the longest first, of equals the first
+    yield* lookAtEach(this.count, (at) => {
+      if (!critical[at] || (longest.length === most && duration[at] <= duration[longest.at(-1)])) return;
+      const shorter = longest.findIndex((other) => duration[other] < duration[at]);
+      longest.splice(shorter < 0 ? longest.length : shorter, 0, at);
+      longest.splice(most);
+    });
     return longest.sort((a, b) => this.start[a] - this.start[b] || duration[b] - duration[a] || a - b).map((at) => this.at(at));
   }
 

@@ -4,8 +4,16 @@
 const FEW = 8; // boxes: where fewer show, a mere collection is opened too
 
 class Tree {
-  /** Build the tree of a program in steps, by one of `PATHS`, the ways to group its nodes. */
-  static* of(program, by) { return new Tree(program, by, yield* grouped(program, by)); }
+  /** Return the tree of a program by one of `PATHS`, the ways to group its nodes: it is built in steps, and kept. */
+  static* of(program, by) {
+    const { trees } = program;
+    if (!trees.has(by)) {
+      const group = yield* grouped(program, by);
+      if (program.isLarge) yield;
+      trees.set(by, new Tree(program, by, group));
+    }
+    return trees.get(by);
+  }
 
   constructor(program, by, group) {
     this.program = program;
@@ -22,7 +30,7 @@ class Tree {
     this.first = [0]; // an item holds the nodes order[first] up to, not including, order[last]
     this.last = [program.count];
     this.entries = [{ group }]; // what the parts of an item are made of once they are asked for
-    this.order = Int32Array.from({ length: program.count }, (_, node) => node);
+    this.order = new Int32Array(program.count).map((_, node) => node);
     this.itemOf = new Int32Array(program.count); // the innermost item that is made so far
     this.version = 0; // counts the changes of the order
   }
