@@ -41,9 +41,13 @@ def find_mirroring(evidence: Evidence) -> Iterator[MirroredReplicas]:
         name, imports = _name_tensorflow(source)
         for first, last in models.list_ranges(source) if name else ():
             header = f"with {name}.distribute.MirroredStrategy().scope():"
-            edits = (*imports, Wrapping(source.name, first.lineno, last.end_lineno or last.lineno, header))
+            wrapping = Wrapping(source.name, first.lineno, last.end_lineno or last.lineno, header)
             yield MirroredReplicas(
-                edits=edits, at=f"{source.name}:{first.lineno}", replicas=replicas, examples=examples, copied=copied
+                edits=(*imports, wrapping),
+                at=f"{source.name}:{first.lineno}",
+                replicas=replicas,
+                examples=examples,
+                copied=copied,
             )
 
 

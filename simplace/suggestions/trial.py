@@ -156,8 +156,9 @@ def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evide
     if isinstance(change, ThreadSettings):
         options = replace(options, inter_op=change.inter_op, intra_op=change.intra_op)
     step = Step.of(result, placed, options, before)
-    is_beside = isinstance(change, (PrefetchToDevice, MirroredReplicas))
-    copied = change.copied if is_beside else evidence.copied * step.examples // before
+    copied = evidence.copied * step.examples // before
+    if isinstance(change, (PrefetchToDevice, MirroredReplicas)):
+        copied = change.copied
     return replace(step, copied=copied, given=evidence.element_time if is_whole else 0)
 
 
