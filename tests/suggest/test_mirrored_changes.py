@@ -134,7 +134,7 @@ def test_replicas_of_a_small_batch_are_worth_it_from_a_larger_one_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, trial = try_mirroring(tmp_path, monkeypatch, SMALL, "t4")
-    assert (trial.outcome, trial.gain < 0) == ("held", True)
+    assert (trial.outcome, trial.error, trial.gain < 0) == ("held", "", True)
     assert "from keras import Sequential, layers\nimport tensorflow as tf\n" in trial.texts["model.py"]
     found = compare_replicas([trial])
     assert found is not None
