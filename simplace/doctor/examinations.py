@@ -217,7 +217,7 @@ def _find_retraced(patient: Patient) -> Iterator[Finding]:
 
 def _add_trace(functions: list[tuple[set[str], list[Program]]], program: Program) -> None:
     """Add a trace to the first function that has a line in common with it, or as that of another function."""
-    lines = {notes.at for notes in program.notes.get(_find_function(program), {}).values() if notes.at}
+    lines = {notes.at for notes in program.notes.get(_find_function(program), {}).values()} - {"", program.at}
     for known, programs in functions:
         if known & lines or not known or not lines:
             known |= lines

@@ -217,7 +217,7 @@ def test_functions_of_one_name_are_told_apart_by_their_lines():
         one = result(*WELL)
         placement = one.programs[0].placement
         program = replace(placement.program, kind="function")
-        programs = [replace(program, at=at, notes={"": {"mm": NodeNotes(at)}}) for at in lines]
+        programs = [replace(program, at=at, notes={"": {"mm": NodeNotes(f"{at}0")}}) for at in lines]
         made = tuple(Placed(replace(placement, program=program)) for program in programs)
         told = diagnose_result(replace(one, programs=made), is_saved=False, environment={})
         return [each.times for each in told if isinstance(each, found.Retraced)]
