@@ -9,6 +9,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.costs.estimate import estimate_costs
 from simplace.executor.execution import execute_graph
 from simplace.executor.trace import PERMANENT
+from simplace.placement.xla_compiler import find_clusters
 
 _GAIN = 0.01
 _MOST = 256  # times the batch: what no larger one makes faster, is not worth it
@@ -28,7 +29,7 @@ class DeviceComparison:
     """Record of a step on two machines, with the program's own batch first, then with larger ones.
 
     `examples` is how many a step takes in on each machine, as it is: a strategy may give each replica a batch. Where
-    the batch is not known, for the reason `unknown`, it is (1, 1), and there is one trial.
+    the batch is not known, for the reason `unknown`, it is (1, 1), and there is one trial. A gain of `least` counts.
     """
 
     before: Schedule
@@ -36,6 +37,7 @@ class DeviceComparison:
     examples: tuple[int, int]
     trials: tuple[DevicesTrial, ...]
     unknown: str = ""
+    least: float = _GAIN
 
     def change(self, trial: DevicesTrial) -> float:
         """Return by what part of itself the time of an example grows on the second machine."""
@@ -44,22 +46,26 @@ class DeviceComparison:
 
     @property
     def worth_from(self) -> DevicesTrial | None:
-        """Return the first trial in which the second machine is faster by at least 1 %, None for none."""
-        return next((one for one in self.trials if self.change(one) <= -_GAIN), None)
+        """Return the first trial in which the second machine is faster by what counts, None for none."""
+        return next((one for one in self.trials if self.change(one) <= -self.least), None)
 
 
-def compare_devices(before: Schedule, after: Schedule) -> DeviceComparison:
-    """Compare a step on two machines; where the second is slower, double the batch until it is not."""
+def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, beside: int = 0) -> DeviceComparison:
+    """Compare a step on two machines; where the second is not faster by `least`, double the batch until it is.
+
+    On the second, what goes on beside a step takes `beside` nanoseconds with the program's own batch.
+    """
     sides = [find_batch(one) for one in (before, after)]
-    own = DevicesTrial(1, before.trace.makespan, after.trace.makespan)
+    own = DevicesTrial(1, before.trace.makespan, max(after.trace.makespan, beside))
     for side in sides:
-        if not side.growing:
-            return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side))
-    found = DeviceComparison(before, after, (count_examples(sides[0]), count_examples(sides[1])), (own,))
+        if not side.growing or find_clusters(side.schedule.placement):
+            return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side), least)
+    examples = count_examples(sides[0]), count_examples(sides[1])
+    found = DeviceComparison(before, after, examples, (own,), least=least)
     while found.worth_from is None and found.trials[-1].factor < _MOST:
         factor = 2 * found.trials[-1].factor
         first, second = (scale_batch(side, factor).trace.makespan for side in sides)
-        found = replace(found, trials=(*found.trials, DevicesTrial(factor, first, second)))
+        found = replace(found, trials=(*found.trials, DevicesTrial(factor, first, max(second, factor * beside))))
     return found
 
 
@@ -97,6 +103,8 @@ def find_batch(schedule: Schedule) -> BatchMemory:
 
 
 def _explain_unknown(side: BatchMemory) -> str:
+    if find_clusters(side.schedule.placement):
+        return "XLA compiles a part of the step, and how long that takes with another batch is not simulated"
     if not side.batch:
         return "nothing that the program is given has a first dimension that could be the batch"
     name = side.schedule.estimated.graph.nodes[side.clash].name

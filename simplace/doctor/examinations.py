@@ -199,24 +199,42 @@ def _find_dataset_scopes(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_retraced(patient: Patient) -> Iterator[Finding]:
-    """Yield the functions with many traces; those that ops call, as a dataset does, are made anew by the program."""
-    traces: dict[tuple[str, str], list[Program]] = {}
+    """Yield the functions with many traces; those that ops call, as a dataset does, are made anew by the program.
+
+    Functions of one name, such as lambdas, are told apart by their lines, as TensorFlow does by their code.
+    """
+    traces: dict[tuple[str, str], list[tuple[set[str], list[Program]]]] = {}
     for placed in patient.result:
         program = placed.placement.program
         if program.kind in ("function", "compiled"):
-            traces.setdefault((program.name, program.role), []).append(program)
-    for (name, role), programs in traces.items():
+            _add_trace(traces.setdefault((program.name, program.role), []), program)
+    for (name, role), programs in ((key, one) for key, each in traces.items() for _, one in each):
         is_compiled = all(program.kind == "compiled" for program in programs)
         if len(programs) >= (_COMPILATIONS if is_compiled else _TRACES):
             shapes = {_list_shapes(program) for program in programs}
             yield found.Retraced(programs[0].at, role or name, (), len(programs), len(shapes), is_compiled)
 
 
+def _add_trace(functions: list[tuple[set[str], list[Program]]], program: Program) -> None:
+    """Add a trace to the first function that has a line in common with it, or as that of another function."""
+    lines = {notes.at for notes in program.notes.get(_find_function(program), {}).values()} - {"", program.at}
+    for known, programs in functions:
+        if known & lines or not known or not lines:
+            known |= lines
+            programs.append(program)
+            return
+    functions.append((lines, [program]))
+
+
+def _find_function(program: Program) -> str:
+    """Return the name of the library function that a program calls."""
+    called = [find_callee(node.op, node.attrs, program.graph.library) for node in program.graph.nodes]
+    return program.function or next((each.name for each in called if each is not None), "")
+
+
 def _list_shapes(program: Program) -> tuple[object, ...]:
     """List the shapes of the tensors that a function is called with, as far as they are known."""
-    library = program.graph.library
-    called = [find_callee(node.op, node.attrs, library) for node in program.graph.nodes]
-    name = program.function or next((each.name for each in called if each is not None), "")
+    library, name = program.graph.library, _find_function(program)
     notes = program.notes.get(name, {})
     arguments = library[name].inputs if name in library else ()
     return tuple(

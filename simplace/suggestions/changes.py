@@ -170,6 +170,24 @@ class OneDeviceStrategy(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MirroredReplicas(Change):
+    """`tf.distribute.MirroredStrategy` for a Keras model: on each GPU a replica, which takes its part of a batch.
+
+    `examples` are those of a step, 1 where that is unknown. `copied` is the nanoseconds that the elements of the next
+    step take beside a step: into batches in host memory, and from there to all GPUs.
+    """
+
+    replicas: int
+    examples: int
+    copied: int
+
+    @property
+    def changes_values(self) -> bool:
+        """Return True: sums are of other parts, and BatchNormalization has the statistics of a part of the batch."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class XlaCompilation(Change):
     """XLA compiles a function, or what Keras makes of a model, into few kernels."""
 
@@ -205,7 +223,8 @@ KINDS: Mapping[type[Change], str] = {
     LayersOverGpus: "layers-over-gpus",
     ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
-    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy", XlaCompilation: "compiled-by-xla",
+    OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy",
+    MirroredReplicas: "mirrored-strategy", XlaCompilation: "compiled-by-xla",
     NoXlaCompilation: "not-compiled-by-xla", Several: "several",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from simplace.analysis.device_comparison import DeviceComparison, compare_devices
 from simplace.executor.step_options import StepOptions
 from simplace.program.program import Program
 from simplace.progress import Stage
@@ -23,13 +24,21 @@ from simplace.suggestions.best_changes import (
     rank_trial,
     spread_kinds,
 )
-from simplace.suggestions.changes import Change, ThreadSettings, XlaCompilation, join_changes, relocate_change
+from simplace.suggestions.changes import (
+    Change,
+    MirroredReplicas,
+    ThreadSettings,
+    XlaCompilation,
+    join_changes,
+    relocate_change,
+)
 from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.gradient_changes import find_gradient_changes
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
+from simplace.suggestions.mirrored_changes import find_mirroring
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
 from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
@@ -46,7 +55,9 @@ _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
 )  # fmt: skip
-_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_type_changes, find_batches, find_mixed_precision)
+_SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
+    find_type_changes, find_batches, find_mixed_precision, find_mirroring,
+)  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_strategy_changes, *_SMALLER, find_parallel_maps, find_prefetches,
 )  # fmt: skip
@@ -69,9 +80,10 @@ class WithoutXla:
 class Suggestions:
     """Record of a search: the step as it is, the changes that gain, the best first, and all that was tried.
 
-    `without_xla` is None where XLA does not compile the step for one of several GPUs. `bound` is the nanoseconds below
-    which no placement of the step's ops comes. `found` is how many changes were looked at, `is_cut` whether the time
-    ended before all of them were.
+    `without_xla` is None where XLA does not compile the step for one of several GPUs. `mirrored` compares the step with
+    that of a replica on each GPU, with larger batches, too; None where that was not tried, or gains. `bound` is the
+    nanoseconds below which no placement of the step's ops comes. `found` is how many changes were looked at, `is_cut`
+    whether the time ended before all of them were.
     """
 
     evidence: Evidence
@@ -82,6 +94,7 @@ class Suggestions:
     found: int
     is_cut: bool
     without_xla: WithoutXla | None = None
+    mirrored: DeviceComparison | None = None
 
     def changed_files(self, trial: Trial) -> list[SourceFile]:
         """List the files, as they are on disk, that a change gives other texts."""
@@ -103,10 +116,11 @@ def find_suggestions(
     search = _Search(before, run, options, _Clock(seconds), stage)
     search.climb(evidence)
     best = tuple(choose_trials(search.trials))
-    bound = find_bound(placed, before.schedule)
+    bound, mirrored = find_bound(placed, before.schedule), compare_replicas(search.trials)
     return Suggestions(
-        evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla
-    )
+        evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla,
+        mirrored,
+    )  # fmt: skip
 
 
 class _Clock:
@@ -269,6 +283,20 @@ class _Search:
         for find in _WITH_PINS:
             yield from find(evidence)
         yield from find_line_splits(evidence, partial(self._estimate, evidence))
+
+
+def compare_replicas(trials: Sequence[Trial]) -> DeviceComparison | None:
+    """Compare the step with that of a replica on each GPU, where that does not gain with the same batch.
+
+    With a larger batch, too, a gain counts that is larger than its error, which is taken to be as with this batch.
+    """
+    for trial in trials:
+        held = isinstance(trial.change, MirroredReplicas) and trial.outcome == "held" and trial.before.memory.fits
+        if held and trial.after is not None and trial.gain < max(LEAST_GAIN, trial.gain_error):
+            error = trial.gain_error / (1 - trial.gain)  # of what an example takes
+            least = max(LEAST_GAIN, error / (1 + error))
+            return compare_devices(trial.before.schedule, trial.after.schedule, least, trial.after.copied)
+    return None
 
 
 def _take_over(evidence: Evidence, trial: Trial) -> Evidence:

@@ -12,11 +12,11 @@ _MIRRORED = ("MirroredStrategy", "experimental.CentralStorageStrategy")
 
 
 def find_strategy_changes(evidence: Evidence) -> Iterator[OneDeviceStrategy]:
-    """Find the calls that make such a strategy in files of the program."""
+    """Find the calls that make such a strategy in files of the program, but for one that a change has put there."""
     if len(evidence.gpus) < 2:
         return
     for source in evidence.files:
-        for call in source.calls:
+        for call in source.calls if source.name not in evidence.texts else ():
             name = source.segment(call.func)
             kind = next((kind for kind in _MIRRORED if name == kind or name.endswith(f".{kind}")), "")
             if kind:

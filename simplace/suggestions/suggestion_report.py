@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simplace.exports.schedule_report import report_comparison
 from simplace.suggestions.changes import Change
 from simplace.suggestions.edits import write_patch
 from simplace.suggestions.estimated_step import Step
@@ -25,6 +26,7 @@ def report_suggestions(found: Suggestions) -> dict[str, Any]:
         "costs": found.before.schedule.estimated.model.name,
         "step": _report_step(found.before),
         "without_xla": None if found.without_xla is None else _report_without_xla(found.without_xla),
+        "mirrored": None if found.mirrored is None else report_comparison(found.mirrored),
         "bound": found.bound,
         "found": found.found,
         "is_cut": found.is_cut,

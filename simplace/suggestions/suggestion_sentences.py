@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from itertools import groupby
 
+from simplace.analysis.device_comparison import DeviceComparison
 from simplace.analysis.schedule import Schedule
 from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
@@ -12,6 +13,7 @@ from simplace.suggestions.changes import (
     ColocatedGradients,
     LayersOverGpus,
     LinesOverGpus,
+    MirroredReplicas,
     MixedPrecision,
     NewScope,
     NoXlaCompilation,
@@ -130,6 +132,13 @@ def _(change: OneDeviceStrategy) -> str:
 
 
 @describe_change.register
+def _(change: MirroredReplicas) -> str:
+    share = -(-change.examples // change.replicas)
+    parts = f"{share:,} of the {change.examples:,} examples of a step" if share > 1 else "its part of a batch"
+    return f"{change.at}: copy the model to all {change.replicas} GPUs, each of which takes {parts}"
+
+
+@describe_change.register
 def _(change: XlaCompilation) -> str:
     return f"{change.at}: let XLA compile it (jit_compile=True)"
 
@@ -200,6 +209,21 @@ def describe_without_xla(found: WithoutXla, before: Step) -> str:
     split = format_duration(last.after.nanoseconds if last is found.split else found.estimated)
     apart = f"{split} with its best split" if found.estimated else "and no split was found to be faster"
     return f"{said}; as it is a step takes {present}, with {at} {alone} on that GPU, {apart}"
+
+
+def describe_replicas(found: DeviceComparison) -> str:
+    """Return why a replica on each GPU is not suggested, and from which batch on it would be."""
+    own, last, examples = found.trials[0], found.trials[-1], found.examples[0]
+    before, after = format_duration(own.before), format_duration(own.after)
+    said = f"a replica on each GPU (tf.distribute.MirroredStrategy) was tried, too: {before} to {after} a step"
+    if found.unknown:
+        return f"{said}, which does not gain; other batches were not tried, since {found.unknown}"
+    if found.worth_from is None:
+        return f"{said}, which does not gain, nor with any batch up to {last.factor * examples:,}"
+    first = found.worth_from
+    times = f"{format_duration(first.before)} to {format_duration(first.after)}"
+    batch = f"{first.factor * examples:,}"
+    return f"{said}, which does not gain with this batch of {examples:,}, but from one of {batch} on ({times})"
 
 
 def describe_input(slowest: MapTime | None, schedule: Schedule) -> str:

@@ -15,6 +15,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_gain,
     describe_input,
     describe_memory,
+    describe_replicas,
     describe_without_xla,
     needs_more_inside_xla,
 )
@@ -46,6 +47,8 @@ def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[
     yield wrap_line(_write_end(found), width), False
     if found.without_xla and (why := describe_without_xla(found.without_xla, found.before)):
         yield wrap_line(why, width), False
+    if found.mirrored is not None:
+        yield wrap_line(describe_replicas(found.mirrored), width), False
     yield wrap_line(_write_bound(found), width), False
 
 

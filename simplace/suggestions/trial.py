@@ -14,10 +14,18 @@ from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.explain.failures import format_failure
 from simplace.result import Placed, Result
-from simplace.suggestions.changes import Change, OneDeviceStrategy, OtherBatch, PrefetchToDevice, ThreadSettings
+from simplace.suggestions.changes import (
+    Change,
+    MirroredReplicas,
+    OneDeviceStrategy,
+    OtherBatch,
+    PrefetchToDevice,
+    ThreadSettings,
+)
 from simplace.suggestions.edits import ConflictError, apply_edits
 from simplace.suggestions.estimated_step import Step, count_step_examples
 from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.mirrored_changes import list_busy_gpus
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
@@ -56,7 +64,9 @@ class Trial:
     @property
     def is_per_example(self) -> bool:
         """Return whether what counts is the time of an example: the step takes in another number of them."""
-        return any(isinstance(part, (OtherBatch, OneDeviceStrategy)) for part in self.change.list_parts())
+        return any(
+            isinstance(part, (OtherBatch, OneDeviceStrategy, MirroredReplicas)) for part in self.change.list_parts()
+        )
 
     @property
     def gain(self) -> float:
@@ -122,11 +132,18 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         step = _simulate_step(trial, result, placed, evidence, options)
     except SimplaceError as error:
         return ended("no such step", error=str(error))
-    if isinstance(trial.change, OtherBatch):
-        wanted = count_step_examples(evidence.schedule) * trial.change.after // trial.change.before
-        if step.examples != wanted:  # there are fewer examples than that
-            return ended("no such step")
+    if not _is_wanted(trial.change, step, count_step_examples(evidence.schedule)):
+        return ended("no such step")
     return ended("held" if step.memory.fits else "out of memory", step)
+
+
+def _is_wanted(change: Change, step: Step, before: int) -> bool:
+    """Return whether a step takes in as many examples as its change promises, and uses the GPUs that it names."""
+    if isinstance(change, OtherBatch):  # there may be fewer examples than that
+        return step.examples == before * change.after // change.before
+    if isinstance(change, MirroredReplicas):  # whose parts of a batch are of one size but for the last
+        return len(list_busy_gpus(step.schedule)) == change.replicas and 0 <= step.examples - before < change.replicas
+    return True
 
 
 def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evidence, options: StepOptions) -> Step:
@@ -139,7 +156,9 @@ def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evide
     if isinstance(change, ThreadSettings):
         options = replace(options, inter_op=change.inter_op, intra_op=change.intra_op)
     step = Step.of(result, placed, options, before)
-    copied = change.copied if isinstance(change, PrefetchToDevice) else evidence.copied * step.examples // before
+    copied = evidence.copied * step.examples // before
+    if isinstance(change, (PrefetchToDevice, MirroredReplicas)):
+        copied = change.copied
     return replace(step, copied=copied, given=evidence.element_time if is_whole else 0)
 
 

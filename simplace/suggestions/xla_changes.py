@@ -35,13 +35,13 @@ def find_xla_removals(evidence: Evidence) -> Iterator[NoXlaCompilation]:
             edit = None
             if given is not None and not _is_false(given):
                 edit = replace_node(source, given, "False")
-            elif given is None and is_of_keras and _compiles_model(source, call):
+            elif given is None and is_of_keras and compiles_model(source, call):
                 edit = _add_argument(source, call, f"{_OPTION}=False")
             if edit is not None:
                 yield NoXlaCompilation(edits=(edit,), at=f"{source.name}:{edit.line}")
 
 
-def _compiles_model(source: SourceFile, call: ast.Call) -> bool:
+def compiles_model(source: SourceFile, call: ast.Call) -> bool:
     """Return whether a call is one of a method `compile`, and not of `re.compile`."""
     named = isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
     return named and source.segment(call.func) != f"{source.find_module('re')}.compile"

@@ -37,5 +37,10 @@ def test_unknown_op_counts_bytes_and_says_so() -> None:
     assert (found.flops, found.bytes, found.is_guess) == (0, 80, True)
 
 
+def test_an_element_that_is_handed_over_is_not_moved() -> None:
+    found = count_work(call("IteratorGetNext", [()], (4096, 1024)))
+    assert (found.flops, found.bytes, found.is_guess) == (0, 0, False)
+
+
 def test_free_op_moves_nothing() -> None:
     assert count_work(call("Identity", [(10,)], (10,))).bytes == 0

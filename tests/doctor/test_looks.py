@@ -210,3 +210,17 @@ def test_functions_with_many_traces_are_told():
     assert (traced(4, "function"), traced(5, "function")) == ([], [("retraced", 5)])
     assert (traced(2, "compiled"), traced(3, "compiled")) == ([], [("retraced", 3)])
     assert traced(9, "dataset") == []
+
+
+def test_functions_of_one_name_are_told_apart_by_their_lines():
+    def traced(*lines):
+        one = result(*WELL)
+        placement = one.programs[0].placement
+        program = replace(placement.program, kind="function")
+        programs = [replace(program, at=at, notes={"": {"mm": NodeNotes(f"{at}0")}}) for at in lines]
+        made = tuple(Placed(replace(placement, program=program)) for program in programs)
+        told = diagnose_result(replace(one, programs=made), is_saved=False, environment={})
+        return [each.times for each in told if isinstance(each, found.Retraced)]
+
+    assert traced(*(f"m.py:{line}" for line in range(9))) == []
+    assert traced(*["m.py:1", "m.py:2"] * 5) == [5, 5]
