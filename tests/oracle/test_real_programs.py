@@ -74,6 +74,37 @@ def test_a_summary_is_fetched_as_a_string(tmp_path: Path) -> None:
     assert names(checked(tmp_path, text, V1)) == ["Session.run"]
 
 
+def test_a_saved_model_of_functions_that_are_gone(tmp_path: Path) -> None:
+    text = """\
+    import os
+    class Model(tf.Module):
+        def __init__(self):
+            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [7]), -1)
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def __call__(self, words):
+            return self.table.lookup(words)
+    folder = os.path.join(os.path.dirname(__file__), "saved")
+    tf.saved_model.save(Model(), folder)  # with functions that make, fill and delete the table
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], folder).signature_def["serving_default"]
+        (words,), (found,) = signature.inputs.values(), signature.outputs.values()
+        assert session.run(found.name, {words.name: ["a", "b"]}).tolist() == [7, -1]
+    """
+    assert "Session.run" in names(checked(tmp_path, text))
+
+
+def test_the_flag_that_logs_placements_is_the_program_s(tmp_path: Path) -> None:
+    text = """\
+    flags = [tf.debugging.get_log_device_placement()]
+    tf.ones([2]) + 1.0
+    for flag in (True, False):
+        tf.debugging.set_log_device_placement(flag)
+        flags.append(tf.debugging.get_log_device_placement())
+    assert flags == [False, True, False], flags
+    """
+    assert checked(tmp_path, text).eager_agreement is not None
+
+
 def test_a_report_that_no_variable_lacks_a_value(tmp_path: Path) -> None:
     text = """\
     doubled = tf.get_variable("v", [2]) * 2.0
