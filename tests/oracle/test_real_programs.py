@@ -105,6 +105,30 @@ def test_the_flag_that_logs_placements_is_the_program_s(tmp_path: Path) -> None:
     assert checked(tmp_path, text).eager_agreement is not None
 
 
+def test_errors_that_a_program_prints(tmp_path: Path) -> None:
+    text = """\
+    import builtins, traceback
+    assert __builtins__ is builtins
+    @tf.function
+    def pick(x):
+        return tf.gather(x, [9])
+    def run_each():
+        yield "[Op:Add] name: ", lambda: tf.constant("a") + 1
+        yield "[Op:Reshape] name: wide", lambda: tf.reshape(tf.ones([3]), tf.constant([2, 2]), name="wide")
+        yield "[Op:Reshape]", lambda: tf.reshape(tf.ones([3]), [2, 2], name="wide")  # TensorFlow's slow path
+        yield "_pick_", lambda: pick(tf.range(3))
+    for ending, call in [*run_each()] * 2:  # an op whose like has run takes another way
+        try:
+            call()
+        except tf.errors.InvalidArgumentError as error:
+            message, stack = str(error), traceback.format_exc()
+        assert message.endswith(ending) if "[Op" in ending else ending in message, message
+        assert __file__ in stack and "oracle/child" not in stack and "<string>" not in stack, stack
+    assert "in pick" in message
+    """
+    checked(tmp_path, text)
+
+
 def test_a_report_that_no_variable_lacks_a_value(tmp_path: Path) -> None:
     text = """\
     doubled = tf.get_variable("v", [2]) * 2.0
