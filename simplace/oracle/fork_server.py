@@ -14,7 +14,7 @@ from simplace.oracle.child import process
 from simplace.oracle.orphan import end_with_parent
 
 
-def main(number: int, parent: int) -> None:
+def main(number: str, parent: int) -> None:
     """Serve the requests that come over the socket with this file descriptor until it is closed.
 
     A request is a JSON object with "request", the path of a request file, "environment", variables to set, and
@@ -23,7 +23,7 @@ def main(number: int, parent: int) -> None:
     """
     end_with_parent(parent)
     _import_tensorflow()
-    request_file = _serve_requests(socket.socket(fileno=number))
+    request_file = _serve_requests(socket.socket(fileno=int(number)))
     if request_file is None:
         os._exit(0)  # TensorFlow's shutdown takes long, and nothing waits to be written
     process.main(str(request_file))

@@ -19,10 +19,7 @@ from simplace.errors import ProgramError
 from simplace.oracle.protocol import GIVEN_VARIABLES
 
 SEARCHED = str(Path(__file__).resolve().parents[2])  # the folder that a child imports simplace from
-_CHILD = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child.process import main; "
-_CHILD += "main(sys.argv[2], int(sys.argv[3]))"
-_SERVER = "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.fork_server import main; "
-_SERVER += "main(int(sys.argv[2]), int(sys.argv[3]))"
+_FILE = str(Path(__file__).with_name("start_child.py").resolve())
 # TensorFlow, and what it imports, may read any other variable when it is imported.
 _OF_ONE_RUN = (
     GIVEN_VARIABLES, "COLUMNS", "CUDA_VISIBLE_DEVICES", "PYTEST_CURRENT_TEST", "TF_DUMP_GRAPH_PREFIX", "XDG_CACHE_HOME",
@@ -49,7 +46,7 @@ Start = Callable[[Path, Mapping[str, str], int | None], Child]  # request file, 
 
 def start_process(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
     """Start a child as a new process."""
-    command = [sys.executable, "-c", _CHILD, SEARCHED, str(request_file), str(os.getpid())]
+    command = _start_command("simplace.oracle.child.process", str(request_file))
     return subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
 
 
@@ -164,4 +161,8 @@ class Fork:
 
 
 def _server_command(number: int) -> list[str]:
-    return [sys.executable, "-c", _SERVER, SEARCHED, str(number), str(os.getpid())]
+    return _start_command("simplace.oracle.fork_server", str(number))
+
+
+def _start_command(module: str, given: str) -> list[str]:
+    return [sys.executable, _FILE, SEARCHED, module, given, str(os.getpid())]

@@ -74,6 +74,61 @@ def test_a_summary_is_fetched_as_a_string(tmp_path: Path) -> None:
     assert names(checked(tmp_path, text, V1)) == ["Session.run"]
 
 
+def test_a_saved_model_of_functions_that_are_gone(tmp_path: Path) -> None:
+    text = """\
+    import os
+    class Model(tf.Module):
+        def __init__(self):
+            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [7]), -1)
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def __call__(self, words):
+            return self.table.lookup(words)
+    folder = os.path.join(os.path.dirname(__file__), "saved")
+    tf.saved_model.save(Model(), folder)  # with functions that make, fill and delete the table
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], folder).signature_def["serving_default"]
+        (words,), (found,) = signature.inputs.values(), signature.outputs.values()
+        assert session.run(found.name, {words.name: ["a", "b"]}).tolist() == [7, -1]
+    """
+    assert "Session.run" in names(checked(tmp_path, text))
+
+
+def test_the_flag_that_logs_placements_is_the_program_s(tmp_path: Path) -> None:
+    text = """\
+    flags = [tf.debugging.get_log_device_placement()]
+    tf.ones([2]) + 1.0
+    for flag in (True, False):
+        tf.debugging.set_log_device_placement(flag)
+        flags.append(tf.debugging.get_log_device_placement())
+    assert flags == [False, True, False], flags
+    """
+    assert checked(tmp_path, text).eager_agreement is not None
+
+
+def test_errors_that_a_program_prints(tmp_path: Path) -> None:
+    text = """\
+    import builtins, traceback
+    assert __builtins__ is builtins
+    @tf.function
+    def pick(x):
+        return tf.gather(x, [9])
+    def run_each():
+        yield "[Op:Add] name: ", lambda: tf.constant("a") + 1
+        yield "[Op:Reshape] name: wide", lambda: tf.reshape(tf.ones([3]), tf.constant([2, 2]), name="wide")
+        yield "[Op:Reshape]", lambda: tf.reshape(tf.ones([3]), [2, 2], name="wide")  # TensorFlow's slow path
+        yield "_pick_", lambda: pick(tf.range(3))
+    for ending, call in [*run_each()] * 2:  # an op whose like has run takes another way
+        try:
+            call()
+        except tf.errors.InvalidArgumentError as error:
+            message, stack = str(error), traceback.format_exc()
+        assert message.endswith(ending) if "[Op" in ending else ending in message, message
+        assert __file__ in stack and "oracle/child" not in stack and "<string>" not in stack, stack
+    assert "in pick" in message
+    """
+    checked(tmp_path, text)
+
+
 def test_a_report_that_no_variable_lacks_a_value(tmp_path: Path) -> None:
     text = """\
     doubled = tf.get_variable("v", [2]) * 2.0

@@ -10,7 +10,9 @@ import functools
 import os
 import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn
 
 _OWN = str(Path(__file__).parents[2]) + os.sep
@@ -43,6 +45,26 @@ def raise_as_theirs(error: BaseException) -> NoReturn:
 def forget_frames(error: BaseException) -> None:
     """Drop the traceback of an exception that was handled, since its frames hold what the callers hold."""
     error.__traceback__ = None
+
+
+def drop_own_frames(error: BaseException) -> None:
+    """Remove simplace's frames from the traceback of an exception that was caught here and goes on to the caller.
+
+    Nothing changes where the caller is simplace, which asks the frames whose the exception is.
+    """
+    step = error.__traceback__
+    caller = None if step is None else step.tb_frame.f_back
+    if type(error).__name__ == _ASKS or (caller is not None and _is_own_file(caller.f_code.co_filename)):
+        return
+    kept: list[TracebackType | None] = []
+    while step is not None:
+        if not _is_own_file(step.tb_frame.f_code.co_filename):
+            kept.append(step)
+        step = step.tb_next
+    for outer, inner in pairwise([*kept, None]):
+        if outer is not None:
+            outer.tb_next = inner
+    error.__traceback__ = next(iter(kept), None)
 
 
 def is_own(error: BaseException | None) -> bool:

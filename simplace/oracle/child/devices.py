@@ -168,7 +168,16 @@ def _keep_logging() -> None:
     """Log placements, whatever the program's own `set_log_device_placement` sets."""
     set_logging = find_original(context.Context, "log_device_placement").fset
     for_each_context(lambda each: set_logging(each, True))
-    patch_method(context.Context, "log_device_placement", _ignore_setting)
+    patch_method(context.Context, "log_device_placement", _remember_setting)
+
+
+def _remember_setting(_: Any) -> property:
+    """Return a property that has what the program sets, and sets nothing in TensorFlow."""
+    return property(lambda ctx: getattr(ctx, "_simplace_logs", False), _set_remembered)
+
+
+def _set_remembered(ctx: Any, enable: Any) -> None:
+    ctx._simplace_logs = bool(enable)
 
 
 def _split_gpus_by_count(machine: Machine) -> None:

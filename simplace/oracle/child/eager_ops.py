@@ -17,6 +17,7 @@ from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.eager_repeats import EagerRepeats, Repeat, count_inputs
 from simplace.oracle.child.failures import FAILURES
+from simplace.oracle.child.fast_path_names import FastPathNames
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_executor import run_at_once
@@ -66,6 +67,7 @@ class EagerExecution:
         emulate: bool,
     ) -> None:
         self.ops = 0
+        self._names = FastPathNames()
         self._calls = calls
         self._custom = custom
         self._datasets = datasets
@@ -93,9 +95,11 @@ class EagerExecution:
             given = args[:inputs]
             repeat = self._find_repeat(ctx, op, given, args[inputs:])
             if repeat is not None:
-                return self._run_again(ctx, op, given, repeat)
+                self._names.note(op, name, args)
+                return self._named(op, lambda: self._run_again(ctx, op, given, repeat))
         is_slow = is_watched or kernel_types.has_dataset_functions(op)
         if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS or is_in_py_function())):
+            self._names.note(op, name, args)
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
         return self._fast(ctx, op, name, *args)
@@ -106,7 +110,15 @@ class EagerExecution:
                 return self._execute_cancelable(handle, device, op, inputs, attrs, cancellation, outputs)
             return self._execute(handle, device, op, inputs, attrs, outputs)
 
-        return self._dispatch(device, op, inputs, attrs, run)
+        return self._named(op, lambda: self._dispatch(device, op, inputs, attrs, run))
+
+    def _named(self, op: str | bytes, call: Call) -> Any:
+        """Run an op such that its error has the name that was given to it."""
+        try:
+            return call()
+        except FAILURES as error:
+            self._names.complete(op.decode() if isinstance(op, bytes) else op, error)
+            raise
 
     def _run_cancelable(
         self, handle: Any, device: str | None, op: str | bytes, inputs: Any, attrs: Any, cancellation: Any, outputs: Any

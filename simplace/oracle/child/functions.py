@@ -137,6 +137,7 @@ class Functions:
     def write_notes(self, names: Iterable[str]) -> None:
         """Write the notes of functions that have none yet, then release their graphs."""
         for name in names:
+            self._forget_deleted(name)
             self._remember_outputs(name)
             graph = self._graphs.pop(name, None)
             if graph is not None and self._recorder.wants_notes(name):
@@ -170,6 +171,11 @@ class Functions:
         for function, shapes in self._shapes.infer(name, arguments, elements).items():
             self._recorder.event("shapes", function=function, nodes=shapes)
         self._recorder.event("given shapes", function=name, nodes={**given, **elements})
+
+    def _forget_deleted(self, name: str) -> None:
+        """Release the graph of a function that the context has no more: an imported graph may use its name."""
+        if name in self._graphs and name not in self._definitions and not self.exists(name):
+            del self._graphs[name]
 
     def _remember_outputs(self, name: str) -> None:
         graph = self._graphs.get(name)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from simplace.oracle.child.boundary import is_own, wrap_foreign
+from simplace.oracle.child.boundary import drop_own_frames, is_own, wrap_foreign
 
 # The modules that hook into a method of which there are several, the innermost first.
 ORDER = {
@@ -68,13 +68,19 @@ def _report_errors(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(*args, **kwargs)
         except Exception as error:
-            if _reports and is_own(error):
-                for report in _reports:
-                    report(error)
+            _report_error(error)
             raise
 
     setattr(reporting, _NOT_CONVERTED, {})
     return reporting
+
+
+def _report_error(error: Exception) -> None:
+    if not is_own(error):
+        drop_own_frames(error)
+        return
+    for report in _reports:
+        report(error)
 
 
 def _with_signature(patched: Any, original: Any) -> Any:

@@ -27,11 +27,11 @@ from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.context_devices import ContextDevices
-from simplace.oracle.child.converted_errors import leave_out_own_frames
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
+from simplace.oracle.child.error_stacks import leave_out_own_frames
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.layer_makers import LayerMakers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import signal
@@ -32,7 +33,7 @@ def new_main(script: str, arguments: tuple[str, ...]) -> types.ModuleType:
     """
     module = types.ModuleType("__main__")
     module.__file__ = os.path.join(os.getcwd(), script)
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)

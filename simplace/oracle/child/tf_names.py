@@ -58,6 +58,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements EagerTensor.is_packed
     python.framework.ops          pack_eager_tensors
     python.framework.tensor_util  try_evaluate_constant
+    python.ops.resource_variable_ops  ResourceVariable
     python.pywrap_tfe             TFE_FromDlpackCapsule TFE_ToDlpackCapsule
     python.pywrap_tfe             TFE_ContextGetExecutorForThread TFE_ContextSetExecutorForThread TFE_DeleteExecutor
     python.pywrap_tfe             TFE_ExecutorIsAsync TFE_NewExecutor
@@ -98,6 +99,8 @@ LINES = Use("source lines of device scopes and of functions converted by AutoGra
     python.framework.ops          Graph._add_device_to_stack Graph._device_function_stack
     python.framework.ops          Operation._device_code_locations
     python.framework.traceable_stack  TraceableStack._stack
+    python.util.tf_stack          SentinelFilter.__init__ SentinelFilter.get_filtered_filenames SentinelFilter.update
+    python.util.tf_stack          _source_filter_stacks
 """))  # fmt: skip
 LOWERING = Use("what XLA refuses to compile", _list_names("""
     python.eager.context          Context.get_compiler_ir

@@ -52,6 +52,7 @@ load_library = load_module("python.framework.load_library")
 op_def_registry = load_module("python.framework.op_def_registry")
 ops = load_module("python.framework.ops")
 tensor_util = load_module("python.framework.tensor_util")
+resource_variable_ops = load_module("python.ops.resource_variable_ops")
 script_ops = load_module("python.ops.script_ops")
 summary_ops = load_module("python.ops.summary_ops_v2")
 
