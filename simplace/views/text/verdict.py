@@ -82,7 +82,7 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     if first.is_idle:
         has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
         them = "it" if len(group) == 1 else "them"
-        return f"{names} idle: nothing {'computes on' if has_ops else 'asks for'} {them}"
+        return f"{names} idle: nothing {'computes on' if has_ops else 'requests'} {them}"
     busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
     if cause is None:
         waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
