@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.agreement", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     table = commands.add_parser("table", help="compare samples and corpus, write docs/agreement.md (the default)")
-    _add_choice(parser, only=None, column=None, stale=False, jobs=1)
+    _add_choice(parser, only=[""], column=[""], stale=False, jobs=1)
     unset = argparse.SUPPRESS  # a default of the subparser's own would replace what was given before its name
     _add_choice(table, only=unset, column=unset, stale=unset, jobs=unset)
     commands.add_parser("pages", help="write the pages anew from docs/agreement/*.json")
@@ -51,12 +51,18 @@ def _add_choice(parser: argparse.ArgumentParser, **defaults: object) -> None:
     """Add the arguments that choose what the table compares."""
     what = {"only": "scripts", "column": "columns"}
     for name, them in what.items():
-        words = f"only {them} whose name contains TEXT; may be repeated"
-        parser.add_argument(f"--{name}", metavar="TEXT", action="append", default=defaults[name], help=words)
+        words = f"only {them} whose name contains one of the texts"
+        parser.add_argument(f"--{name}", metavar="TEXT", nargs="+", type=_read_text, default=defaults[name], help=words)
     stale = "only what is not compared yet, or was changed since"
     parser.add_argument("--stale", action="store_true", default=defaults["stale"], help=stale)
     jobs = "so many runs at a time (default: 1)"
     parser.add_argument("--jobs", metavar="N", type=int, default=defaults["jobs"], help=jobs)
+
+
+def _read_text(text: str) -> str:
+    if text in _COMMANDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is a command, which goes before --only and --column")
+    return text
 
 
 def _eager(options: argparse.Namespace) -> int:
@@ -109,8 +115,8 @@ def _keep(options: argparse.Namespace, name: str, source: str, machine: Machine)
 def _table(options: argparse.Namespace) -> int:
     from tests.agreement import table
 
-    scripts, columns = tuple(options.only or [""]), tuple(options.column or [""])
-    return table.write(table.Selection(scripts, columns, options.stale, max(1, options.jobs)))
+    selection = table.Selection(tuple(options.only), tuple(options.column), options.stale, max(1, options.jobs))
+    return table.write(selection)
 
 
 def _pages(_: argparse.Namespace) -> int:
