@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
+from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_count
@@ -116,10 +117,10 @@ def _name_span(schedule: Schedule, span: Span) -> str:
     """Return what a span did, with the user's line."""
     graph = schedule.estimated.graph
     node, line = graph.nodes[span.node], graph.source_line(span.node)
-    said = node.name
+    said = name_part(graph, span.node)
     if span.kind == "copy":
         copy = graph.copies[node.copy]
-        said = f"{copy.tensor} ({format_bytes(schedule.estimated.copy_bytes[node.copy])})"
+        said = f"{name_copied(copy)} ({format_bytes(schedule.estimated.copy_bytes[node.copy])})"
     elif span.kind == "collective":
         one = graph.collectives[graph.collective_of[span.node]]
         said = f"{one.kind} {node.name} ({format_bytes(one.size)})"
