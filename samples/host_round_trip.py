@@ -1,4 +1,4 @@
-"""Leave the GPU twice in a step: NumPy sorts on the host, and a norm is asked for on the CPU; a dataset feeds it."""
+"""Leave the GPU twice in a step: NumPy sorts on the host, and a norm requests the CPU; a dataset feeds it."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Ask for GPU:2, which most machines do not have: an error with soft placement off, a silent move with it on."""
+"""Request GPU:2, which most machines do not have: an error with soft placement off, a silent move with it on."""
 
 import tensorflow as tf
 

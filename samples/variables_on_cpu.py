@@ -1,4 +1,4 @@
-"""Keep a variable and a constant on the CPU; the product asks for nothing (a TensorFlow 1 graph)."""
+"""Keep a variable and a constant on the CPU; the product requests nothing (a TensorFlow 1 graph)."""
 
 import tensorflow.compat.v1 as tf
 

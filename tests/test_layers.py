@@ -136,3 +136,10 @@ def test_no_function_has_more_than_seven_parameters() -> None:
             arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs) if arg.arg not in ("self", "cls")
         ]
         assert function.name == "__init__" or len(names) <= 7, function.name
+
+
+def test_few_functions_of_modules_have_names_of_one_word() -> None:
+    trees = map(tree_of, sorted((ROOT / "simplace").rglob("*.py")))
+    names = [node.name.strip("_") for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    short = [name for name in names if "_" not in name]
+    assert len(short) / len(names) <= 0.25, Counter(short).most_common(10)

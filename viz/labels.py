@@ -47,7 +47,7 @@ def small(markup: str, colour: str, size: float = 9) -> str:
 
 
 def enlarge_small(dot: str, least: int) -> str:
-    """Give all smaller text of markup a size of `least` points; Graphviz takes whole points.
+    """Raise all smaller text of markup to a size of `least` points; Graphviz takes whole points.
 
     >>> enlarge_small(small("x", "#4a4a4a"), 10)
     '<font point-size="10" color="#4a4a4a">x</font>'

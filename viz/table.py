@@ -12,11 +12,16 @@ Align = Literal["left", "right", "center"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Describe a column. A `flexible` one gives way where the table is too wide: its cells lose their middle."""
+    """Describe a column, and what happens to it where the table is too wide.
+
+    Cells of a `flexible` column lose their middle. Those of a column `below`, such as sentences, go below their row,
+    wrapped.
+    """
 
     title: str
     align: Align = "left"
     flexible: bool = True
+    below: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # rich wraps, cuts and colours; what has room for everything and no colour is written without it.
 
-_GAP = 2  # spaces between columns: one of padding, one that the box draws
+_GAP = 2  # spaces between columns
+_INDENT = "  "  # of cells below their row
 _UNLIMITED = 100_000
 _FLEXIBLE_LEAST = 3  # cells: below that rigid columns give way too
 
@@ -27,8 +28,8 @@ _FLEXIBLE_LEAST = 3  # cells: below that rigid columns give way too
 def print_table(table: Table, file: TextIO | None = None) -> None:
     """Print `table` to `file` (standard output), in colour where it is a terminal and NO_COLOR is not set.
 
-    Long cells lose their middle where the terminal is too narrow. A file or pipe has no width, unless COLUMNS
-    gives one: there names stay whole.
+    Where the terminal is too narrow, long cells lose their middle, or go below their row. A file or pipe has no width,
+    unless COLUMNS gives one: there names stay whole.
     """
     from rich.console import Console
 
@@ -64,17 +65,60 @@ def to_text(table: Table, width: int | None = None) -> str:
 
 
 def _whole_lines(table: Table) -> Iterator[str]:
-    titles, rows = _cells(table)
-    widths = _widths(table.columns, [titles, *rows], None)
     if table.title:
         yield visible(table.title)
-    for i, row in enumerate((titles, *rows)):
-        aligned = zip(row, table.columns, widths, strict=True)
-        yield (" " * _GAP).join([_aligned(cell, column.align, size) for cell, column, size in aligned])
-        if i == 0:
-            yield "─" * (sum(widths) + _GAP * (len(widths) - 1))
+    yield from _lines(table, None, None)
     if table.footer:
         yield visible(table.footer)
+
+
+def _print(console: Console, table: Table, width: int | None) -> None:
+    from rich.text import Text
+
+    if table.title:
+        console.print(Text(visible(table.title), "bold"), overflow="fold")
+    for number, line in enumerate(_lines(table, width, console)):
+        console.print(Text(line, "" if number else "bold"), no_wrap=True, crop=True, overflow="crop")
+    if table.footer:
+        console.print(Text(visible(table.footer), "dim"), overflow="fold")
+
+
+def _lines(table: Table, width: int | None, console: Console | None) -> Iterator[str]:
+    """Yield the titles, a rule and the rows; what goes below its row follows it on lines of its own."""
+    cells = [[visible(column.title) for column in table.columns], *(list(map(visible, row)) for row in table.rows)]
+    below = _places_below(table.columns, cells, width)
+    columns = [column for place, column in enumerate(table.columns) if place not in below]
+    beside = [[cell for place, cell in enumerate(row) if place not in below] for row in cells]
+    widths = _widths(columns, beside, width)
+    for number, (row, fitted) in enumerate(zip(cells, _fit_rows(beside, widths), strict=True)):
+        aligned = zip(fitted, columns, widths, strict=True)
+        yield (" " * _GAP).join([_aligned(cell, column.align, size) for cell, column, size in aligned])
+        yield from (line for place in below for line in _wrap_cell(row[place], console))
+        if number == 0:
+            yield "─" * (sum(widths) + _GAP * (len(widths) - 1))
+
+
+def _places_below(columns: Sequence[Column], rows: list[list[str]], width: int | None) -> list[int]:
+    """Return the places of the columns that go below their row: none where the table has room for them."""
+    below = [place for place, column in enumerate(columns) if column.below]
+    fits = width is None or sum(_widths(columns, rows, None)) + _GAP * (len(columns) - 1) <= width
+    return [] if fits or len(below) == len(columns) else below
+
+
+def _fit_rows(rows: list[list[str]], widths: Sequence[int]) -> list[tuple[str, ...]]:
+    """Shorten cells to the widths of their columns; a title is shortened by itself."""
+    titles, *others = rows
+    fitted = [fit_all(cells, size) for cells, size in zip(zip(*others, strict=True), widths, strict=False)]
+    return [tuple(map(fit, titles, widths)), *zip(*fitted, strict=True)]
+
+
+def _wrap_cell(text: str, console: Console | None) -> Iterator[str]:
+    """Return a cell as lines that the console has room for, indented."""
+    assert console is not None, "a table of any width has room for every column"
+    from rich.text import Text
+
+    wrapped = Text(text).wrap(console, max(console.width - len(_INDENT), 1)) if text.strip() else ()
+    return (_INDENT + line.plain.rstrip() for line in wrapped)
 
 
 def _aligned(text: str, align: Align, cells: int) -> str:
@@ -84,32 +128,7 @@ def _aligned(text: str, align: Align, cells: int) -> str:
     return " " * before + text + " " * (room - before)
 
 
-def _cells(table: Table) -> tuple[list[str], list[list[str]]]:
-    """Return the titles and the rows as they can be shown."""
-    return [visible(column.title) for column in table.columns], [list(map(visible, row)) for row in table.rows]
-
-
-def _print(console: Console, table: Table, width: int | None) -> None:
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    titles, rows = _cells(table)
-    widths = _widths(table.columns, [titles, *rows], width)
-    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False)
-    for column, title, size in zip(table.columns, titles, widths, strict=True):
-        drawn.add_column(Text(fit(title, size), "bold"), justify=column.align, width=size, no_wrap=True)
-    fitted = [fit_all(cells, size) for cells, size in zip(zip(*rows, strict=True), widths, strict=False)]
-    for row in zip(*fitted, strict=True):
-        drawn.add_row(*map(Text, row))
-    if table.title:
-        console.print(Text(visible(table.title), "bold"), overflow="fold")
-    console.print(drawn, no_wrap=True, crop=True)
-    if table.footer:
-        console.print(Text(visible(table.footer), "dim"), overflow="fold")
-
-
-def _widths(columns: tuple[Column, ...], rows: list[list[str]], limit: int | None) -> list[int]:
+def _widths(columns: Sequence[Column], rows: list[list[str]], limit: int | None) -> list[int]:
     """Set each column to its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
     natural = [max(max(cell_len(row[place]) for row in rows), 1) for place in range(len(columns))]
     if limit is None:

@@ -1,4 +1,4 @@
-"""Ask for the device type of an old XLA release."""
+"""Request the device type of an old XLA release."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""The function is called under the CPU, so a product that asks for nothing runs there."""
+"""The function is called under the CPU, so a product that requests nothing runs there."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""An op outside of functions asks for nothing."""
+"""An op outside of functions requests nothing."""
 
 import tensorflow as tf
 

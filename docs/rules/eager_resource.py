@@ -1,4 +1,4 @@
-"""An op outside of functions assigns to a variable of the CPU, whatever the scope asks for."""
+"""An op outside of functions assigns to a variable of the CPU, whatever the scope requests."""
 
 import tensorflow as tf
 

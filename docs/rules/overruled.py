@@ -1,4 +1,4 @@
-"""The assignment asks for the GPU, but its variable is on the CPU."""
+"""The assignment requests the GPU, but its variable is on the CPU."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A product asks for GPU:1 and gets it."""
+"""A product requests GPU:1 and gets it."""
 
 import tensorflow as tf
 

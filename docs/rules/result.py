@@ -1,4 +1,4 @@
-"""The result of a product that asked for the CPU is handed back from the CPU."""
+"""The result of a product that requested the CPU is handed back from the CPU."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A product asks for GPU:7, which is not there."""
+"""A product requests GPU:7, which is not there."""
 
 import tensorflow as tf
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from simplace.analysis.memory import MemoryUse
+from simplace.analysis.memory_kinds import find_origin
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.errors import SimplaceError
@@ -39,6 +40,7 @@ def find_out_of_memory(placements: Iterable[Placement]) -> Iterator[OutOfMemory]
 def _describe(memory: StepMemory, use: MemoryUse) -> OutOfMemory:
     placement, graph = memory.schedule.placement, memory.schedule.estimated.graph
     device = placement.devices.by_name[use.device]
+    origin = find_origin(memory.schedule, use.runs_out)
     outputs = memory.schedule.estimated.outputs[use.runs_out]
     error = "OOM when allocating tensor"
     if outputs:
@@ -49,7 +51,7 @@ def _describe(memory: StepMemory, use: MemoryUse) -> OutOfMemory:
     return OutOfMemory(
         graph.source_line(use.runs_out),
         placement.program.title,
-        (graph.nodes[use.runs_out].name,),
+        (memory.schedule.placed.graph.names[origin] if origin >= 0 else graph.nodes[use.runs_out].name,),
         error,
         device.short,
         memory.needed(use),

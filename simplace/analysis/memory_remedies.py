@@ -116,7 +116,7 @@ def _list_endings(memory: StepMemory, use: MemoryUse) -> Iterator[list[str]]:
     graph, placed = memory.schedule.placement.graph, memory.schedule.placement.placed
     order = dict.fromkeys(
         scope
-        for node in range(2, len(graph))
+        for node in graph.op_ids
         if not graph.names[node].startswith("gradient_tape")
         and (scope := _find_scope(find_scopes(placed, node), sizes))
     )

@@ -220,7 +220,7 @@ class Placements(Result):
         return Simulated.of(self._one(program).placement, StepOptions(**options))
 
     def memory(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Memory:
-        """Tell whether a step of one program (the largest by default) fits in memory, and the largest batch that does.
+        """Return whether a step of a program (the largest by default) fits in memory, and the largest batch that does.
 
         The options are those of `schedule`: `gpu` names the GPU, `batch` is another batch than the program's own. Where
         the run told what was allocated before the program's first call, its first two steps are simulated.

@@ -32,7 +32,7 @@ TITLES: dict[type[Finding], str] = {
     found.LateSetting: "TensorFlow refused a setting, and the program went on",
     found.LateLogFlag: "The placement log was asked for too late",
     found.HiddenLog: "The log level hides the placement log",
-    found.BakedDevice: "A saved graph asks for a device that is not there",
+    found.BakedDevice: "A saved graph requests a device that is not there",
     about.NoSuchDevice: "A request names a device that is not there",
     about.NoKernel: "A request was not met: no kernel for that device",
     about.RequestOverruled: "A request was overridden by that of a colocated node",
@@ -203,7 +203,7 @@ def _hidden_log(finding: found.HiddenLog) -> Advice:
 def _baked_device(finding: found.BakedDevice) -> Advice:
     effect = "TensorFlow refuses the graph" if finding.is_refused else "soft placement puts them elsewhere"
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} in the saved "
+        f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)} {finding.request} in the saved "
         f"file; there are only {finding.there}, and {effect}.",
         "tf.device scopes around the code that was saved are written into the nodes of the graph.",
         "Save it without device scopes, or load it with clear_devices=True (tf.compat.v1.train.import_meta_graph), or "
@@ -216,10 +216,12 @@ def _no_such_device(finding: about.NoSuchDevice) -> Advice:
         f"and run{_verb_ending(finding.nodes)} on {finding.got}" if finding.got else "and what is in it runs elsewhere"
     )
     who = (
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)}" if finding.nodes else "A tf.device scope asks"
+        f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)}"
+        if finding.nodes
+        else "A tf.device scope requests"
     )
     return Advice(
-        f"{who} for {finding.request}, which does not exist, {instead}; there are {finding.there}.",
+        f"{who} {finding.request}, which does not exist, {instead}; there are {finding.there}.",
         "Soft placement, on by default, takes another device without a warning, whatever the index or type.",
         "Correct the name, loop over tf.config.list_logical_devices('GPU'), or call "
         "tf.config.set_soft_device_placement(False) to get an error.",
@@ -229,7 +231,7 @@ def _no_such_device(finding: about.NoSuchDevice) -> Advice:
 def _no_kernel(finding: about.NoKernel) -> Advice:
     other = f"Use {finding.instead}, for which there is a kernel, or" if finding.instead else "Use another op, or"
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and "
+        f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)} {finding.request} and "
         f"run{_verb_ending(finding.nodes)} on {finding.got}.",
         f"{finding.op} has no kernel there for its data types, and soft placement moves it without a warning.",
         f"{other} take it out of the scope, so that the copies show in the code; "
@@ -239,7 +241,7 @@ def _no_kernel(finding: about.NoKernel) -> Advice:
 
 def _request_overruled(finding: about.RequestOverruled) -> Advice:
     return Advice(
-        f"{_count_nodes(finding.nodes)} ask{_verb_ending(finding.nodes)} for {finding.request} and "
+        f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)} {finding.request} and "
         f"run{_verb_ending(finding.nodes)} on {finding.got}.",
         finding.because,
         "Create the variable under the scope that its ops shall run in, or read it once (tf.identity) in the scope.",
@@ -258,7 +260,7 @@ def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
 def _lost_scope(finding: found.LostScope) -> Advice:
     return Advice(
         f"{_count_nodes(finding.nodes)} {'were' if len(finding.nodes) > 1 else 'was'} made under {finding.request}, "
-        f"but {finding.got} is what the graph asks for.",
+        f"but {finding.got} is what the graph requests.",
         f"colocate_with (which assigning to a reference variable does too) gives an op the device of "
         f"{finding.leader or 'its leader'!r}, and drops the tf.device scope before anything is placed.",
         "Leave colocate_with out, or use resource variables (use_resource=True), whose reads can be placed.",
@@ -355,13 +357,13 @@ def _host_memory(finding: about.HostMemory) -> Advice:
 def _idle_gpu(finding: about.IdleGpu) -> Advice:
     if finding.requests:
         return Advice(
-            f"{finding.device} is idle, though {finding.requests} ops asked for it.",
+            f"{finding.device} is idle, though {finding.requests} ops requested it.",
             "Each of them was moved, or colocated with a node elsewhere.",
             "See the findings above, or `simplace explain TARGET NODE` for one of them.",
         )
     return Advice(
-        f"{finding.device} is idle: no op asks for it.",
-        "TensorFlow places ops that ask for no device on the first GPU; it does not spread work over GPUs by itself.",
+        f"{finding.device} is idle: no op requests it.",
+        "TensorFlow places ops that request no device on the first GPU; it does not spread work over GPUs by itself.",
         "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.",
     )
 

@@ -33,8 +33,8 @@ def _gradients_elsewhere(finding: GradientsElsewhere) -> Advice:
     updates = f"; and {_UPDATE_THERE}" if finding.updates else ""
     return Advice(
         f"{state_elsewhere(finding)}.",
-        "A tape adds the ops of a gradient where it is asked for it: they ask for the device of the scope around "
-        "tape.gradient, not for that of the forward ops.",
+        "A tape adds the ops of a gradient where it is asked for it: they request the device of the scope around "
+        "tape.gradient, not that of the forward ops.",
         "In a tf.function, take tf.gradients(loss, variables), which colocates each gradient with its forward op"
         f"{updates}.",
     )
@@ -43,8 +43,8 @@ def _gradients_elsewhere(finding: GradientsElsewhere) -> Advice:
 def _updates_elsewhere(finding: UpdatesElsewhere) -> Advice:
     return Advice(
         f"{state_elsewhere(finding)}.",
-        "Only the assignment itself runs where its variable is; the ops that compute what is assigned ask for the "
-        "device of the scope around them, and an optimizer's for none.",
+        "Only the assignment itself runs where its variable is; the ops that compute what is assigned request the "
+        "device of the scope around them, and an optimizer's request none.",
         f"{_UPDATE_THERE[0].upper()}{_UPDATE_THERE[1:]}; or apply those of each device under a scope of its own.",
     )
 
@@ -147,7 +147,7 @@ _WHY: dict[Awaited, tuple[str, str]] = {
 _FOR_CPU = (
     "What it computes depends on what {} computes before.",
     "Compute that on the GPU, if it has a kernel there: leave it, and the variables that it reads or updates, out of "
-    "the tf.device scope that asks for the CPU. `simplace explain` says of each node why it is where it is.",
+    "the tf.device scope that requests the CPU. `simplace explain` says of each node why it is where it is.",
 )
 
 

@@ -58,7 +58,7 @@ class LateSetting(Finding):
 
 @dataclass(frozen=True, slots=True)
 class BakedDevice(Finding):
-    """A saved graph asks for a device that is not there; `is_refused`: so TensorFlow refuses to place it."""
+    """A saved graph requests a device that is not there; `is_refused`: so TensorFlow refuses to place it."""
 
     rule: ClassVar[str] = "baked-device"
     request: str

@@ -397,7 +397,7 @@ class _TensorFlowSimulation:
     # collectives
 
     def _join_collective(self, activation: Activation, outputs: list[object], worker: Worker, span: int) -> None:
-        """Let a member take part: the last to come starts the collective; one on a dead branch is done at once."""
+        """Add a member to its collective: the last starts the collective; one on a dead branch is done at once."""
         arrived = self.collectives.add(Arrival(activation, outputs, self.events.now, span))
         if activation.is_dead:
             self._node_done(activation, outputs, worker, span)

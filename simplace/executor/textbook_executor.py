@@ -234,7 +234,7 @@ class _TextbookSimulation:
     # collectives
 
     def _join_collective(self, activation: Activation) -> None:
-        """Let a member take part: the last to come starts the collective; one on a dead branch is done at once."""
+        """Add a member to its collective: the last starts the collective; one on a dead branch is done at once."""
         released_by = activation.released_by
         outputs = [] if activation.is_dead else self._outputs(activation, released_by)
         arrived = self.collectives.add(Arrival(activation, outputs, self.events.now, released_by))

@@ -95,7 +95,7 @@ class TraceRecorder:
         return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in sizes if size]
 
     def _keep_results(self, results: Mapping[int, object]) -> None:
-        """Let the caller's frame hold what is returned until the step has ended."""
+        """Keep what is returned in the caller's frame until the step has ended."""
         for one in results.values():
             self.keep(one)
             self._results.append(one)

@@ -22,7 +22,7 @@ class Buffer:
 
 @dataclass(slots=True, eq=False)
 class VariableMemory:
-    """Hold the buffer of a variable; None is memory that others account for, such as a constant's.
+    """The buffer of a variable; None is memory that others account for, such as a constant's.
 
     Since it was accessed by rows, each read of it `is_copied`.
     """

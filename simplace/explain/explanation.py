@@ -172,7 +172,7 @@ class _Teller:
         self._lines.append(join_sentence(*parts))
 
     def _say_alike(self, key: object, state: Callable[[], str]) -> None:
-        """Say what many nodes have in common, by a key that tells all of it: it is stated once."""
+        """Add a line that many nodes share, by a key that determines it: its sentence is made once."""
         said = self._words.alike.get(key)
         if said is None:
             text = state()

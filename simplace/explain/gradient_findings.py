@@ -193,6 +193,6 @@ def _count_readers(graph: Graph, node: int) -> int:
 
 
 def _is_free(placement: Placement, node: int) -> bool:
-    """Return whether nothing asks for the node's device, and it is not a shape, which follows a tensor."""
+    """Return whether nothing requests the node's device, and it is not a shape, which follows a tensor."""
     graph = placement.graph
     return not (graph.requested[node] or graph.assigned[node] or graph.ops[node] in METADATA)

@@ -165,7 +165,7 @@ def _state_constraint(words: Words, constraint: Constraint) -> Sentence:
         clauses.append(f"is assigned to {words.device(constraint.device)}")
     elif constraint.device:
         line = f" (by the line {notes.device_at})" if notes.device_at else ""
-        clauses.append(f"asks for {short_request(constraint.device)}{line}")
+        clauses.append(f"requests {short_request(constraint.device)}{line}")
     if set(constraint.types) != set(words.placement.groups.support.device_types):
         clauses.append(
             f"has a kernel for {' and '.join(constraint.types) or 'no device type here'}{words.dtypes(constraint.node)}"
@@ -222,8 +222,8 @@ def _state_argument(words: Words, reason: why.Argument) -> Sentence:
 def _state_result(words: Words, reason: why.FunctionResult) -> Sentence:
     device, producer = words.device(reason.device), words.node(reason.producer)
     if words.graph.requested[reason.producer]:
-        end = f" asked to be, even if that one cannot run there: {device}."
-        return join_sentence("A result goes where its producer ", producer, end)
+        end = f" requested, even if that one cannot run there: {device}."
+        return join_sentence("A result goes to the device that its producer ", producer, end)
     start = "A result goes to the device that was assigned to its producer "
     return join_sentence(start, producer, f" before placement: {device}.")
 
@@ -244,7 +244,7 @@ def _state_kept(words: Words, reason: why.KeptFromEarlierRun) -> Sentence:
 
 @_register_sentence(why.Requested)
 def _state_requested(words: Words, reason: why.Requested) -> Sentence:
-    return join_sentence(f"It asked for {short_request(reason.request)} and got {words.device(reason.device)}.")
+    return join_sentence(f"It requested {short_request(reason.request)} and got {words.device(reason.device)}.")
 
 
 @_register_sentence(why.SoftFallback)
@@ -263,8 +263,8 @@ def _state_soft_fallback(words: Words, reason: why.SoftFallback) -> Sentence:
     elif reason.leader >= 0:
         who = join_sentence(words.node(reason.leader), ", in its group,")
     moved = " and moved the resource in the group there too" if reason.moved_resource else ""
-    asked = f" asked for {short_request(reason.request)}, but "
-    return join_sentence(who, asked, cause, f"; soft placement chose {device} instead{moved}.")
+    requested = f" requested {short_request(reason.request)}, but "
+    return join_sentence(who, requested, cause, f"; soft placement chose {device} instead{moved}.")
 
 
 @_register_sentence(why.Colocated)
@@ -276,8 +276,8 @@ def _state_colocated(words: Words, reason: why.Colocated) -> Sentence:
         case "resource":
             return join_sentence("Its colocation group goes where the resource ", leader, f" lives: {device}.")
         case "request":
-            asked = short_request(words.graph.requested[reason.leader])
-            return join_sentence(f"Its colocation group goes to {device} because ", leader, f" asked for {asked}.")
+            requested = short_request(words.graph.requested[reason.leader])
+            return join_sentence(f"Its colocation group goes to {device} because ", leader, f" requested {requested}.")
         case "host":
             end = " has host-only contents (strings, resources or a dataset)."
             return join_sentence(f"Its colocation group stays on {device}: ", leader, end)
@@ -292,7 +292,7 @@ def _state_colocated(words: Words, reason: why.Colocated) -> Sentence:
 @_register_sentence(why.Overruled)
 def _state_overruled(words: Words, reason: why.Overruled) -> Sentence:
     device = words.device(reason.device)
-    start = f"It asked for {short_request(reason.request)}, but "
+    start = f"It requested {short_request(reason.request)}, but "
     if reason.notice is not None:
         end = f", and the device of a resource takes precedence over the request of an op that uses it: {device}."
         return join_sentence(start, "it uses a resource of ", words.node(reason.notice.other), end)
@@ -304,11 +304,11 @@ def _state_overruled(words: Words, reason: why.Overruled) -> Sentence:
         return join_sentence(start, leader, end)
     other = short_request(words.graph.requested[reason.leader])
     if reason.how == "resource":
-        end = f" in its colocation group asked for {other}, which takes precedence: {device}."
+        end = f" in its colocation group requested {other}, which takes precedence: {device}."
         return join_sentence(start, "the resource ", leader, end)
     left = f"leaving {short_request(reason.merged)}" if reason.merged else "leaving none"
-    asked = f" in its colocation group asked for {other}; conflicting requests are dropped (soft placement), "
-    return join_sentence(start, leader, asked, f"{left}, and the group is on {device}.")
+    dropped = f" in its colocation group requested {other}; conflicting requests are dropped (soft placement), "
+    return join_sentence(start, leader, dropped, f"{left}, and the group is on {device}.")
 
 
 @_register_sentence(why.OnlyKernel)

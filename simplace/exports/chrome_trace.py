@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
@@ -70,7 +71,7 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
     span, graph = schedule.trace.spans[i], schedule.estimated.graph
     node = graph.nodes[span.node]
     arguments: dict[str, Any] = {"op": node.op, "device": node.device, "critical path": is_critical}
-    arguments |= {"waited for": span.why, "waited (us)": (span.start - span.ready) / 1000, "step": span.step}
+    arguments |= {"waited for": span.why, "waited (µs)": (span.start - span.ready) / 1000, "step": span.step}
     source = find_source(schedule.estimated, span)
     arguments |= {"time is": source.source, "mean error": source.error}
     line = graph.source_line(span.node)
@@ -78,7 +79,7 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
         arguments["line"] = line
     if span.iteration:
         arguments["iteration"] = span.iteration
-    name = node.name
+    name = name_part(graph, span.node)
     if span.kind == "collective":
         one = graph.collectives[graph.collective_of[span.node]]
         name = f"{one.kind} {node.name}"

@@ -1,6 +1,6 @@
 """Write a placed graph as a GraphDef whose nodes have their assigned devices.
 
-The graph is the one that TensorFlow's placer sees: calls inlined, control flow lowered. What the program asked for and
+The graph is the one that TensorFlow's placer sees: calls inlined, control flow lowered. What the program requested and
 why the device was chosen are attributes that begin with an underscore, which TensorFlow passes over. Large
 constants and those of strings are written without their content, functions that are still called (of datasets, say) by
 name only.

@@ -68,7 +68,7 @@ class PartLimit:
 
     >>> PartLimit(1000).take(1001)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
+    simplace.errors.UnreadableError: it would take too much memory: its nodes, ... are more than 1,000 parts, ...
     """
 
     def __init__(self, most: int) -> None:
@@ -79,7 +79,8 @@ class PartLimit:
         self.left -= parts
         if self.left < 0:
             raise UnreadableError(
-                f"its nodes, attributes and other parts count for more than {self.most:,}, the most that is read"
+                "it would take too much memory: its nodes, attributes and lists are more than "
+                f"{self.most:,} parts, the limit for a file of its size"
             )
 
     def take_node(self, inputs: int, attrs: int) -> None:
@@ -110,7 +111,7 @@ def check_count(
     >>> check_count("GraphDef", b"\\n\\0" * 50, parts=PartLimit(1000))
     >>> check_count("GraphDef", b"\\n\\0" * 51, parts=PartLimit(1000))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    simplace.errors.UnreadableError: its nodes, attributes and other parts count for more than 1,000, the most ...
+    simplace.errors.UnreadableError: it would take too much memory: its nodes, ... are more than 1,000 parts, ...
     """
     if parts is None:
         parts = PartLimit(most_parts(len(data)))
@@ -122,7 +123,7 @@ def check_count(
         counter.count(0, len(data), _describe_message(name), 0)
     parts.take(parts.left - counter.left)
     if limit.left <= 0:
-        raise UnreadableError(f"it has more than {limit.most:,} fields, the most that are counted")
+        raise UnreadableError(f"it has more than {limit.most:,} fields, the limit for a file of its size")
 
 
 def check_text(text: str, most: int = MOST_IN_TEXT) -> None:

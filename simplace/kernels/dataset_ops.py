@@ -31,7 +31,7 @@ def describe_role(op: str, attr: str) -> str:
 
 
 def takes_default(op: str, attrs: Mapping[str, Any]) -> bool:
-    """Return whether what asks for no device in the functions of a dataset op goes to the op's device."""
+    """Return whether what requests no device in the functions of a dataset op goes to the op's device."""
     return op != _WITHOUT_DEFAULT and attrs.get("use_default_device") is not False
 
 

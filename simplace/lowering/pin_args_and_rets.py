@@ -42,7 +42,7 @@ def refuse_unseen(arguments: Sequence[str], devices: DeviceSet) -> None:
 
 
 def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatures: Signatures) -> None:
-    """Assign each result to the device that its producer asks for, as far as that names one device.
+    """Assign each result to the device that its producer requests, as far as that names one device.
 
     `fallback` is the function's default device if soft placement is on, else None. A result whose producer is
     colocated is in that group; one that stays unassigned is left to the placer. Raises `Refused` where TensorFlow

@@ -88,5 +88,5 @@ def parse_counts(text: str) -> list[tuple[str, int]]:
     if counts.setdefault("CPU", 1) < 1:
         raise DeviceSpecError(f"the device list {text!r} has no CPU; TensorFlow always needs one, such as cpu:1")
     if max(counts.values()) > MOST_DEVICES:
-        raise DeviceSpecError(f"the device list {text!r} asks for more than {MOST_DEVICES} devices of one type")
+        raise DeviceSpecError(f"the device list {text!r} names more than {MOST_DEVICES} devices of one type")
     return sorted(counts.items(), key=lambda item: item[0] != "CPU")

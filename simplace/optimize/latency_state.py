@@ -108,7 +108,7 @@ class LatencyState(LoadState):
         return self._follow(ready, waits, after, left)
 
     def _follow(self, ready: list[int], waits: list[int], after: list[list[int]], left: int) -> float:
-        """Let units end one after the other; return when the last ends, infinity if not all `left` can."""
+        """End units one after the other; return when the last ends, infinity if not all `left` can."""
         width, unit = self.width, self.unit
         cpu_time, loads, after_node = self.grouped.problem.cpu_time, self.loads, self.after
         start = [0.0] * len(waits)

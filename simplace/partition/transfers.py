@@ -199,7 +199,7 @@ class _Places:
 
     @cached_property
     def is_odd(self) -> list[bool]:
-        """Tell of each node whether an edge there needs a closer look: tensors in host memory, or references."""
+        """Return for each node whether an edge there needs a closer look: tensors in host memory, or references."""
         has_refs = {types: max(types, default=0) > REF_OFFSET for types in set(self._graph.out_types)}
         rows = zip(self.memory.special, self._graph.out_types, strict=True)
         return [is_special or has_refs[types] for is_special, types in rows]

@@ -121,7 +121,7 @@ class ColocationGroups:
         return self._types[self.root(node)]
 
     def requested(self, node: int) -> DeviceName:
-        """Return what the node's group asks for, merged over its members."""
+        """Return what the node's group requests, merged over its members."""
         return self._requested[self.root(node)]
 
     def resource(self, node: int) -> DeviceName:

@@ -36,7 +36,7 @@ class Groups(Protocol):
         ...
 
     def requested(self, node: int) -> DeviceName:
-        """Return what the node's group asks for."""
+        """Return what the node's group requests."""
         ...
 
     def assigned(self, node: int) -> DeviceName:

@@ -1,4 +1,4 @@
-"""Which members of a colocation group asked for which device: what explains a group, in one walk over all of them."""
+"""Which members of a colocation group requested which device: what explains a group, in one walk over all of them."""
 
 from __future__ import annotations
 

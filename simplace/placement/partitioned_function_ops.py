@@ -1,7 +1,7 @@
 """The calls that are left in a placed graph: TensorFlow places each function when the kernel of its call first runs.
 
 Mirrors `PartitionedCallOp` of tensorflow/core/kernels/partitioned_function_ops.cc: arguments and results are on the
-device of the call, resources where their handles say, and what asks for no device goes to the device of the call.
+device of the call, resources where their handles say, and what requests no device goes to the device of the call.
 """
 
 from __future__ import annotations

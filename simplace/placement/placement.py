@@ -86,7 +86,7 @@ class Placement:
 
     @cached_property
     def requests(self) -> dict[int, GroupRequests]:
-        """Map the root of each colocation group of two members or more to what they asked for."""
+        """Map the root of each colocation group of two members or more to what they requested."""
         return {
             root: collect_requests(self.graph, members, self.rank)
             for root, members in self.members.items()

@@ -53,7 +53,7 @@ class PlacedGraph:
     @property
     def nodes(self) -> list[PlacedNode]:
         """List the placed nodes by id."""
-        return [self.node(i) for i in range(2, len(self.graph)) if self.device_of[i]]
+        return [self.node(i) for i in self.graph.op_ids if self.device_of[i]]
 
     def node(self, i: int) -> PlacedNode:
         """View one node by id."""

@@ -85,7 +85,7 @@ class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
-    for it, `at` is the user's line. With `takes_default` what asks for no device goes to that of the op. With
+    for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. With
     `is_rewritten` the dataset's graph is rewritten first (lowering/rewrite_utils.py).
     """
 
@@ -157,7 +157,7 @@ class Program:
 
     @property
     def is_called(self) -> bool:
-        """Return whether a function is called, so that what asks for no device goes to that of the call."""
+        """Return whether a function is called, so that what requests no device goes to that of the call."""
         return self.function is not None or self.kind == "compiled"
 
     def with_soft_placement(self, soft: bool) -> Program:

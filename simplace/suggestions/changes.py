@@ -63,7 +63,7 @@ class NewScope(Change):
 
 @dataclass(frozen=True, kw_only=True)
 class OneGpu(Change):
-    """All scopes that ask for GPUs ask for one, on as many lines."""
+    """All scopes that request GPUs request one, on as many lines."""
 
     device: str
     scopes: int

@@ -51,7 +51,7 @@ def find_new_scopes(evidence: Evidence) -> Iterator[Change]:
 
 
 def find_statements(evidence: Evidence) -> list[tuple[SourceFile, ast.stmt, list[int]]]:
-    """List the statements whose ops ask for no device, with those ops, the longest first."""
+    """List the statements whose ops request no device, with those ops, the longest first."""
     found: dict[tuple[str, int], tuple[SourceFile, ast.stmt, list[int]]] = {}
     placement = evidence.placed.placement
     for source in evidence.files:

@@ -18,7 +18,7 @@ from simplace.suggestions.evidence import write_device
 def find_bound(placed: Placed, schedule: Schedule) -> int:
     """Return nanoseconds that a step takes at least wherever its ops are placed, with the best kernel for each.
 
-    It is the largest of three: the longest chain of ops without any copy, all work on threads shared by the cores, and
+    It is the largest of three: the critical path without any copy, all work on threads shared by the cores, and
     all work of ops that are quickest on a GPU shared by all devices. Ops that did not run count for nothing.
     """
     costs = _list_costs(placed, schedule)
@@ -27,7 +27,7 @@ def find_bound(placed: Placed, schedule: Schedule) -> int:
     host = sum(min((cost.host_s for cost in each), default=0.0) for each in costs) / threads
     lanes = threads + sum(device.type == "GPU" for device in placed.placement.devices)
     shared = sum(min((cost.host_s / threads + cost.device_s for cost in each), default=0.0) for each in costs) / lanes
-    return round(1e9 * max(_longest_chain(schedule, quickest), host, shared))
+    return round(1e9 * max(_time_critical_path(schedule, quickest), host, shared))
 
 
 def _list_costs(placed: Placed, schedule: Schedule) -> list[list[KernelCost]]:
@@ -61,8 +61,8 @@ def _quickest(cost: KernelCost, threads: int) -> float:
     return cost.device_s if cost.device_s else cost.host_s / max(1, min(cost.shards, threads))
 
 
-def _longest_chain(schedule: Schedule, seconds: Sequence[float]) -> float:
-    """Return the longest chain of ops, 0 for graphs with loops."""
+def _time_critical_path(schedule: Schedule, seconds: Sequence[float]) -> float:
+    """Return the length of the critical path of the ops, 0 for graphs with loops."""
     graph = schedule.estimated.graph
     if schedule.flow.frames:
         return 0.0

@@ -76,5 +76,5 @@ class AssignedDevices(NodeDataProvider):  # type: ignore[misc]
 
 
 def _place(path: str, devices: str | None) -> api.Placements:
-    """Place a file; a graph that asks for devices that are not there is shown where it would run, as is a script."""
+    """Place a file; a graph that requests devices that are not there is shown where it would run, as is a script."""
     return api.place(path, api.settings(devices, soft_placement=None if path.endswith(".py") else True))

@@ -69,7 +69,7 @@ def place_recorded(data: Any, context: Any, experiment: str, recorded: Recorded,
 
 
 def _name_devices(programs: Iterable[Program]) -> str | None:
-    """Return the devices of one task that graphs ask for, up to the highest numbers; None where they ask for no GPU."""
+    """Return the devices of one task that graphs request, up to the highest numbers; None where they request no GPU."""
     asked = {node.device for program in programs for node in program.graph.nodes}
     found = [name for device in asked if (name := DeviceName.parse(device)) is not None and name.id is not None]
     counts = {

@@ -51,12 +51,18 @@ def _add_choice(parser: argparse.ArgumentParser, **defaults: object) -> None:
     """Add the arguments that choose what the table compares."""
     what = {"only": "scripts", "column": "columns"}
     for name, them in what.items():
-        words = f"only {them} whose name holds TEXT"
-        parser.add_argument(f"--{name}", metavar="TEXT", nargs="+", default=defaults[name], help=words)
+        words = f"only {them} whose name contains one of the texts"
+        parser.add_argument(f"--{name}", metavar="TEXT", nargs="+", type=_read_text, default=defaults[name], help=words)
     stale = "only what is not compared yet, or was changed since"
     parser.add_argument("--stale", action="store_true", default=defaults["stale"], help=stale)
     jobs = "so many runs at a time (default: 1)"
     parser.add_argument("--jobs", metavar="N", type=int, default=defaults["jobs"], help=jobs)
+
+
+def _read_text(text: str) -> str:
+    if text in _COMMANDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is a command, which goes before --only and --column")
+    return text
 
 
 def _eager(options: argparse.Namespace) -> int:
@@ -109,7 +115,8 @@ def _keep(options: argparse.Namespace, name: str, source: str, machine: Machine)
 def _table(options: argparse.Namespace) -> int:
     from tests.agreement import table
 
-    return table.write(table.Wish(tuple(options.only), tuple(options.column), options.stale, max(1, options.jobs)))
+    selection = table.Selection(tuple(options.only), tuple(options.column), options.stale, max(1, options.jobs))
+    return table.write(selection)
 
 
 def _pages(_: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ COLUMNS = tuple(column for gpus in (0, 1, 2, 8) for column in both(f"{gpus} GPU"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Selection:
     """Record of what to compare: scripts and columns whose names have one of the texts, of these only the stale.
 
     `jobs` are the runs at a time.
@@ -95,8 +95,8 @@ def columns(path: Path) -> tuple[Column, ...]:
     return tuple(column for text in texts for column in both(text, parse_machine(text, None, {})[0]))
 
 
-def write(wish: Wish) -> int:
-    """Compare what is wished with the installed TensorFlow and write the pages; 1 if anything compared now differs.
+def write(selection: Selection) -> int:
+    """Compare what is selected with the installed TensorFlow and write the pages; 1 if anything compared now differs.
 
     What was compared before stays as it is, and every script is kept as soon as it is done: a run may be ended and
     gone on with.
@@ -110,11 +110,11 @@ def write(wish: Wish) -> int:
     differing = 0
     with ExitStack() as stack:
         idle: SimpleQueue[Forks] = SimpleQueue()
-        for _ in range(wish.jobs):
+        for _ in range(selection.jobs):
             idle.put(stack.enter_context(Forks()))
-        pool = stack.enter_context(ThreadPoolExecutor(wish.jobs))
-        for script in (one for one in scripts() if _holds(one.stem, wish.scripts)):
-            done = _compare(script, _wished(script, record, wish), record, pool, idle)
+        pool = stack.enter_context(ThreadPoolExecutor(selection.jobs))
+        for script in (one for one in scripts() if _holds(one.stem, selection.scripts)):
+            done = _compare(script, _list_selected(script, record, selection), record, pool, idle)
             differing += sum(bool(cell.differing) for run in done.values() for cell in run.cells.values())
             if done:
                 record.keep(order)
@@ -149,10 +149,10 @@ def run(path: Path, column: Column, start: Start) -> Run:
     return Run(datetime.date.today().isoformat(), _digest(path), round(time.monotonic() - began, 1), end, cells)
 
 
-def _wished(script: Path, record: Record, wish: Wish) -> list[Column]:
+def _list_selected(script: Path, record: Record, selection: Selection) -> list[Column]:
     known = record.runs.get(script.stem, {})
-    named = [column for column in columns(script) if _holds(column.name, wish.columns)]
-    if not wish.only_stale:
+    named = [column for column in columns(script) if _holds(column.name, selection.columns)]
+    if not selection.only_stale:
         return named
     digest = _digest(script)
     return [column for column in named if column.name not in known or known[column.name].digest != digest]
@@ -163,7 +163,7 @@ def _holds(name: str, texts: Iterable[str]) -> bool:
 
 
 def _compare(
-    script: Path, wished: Sequence[Column], record: Record, pool: ThreadPoolExecutor, idle: SimpleQueue[Forks]
+    script: Path, selected: Sequence[Column], record: Record, pool: ThreadPoolExecutor, idle: SimpleQueue[Forks]
 ) -> dict[str, Run]:
     def compare(column: Column) -> Run:
         start = idle.get()
@@ -172,7 +172,7 @@ def _compare(
         finally:
             idle.put(start)
 
-    done = dict(zip((column.name for column in wished), pool.map(compare, wished), strict=True))
+    done = dict(zip((column.name for column in selected), pool.map(compare, selected), strict=True))
     record.runs.setdefault(script.stem, {}).update(done)
     return done
 

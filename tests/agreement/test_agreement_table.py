@@ -11,7 +11,7 @@ from tests.agreement import document, table
 from tests.agreement import record as records
 from tests.agreement.record import Cell, Record, Run
 from tests.agreement.runner import Outcome
-from tests.agreement.table import COLUMNS, Column, Wish
+from tests.agreement.table import COLUMNS, Column, Selection
 
 
 def run(digest="a", seconds=2.0, end="", **cells):
@@ -105,9 +105,9 @@ def script(tmp_path):
 def test_only_what_is_out_of_date_is_compared(script):
     fresh = run(table._digest(script))
     record = Record("2.16.2", {"half": {"0 GPU soft": fresh, "0 GPU hard": fresh, "1 GPU soft": run("older")}})
-    names = [column.name for column in table._wished(script, record, Wish(only_stale=True))]
+    names = [column.name for column in table._list_selected(script, record, Selection(only_stale=True))]
     assert names == [column.name for column in COLUMNS[2:]]
-    names = [column.name for column in table._wished(script, record, Wish(columns=("1 GPU",)))]
+    names = [column.name for column in table._list_selected(script, record, Selection(columns=("1 GPU",)))]
     assert names == ["1 GPU soft", "1 GPU hard"]
 
 
@@ -134,6 +134,20 @@ def test_two_scripts_may_not_share_a_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize("words", ["--only x y --stale --jobs 3 table", "table --only x y --stale --jobs 3"])
 def test_what_to_compare_is_said_before_or_after_the_name_of_the_command(monkeypatch, words):
     asked = []
-    monkeypatch.setattr(table, "write", lambda wish: asked.append(wish) or 0)
+    monkeypatch.setattr(table, "write", lambda selection: asked.append(selection) or 0)
     assert command_line.main(words.split()) == 0
-    assert asked == [Wish(("x", "y"), ("",), True, 3)]
+    assert asked == [Selection(("x", "y"), ("",), True, 3)]
+
+
+def test_all_is_compared_where_nothing_is_selected(monkeypatch):
+    asked = []
+    monkeypatch.setattr(table, "write", lambda selection: asked.append(selection) or 0)
+    assert command_line.main(["--jobs", "2", "table"]) == 0
+    assert asked == [Selection(("",), ("",), False, 2)]
+
+
+def test_a_command_after_texts_is_no_text(capsys):
+    with pytest.raises(SystemExit):
+        command_line.main("--only x table".split())
+    told = "argument --only: 'table' is a command, which goes before --only and --column"
+    assert told in capsys.readouterr().err

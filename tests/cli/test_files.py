@@ -40,7 +40,7 @@ def test_show_summarises(graph, capsys):
     out = capsys.readouterr().out
     assert "graph: graph, 4 nodes, soft placement on" in out
     assert "CPU:0 → GPU:0" in out
-    assert "It asked for /GPU:0, but AsString has no kernel there for its data types" in out
+    assert "It requested /GPU:0, but AsString has no kernel there for its data types" in out
     assert "but no such device exists here; soft placement chose GPU:0 instead, see doctor/no-such-device\n" in out
     assert out.splitlines()[-1] == f"not checked against TensorFlow, only replayed by its 2.21.0 rules: {CHECK % graph}"
 

@@ -114,7 +114,7 @@ def test_a_working_directory_that_was_removed(graph, tmp_path):
         ("99999999xworker=gpu:1", "has 99999999 tasks; a cluster has 1 to 64"),
         (f"{'9' * 5000}xworker=gpu:1", "write tasks like ps=cpu:1"),
         (f"gpu:{'9' * 5000}", "write a type and how many there are of it"),
-        ("gpu:99999999", "asks for more than 64 devices of one type"),
+        ("gpu:99999999", "names more than 64 devices of one type"),
         (f"/job:worker/task:{'9' * 5000}=cpu:1", "write tasks like ps=cpu:1"),
     ],
 )

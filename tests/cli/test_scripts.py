@@ -256,7 +256,7 @@ def test_the_library_does_the_same(tmp_path):
     assert placed.name == "step"
     assert {n.name: n.device[-5:] for n in result.nodes}["MatMul"] == "GPU:1"
     assert {n.name: n.source for n in result.nodes}["MatMul"].endswith("model.py:16")
-    assert "It asked for /device:GPU:1 and got GPU:1." in str(result.explain("MatMul"))
+    assert "It requested /device:GPU:1 and got GPU:1." in str(result.explain("MatMul"))
     assert [(c.tensor, c.size) for c in result.copies if c.source != c.target][:1] == [("x:0", 16)]
     assert set(result.to_networkx().nodes) == {n.name for n in result.nodes}
     assert result.to_json()["programs"][0]["agreement"]["same"] == len(result.nodes)

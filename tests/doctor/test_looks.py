@@ -105,7 +105,7 @@ def test_results_in_host_memory():
 def test_a_gpu_without_work():
     (one,) = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"))
     assert (one.device, one.requests) == ("GPU:1", 0)
-    assert advise_on_finding(one).what == "GPU:1 is idle: no op asks for it."
+    assert advise_on_finding(one).what == "GPU:1 is idle: no op requests it."
     moved = node("x", "AsString", "a", device="/GPU:1")
     idle = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), moved)
     assert [(each.rule, getattr(each, "requests", None)) for each in idle] == [("no-kernel", None), ("idle-gpu", 1)]

@@ -49,7 +49,7 @@ def test_a_gpu_waits_for_the_host_to_launch() -> None:
     assert shares(done) == {"CPU:0": {"idle": 9.0}, "GPU:0": {"busy": 2.0, "launches": 7.0}, "GPU:1": {"idle": 9.0}}
     assert write_verdict(done) == (
         "GPU:0 busy 22%, launch-bound: it waits for the host to launch 2 kernels of 1e+03 µs during 78% of the step; "
-        "GPU:1 idle: nothing asks for it"
+        "GPU:1 idle: nothing requests it"
     )
 
 

@@ -1,7 +1,13 @@
 """Memory alive: peaks, holders, running out."""
 
+from dataclasses import replace
+
+from simplace.analysis.memory_failures import find_out_of_memory
+from simplace.devices.device_set import DeviceSet
 from simplace.graph.node_def import ShapeAttr
+from simplace.pipeline import place_program
 from tests.executor.worlds import Costs, run
+from tests.lowering.worlds import DEVICES, TABLE, session_program
 
 assert ShapeAttr  # the worlds' `shape` is a vector of two floats
 CHAIN = """
@@ -37,6 +43,18 @@ def test_memory_that_runs_out_names_the_op_and_the_tensors() -> None:
     names = done.estimated.graph.nodes
     assert names[gpu.runs_out].name == "C"
     assert sorted(names[held.node].name for held in gpu.alive_then) == ["A", "B", "C"]
+
+
+def test_no_room_for_a_copy_is_no_room_for_the_tensor_that_is_copied() -> None:
+    graph = """
+        x = Placeholder() @/device:CPU:0 {dtype=float, shape=shape}
+        y = Identity(x) @/device:CPU:0 {T=float}
+        A = Neg(y) @/device:GPU:0
+        last = NoOp(^A) @/device:GPU:0
+    """
+    devices = DeviceSet(replace(one, memory=100 * (one.type == "GPU")) for one in DEVICES.devices)
+    (found,) = find_out_of_memory([place_program(session_program(graph), devices, TABLE)])
+    assert (found.nodes, found.device, found.error) == (("y",), "GPU:0", "OOM when allocating tensor")
 
 
 def test_given_limit_wins_over_the_hardware() -> None:

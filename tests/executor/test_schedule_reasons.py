@@ -22,7 +22,7 @@ def test_what_a_schedule_ran_is_explained_as_the_placer_placed_it() -> None:
     found = schedule_placement(WORLD, costs="flat").placement
     names = ["A", "B", "handle", "read", "last"]
     assert [str(explain_node(found, name)) for name in names] == [str(explain_node(WORLD, name)) for name in names]
-    assert "It asked for /device:CPU:0 and got CPU:0." in str(explain_node(found, "last"))
+    assert "It requested /device:CPU:0 and got CPU:0." in str(explain_node(found, "last"))
 
 
 def test_a_node_that_ran_leads_back_to_the_node_that_was_placed() -> None:

@@ -99,7 +99,7 @@ def test_a_graph_def_reads_back_with_devices(name):
     by_name = {each.name: each for each in read.nodes}
     assert by_name["dense/sum"].inputs == ("dense/mm", "dense/mm", "^a")
     assert by_name["dense/mm"].attrs["_simplace_requested"] == b"/GPU:1"
-    assert by_name["dense/mm"].attrs["_simplace_because"] == b"It asked for /GPU:1 and got GPU:1."
+    assert by_name["dense/mm"].attrs["_simplace_because"] == b"It requested /GPU:1 and got GPU:1."
     original = dict(zip(place(*WORLD).graph.names, place(*WORLD).graph.attrs, strict=True))
     for each in read.nodes:
         kept = {key: value for key, value in each.attrs.items() if not key.startswith("_simplace")}
@@ -115,7 +115,7 @@ def test_the_text_has_a_field_a_line():
 def test_networkx_reads_the_graphml():
     graph = nx.read_graphml(BytesIO(data("graphml")), force_multigraph=True)
     assert dict(graph.nodes(data="device")) == DEVICES
-    assert graph.nodes["dense/mm"]["because"] == "It asked for /GPU:1 and got GPU:1."
+    assert graph.nodes["dense/mm"]["because"] == "It requested /GPU:1 and got GPU:1."
     assert graph.number_of_edges("dense/mm", "dense/sum") == 2
 
 

@@ -92,7 +92,10 @@ def test_each_message_with_a_weight_is_there() -> None:
         assert protos.message_class(name)
 
 
-REFUSED = f"its nodes, attributes and other parts count for more than {MOST_PARTS:,}, the most that is read"
+REFUSED = (
+    f"it would take too much memory: its nodes, attributes and lists are more than {MOST_PARTS:,} parts, "
+    "the limit for a file of its size"
+)
 # Each is some megabytes, and made by the test that needs it.
 TOO_MANY = {
     "nodes": lambda: b"\n\0" * (MOST_PARTS // 20 + 1),
@@ -135,10 +138,10 @@ def test_fields_are_counted_once_for_all_kinds_of_messages(tiny: bytes, tmp_path
     limit = FieldLimit(0)
     check_count("GraphDef", tiny * 400_000, limit=limit)
     assert limit.left <= 200_000
-    with pytest.raises(UnreadableError, match="it has more than 600,000 fields, the most that are counted"):
+    with pytest.raises(UnreadableError, match="it has more than 600,000 fields, the limit for a file of its size"):
         check_count("MetaGraphDef", tiny * 400_000, limit=limit)
     (tmp_path / "g.pb").write_bytes(tiny * 700_000 + b"\xff")
-    with pytest.raises(TargetError, match="it has more than 600,000 fields, the most that are counted"):
+    with pytest.raises(TargetError, match="it has more than 600,000 fields, the limit for a file of its size"):
         graph_def.read_graph_file(tmp_path / "g.pb")
 
 

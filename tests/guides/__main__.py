@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.guides", description=__doc__)
     parser.add_argument("folder", type=Path, help="the notebooks, such as site/en of the repository tensorflow/docs")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="only those whose path holds TEXT")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="only those whose path contains one of the texts"
+    )
     parser.add_argument("--gpus", nargs="+", type=int, default=[1, 2], metavar="N", help="machines (default: 1 2)")
     parser.add_argument("--seconds", type=float, default=240.0, metavar="S", help="the most that one run takes")
     parser.add_argument("--results", type=Path, default=Path("guides.json"), help="where results are kept and added")

@@ -22,7 +22,7 @@ def test_a_placed_graph_has_no_conflict():
 def test_one_node_that_asks_for_what_is_not_there():
     placement = place(constant("a", (2,), device="/GPU:7"), soft=False)
     assert tuple(map(str, state_conflict(placement))) == (
-        "a (Const) asks for /GPU:7.",
+        "a (Const) requests /GPU:7.",
         "To fix it: request another device for a, or none; or turn soft placement on.",
     )
 
@@ -41,8 +41,8 @@ def test_two_nodes_of_a_long_chain():
     assert names(placement) == ["last", "a"]
     lines = tuple(map(str, state_conflict(placement)))
     assert lines[:2] == (
-        "last (Neg) at model.py:7 asks for /GPU:1 (by the line model.py:6).",
-        "a (Const) asks for /CPU:0.",
+        "last (Neg) at model.py:7 requests /GPU:1 (by the line model.py:6).",
+        "a (Const) requests /CPU:0.",
     )
     assert len(lines) == 2 + 10 + 1, "two wishes, the ten joins between them, one remedy"
 

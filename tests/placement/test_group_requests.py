@@ -1,4 +1,4 @@
-"""What the members of a colocation group asked for, and reasons whose work grows with the nodes alone."""
+"""What the members of a colocation group requested, and reasons whose work grows with the nodes alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.worlds import constant, node, place
 
 
 def star(count: int) -> Placement:
-    """Place nodes that are colocated with a constant, the third of which asks for a device."""
+    """Place nodes that are colocated with a constant, the third of which requests a device."""
     with_it = 'attr { key: "_class" value { list { s: "loc:@c" } } }'
     devices = ["/gpu:0" if i == 2 else "" for i in range(count)]
     lines = [node(f"x{i}", "Relu", "c", device=device, extra=with_it) for i, device in enumerate(devices)]

@@ -46,7 +46,7 @@ CASES = [
         "result behind an identity",
         why.FunctionResult,
         f"a = Source() @/GPU:1\nb = Identity(a)\nn = _Retval(b) !{GPU1}",
-        "A result goes where its producer a (Source) asked to be, even if that one cannot run there: GPU:1.",
+        "A result goes to the device that its producer a (Source) requested, even if that one cannot run there: GPU:1.",
     ),
     Case(
         "result of an argument",
@@ -67,37 +67,37 @@ CASES = [
         f"n = Handle() !{GPU1}",
         "An earlier run of the session put this stateful node on GPU:1, and there it stays.",
     ),
-    Case("requested", why.Requested, "n = Source() @/GPU:1", "It asked for /GPU:1 and got GPU:1."),
+    Case("requested", why.Requested, "n = Source() @/GPU:1", "It requested /GPU:1 and got GPU:1."),
     Case(
         "requested where its input is too",
         why.Requested,
         "a = SourceC()\nb = Neg(a) @/CPU:0\nn = Shape(b) @/CPU:0",
-        "It asked for /CPU:0 and got CPU:0.",
+        "It requested /CPU:0 and got CPU:0.",
     ),
     Case(
         "soft fallback from a device that is not there",
         why.SoftFallback,
         "n = Source() @/GPU:7",
-        "It asked for /GPU:7, but no such device exists here; soft placement chose GPU:0 instead.",
+        "It requested /GPU:7, but no such device exists here; soft placement chose GPU:0 instead.",
     ),
     Case(
         "soft fallback for want of a kernel",
         why.SoftFallback,
         "a = Source()\nn = NegC(a) @/GPU:0",
-        "It asked for /GPU:0, but NegC has no kernel there for its data types; soft placement chose CPU:0 instead.",
+        "It requested /GPU:0, but NegC has no kernel there for its data types; soft placement chose CPU:0 instead.",
     ),
     Case(
         "soft fallback for want of another's kernel",
         why.SoftFallback,
         'a = SourceC()\nn = Neg(a) [_class=["loc:@a"]] @/GPU:0',
-        "It asked for /GPU:0, but a (SourceC), with which it is colocated, has no kernel there; "
+        "It requested /GPU:0, but a (SourceC), with which it is colocated, has no kernel there; "
         "soft placement chose CPU:0 instead.",
     ),
     Case(
         "soft fallback that moves a resource",
         why.SoftFallback,
         "a = Handle() @/CPU:0\nn = ReadG(a)",
-        "a (Handle), in its group, asked for /CPU:0, but ReadG has no kernel there for its data types; "
+        "a (Handle), in its group, requested /CPU:0, but ReadG has no kernel there for its data types; "
         "soft placement chose GPU:0 instead and moved the resource in the group there too.",
     ),
     Case(
@@ -110,7 +110,7 @@ CASES = [
         "colocated with a request",
         why.Colocated,
         "n = Handle()\na = Read(n) @/GPU:1",
-        "Its colocation group goes to GPU:1 because a (Read) asked for /GPU:1.",
+        "Its colocation group goes to GPU:1 because a (Read) requested /GPU:1.",
     ),
     Case(
         "colocated with a fixed node",
@@ -148,35 +148,35 @@ CASES = [
         "overruled by a resource edge",
         why.Overruled,
         "a = Handle() @/GPU:1\nn = Read(a) @/CPU:0",
-        "It asked for /CPU:0, but it uses a resource of a (Handle), and the device of a resource takes precedence over "
+        "It requested /CPU:0, but it uses a resource of a (Handle), and the device of a resource takes precedence over "
         "the request of an op that uses it: GPU:1.",
     ),
     Case(
         "overruled by a resource in its class",
         why.Overruled,
         'a = Handle() @/GPU:1\nb = Source()\nn = Neg(b) [_class=["loc:@a"]] @/CPU:0',
-        "It asked for /CPU:0, but the resource a (Handle) in its colocation group asked for /GPU:1, which takes "
+        "It requested /CPU:0, but the resource a (Handle) in its colocation group requested /GPU:1, which takes "
         "precedence: GPU:1.",
     ),
     Case(
         "overruled by a fixed node in its class",
         why.Overruled,
         f'a = Source() !{GPU1}\nn = Neg(a) [_class=["loc:@a"]] @/CPU:0',
-        "It asked for /CPU:0, but a (Source) in its colocation group was assigned to another device before placement: "
+        "It requested /CPU:0, but a (Source) in its colocation group was assigned to another device before placement: "
         "GPU:1.",
     ),
     Case(
         "overruled by a contradiction",
         why.Overruled,
         'a = Source()\nb = Neg(a) @/GPU:1\nn = Neg(a) [_class=["loc:@b"]] @/CPU:0',
-        "It asked for /CPU:0, but b (Neg) in its colocation group asked for /GPU:1; conflicting requests are "
+        "It requested /CPU:0, but b (Neg) in its colocation group requested /GPU:1; conflicting requests are "
         "dropped (soft placement), leaving none, and the group is on GPU:0.",
     ),
     Case(
         "overruled by a contradiction of numbers",
         why.Overruled,
         'a = Source()\nb = Neg(a) @/GPU:0\nn = Neg(a) [_class=["loc:@b"]] @/GPU:1',
-        "It asked for /GPU:1, but b (Neg) in its colocation group asked for /GPU:0; conflicting requests are "
+        "It requested /GPU:1, but b (Neg) in its colocation group requested /GPU:0; conflicting requests are "
         "dropped (soft placement), leaving /device:GPU:*, and the group is on GPU:0.",
     ),
     Case(

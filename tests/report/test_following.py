@@ -25,7 +25,7 @@ MARKED = "search.all.map((node) => state.program.name(node)).sort()"
 
 
 def not_granted() -> Placement:
-    """Place three ops on the CPU that asked for a GPU."""
+    """Place three ops on the CPU that requested a GPU."""
     lines = [constant("a", (4,), "/cpu:0")]
     lines += [node(f"text_{i}", "AsString", "a", device="/gpu:0") for i in range(3)]
     return place(*lines)
@@ -176,8 +176,8 @@ def test_a_refused_graph_is_red_and_draws_the_conflict(opened: Open) -> None:
     assert page.value("getComputedStyle(document.querySelector('.answers .refused')).color") == "rgb(176, 0, 32)"
     red = [box.get_attribute("aria-label") for box in page.all("#graph .box.refused")]
     assert red == [
-        "model/one, Relu · asks for /gpu:0, not placed, part of the conflict",
-        "model/other, Relu · asks for /cpu:0, not placed, part of the conflict",
+        "model/one, Relu · requests /gpu:0, not placed, part of the conflict",
+        "model/other, Relu · requests /cpu:0, not placed, part of the conflict",
     ]
     assert len(page.all("#graph .edge.conflict")) == 1
     assert page.find("#graph .conflict-label").text == "colocation attribute"

@@ -17,7 +17,7 @@ def test_alike_nodes_share_their_templates() -> None:
         ("The device /gpu:0 was requested.",),
         ("Relu with T=float32 has a kernel for GPU and CPU.",),
         ("Candidate devices, highest priority first: GPU:0.",),
-        ("It asked for /gpu:0 and got GPU:0.",),
+        ("It requested /gpu:0 and got GPU:0.",),
     ]
     assert all(one == explained[0] for one in explained)
 

@@ -49,7 +49,7 @@ def test_unmet_names_each_node():
 def test_a_violation_says_why():
     (found,) = find_violations(result(*WORLD), [parse_requirement("op:AsString=gpu")])
     assert found.because == (
-        "It asked for /GPU:0, but AsString has no kernel there for its data types; soft placement chose CPU:0 instead."
+        "It requested /GPU:0, but AsString has no kernel there for its data types; soft placement chose CPU:0 instead."
     )
 
 

@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.tensorflow_tests", description=__doc__)
     parser.add_argument("folder", type=Path, help="the files of tests, such as tensorflow/python of the repository")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="only those whose path holds TEXT")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="only those whose path contains one of the texts"
+    )
     parser.add_argument("--gpus", type=int, default=2, metavar="N", help="emulated GPUs (default: 2)")
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="the most that a plain run takes")
     parser.add_argument("--results", type=Path, default=Path("tensorflow_tests.json"), help="where results are added")

@@ -1,8 +1,9 @@
 """What `simplace schedule` prints of a small world, whole."""
 
+from simplace.analysis.part_names import name_part
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.schedule_tables import inter_op_table, write_summary
-from tests.executor.worlds import Costs, run
+from tests.executor.worlds import Costs, parts, run
 from viz import to_text
 
 WORLD = """
@@ -38,30 +39,30 @@ CPU:0    12%                  6%     23%            59%              -
 GPU:0    59%                  6%     23%            12%              -
 GPU:1      -                   -       -              -           100%
 
- start  critical path  track                duration  source   waited                     line
-──────────────────────────────────────────────────────────────────────────────────────────────
-     0  x:0/_send_0    GPU:0 from host    1 ms ± 25%  guessed  -                          -
-  1 ms  A              inter-op 0       500 µs ± 50%  guessed  -                          -
-1.5 ms  A              GPU:0 compute      3 ms ± 50%  guessed  -                          -
-4.5 ms  B              GPU:0 compute      2 ms ± 50%  guessed  2.5 ms for a GPU's stream  -
-6.5 ms  s:1/_send_2    GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
-7.5 ms  C              inter-op 0         1 ms ± 50%  guessed  -                          -
+ start  critical path      track                duration  source   waited                     line
+──────────────────────────────────────────────────────────────────────────────────────────────────
+     0  send x:0 to GPU:0  GPU:0 from host    1 ms ± 25%  guessed  -                          -
+  1 ms  A                  inter-op 0       500 µs ± 50%  guessed  -                          -
+1.5 ms  A                  GPU:0 compute      3 ms ± 50%  guessed  -                          -
+4.5 ms  B                  GPU:0 compute      2 ms ± 50%  guessed  2.5 ms for a GPU's stream  -
+6.5 ms  send s:1 to CPU:0  GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
+7.5 ms  C                  inter-op 0         1 ms ± 50%  guessed  -                          -
 
 waited                ops  total  longest
-──────────────────────────────────────────────────────
-for a GPU's stream  2 ops   7 ms  s:1/_send_2 (4.5 ms)
+────────────────────────────────────────────────────────────
+for a GPU's stream  2 ops   7 ms  send s:1 to CPU:0 (4.5 ms)
 
 memory of   peak  limit  at  largest tensors at the peak
 ────────────────────────────────────────────────────────
 CPU:0        9 B      -   0  x 8 B, p 1 B
-GPU:0      256 B      -   0  x:0/_recv_0 256 B
+GPU:0      256 B      -   0  copy of x:0 256 B
 GPU:1        0 B      -   0  -
 
 note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; of an If, 1 is the then branch)
 
 note: the unknown shape of p:0 and 5 more is taken as that of its largest input, else as a scalar
 
-verdict: GPU:0 busy 59%, waits 23% for copies, 12% for other devices; GPU:1 idle: nothing asks for it"""
+verdict: GPU:0 busy 59%, waits 23% for copies, 12% for other devices; GPU:1 idle: nothing requests it"""
     )
 
 
@@ -87,3 +88,18 @@ inter-op  intra-op    makespan    gain  waited for threads  peak memory
        2         4  2 ms ± 50%  +50.0%                2 ms         12 B
        4         4  1 ms ± 50%  +50.0%                   0         20 B"""
     )
+
+
+def test_sends_and_receives_are_called_by_what_they_move() -> None:
+    graph = parts("""
+        x = Placeholder() @c {dtype=float}
+        A = Neg(x) @g0
+        B = NoOp(^x) @g1
+    """)
+    names = {graph.nodes[i].name: name_part(graph, i) for i in range(len(graph))}
+    assert {name: text for name, text in names.items() if name != text} == {
+        "x:0/_send_0": "send x:0 to GPU:0",
+        "x:0/_recv_0": "copy of x:0",
+        "^x/_send_1": "control signal of x to GPU:1",
+        "^x/_recv_1": "control signal of x to GPU:1",
+    }

@@ -30,14 +30,44 @@ def test_table_is_the_golden_text(width: int | None, golden: Callable[[str, str]
     golden(f"table_{width or 'whole'}.txt", to_text(PLACEMENT, width) + "\n")
 
 
+REASONS = Table(
+    (Column("node"), Column("device", flexible=False), Column("because", below=True), Column("line")),
+    (
+        ("dense/MatMul", "GPU:0", "No device was requested; the highest-priority candidate is used.", "model.py:4"),
+        ("dense/Const", "GPU:0", "", "model.py:5"),
+        ("名前", "CPU:0", "名前 " * 12, "-"),
+    ),
+)
+
+
+def test_sentences_go_below_their_row_where_the_table_is_too_wide() -> None:
+    assert to_text(REASONS, 40).split("\n") == [
+        "node          device  line",
+        "  because",
+        "────────────────────────────────",
+        "dense/MatMul  GPU:0   model.py:4",
+        "  No device was requested; the",
+        "  highest-priority candidate is used.",
+        "dense/Const   GPU:0   model.py:5",
+        "名前          CPU:0   -",
+        "  名前 名前 名前 名前 名前 名前 名前",
+        "  名前 名前 名前 名前 名前",
+    ]
+    assert to_text(REASONS, 120) == to_text(REASONS)
+    alone = Table((Column("because", below=True),), (("It is so, for a reason.",),))
+    assert to_text(alone, 12).split("\n")[2] == "It is…eason."
+
+
 @given(
     rows=st.lists(st.tuples(st.text(max_size=40), st.text(max_size=40), st.text(max_size=10)), max_size=4),
     width=st.integers(8, 60),
     footer=st.text(max_size=100),
 )
 def test_never_wider_than_asked(rows: list[tuple[str, ...]], width: int, footer: str) -> None:
-    table = Table((Column("op"), Column("name"), Column("n", "right", flexible=False)), tuple(rows), footer, footer)
-    assert all(cell_len(line) <= width for line in to_text(table, width).split("\n"))
+    for below in (False, True):
+        columns = (Column("op"), Column("name", below=below), Column("n", "right", flexible=False))
+        table = Table(columns, tuple(rows), footer, footer)
+        assert all(cell_len(line) <= width for line in to_text(table, width).split("\n"))
 
 
 @given(

@@ -50,7 +50,7 @@ class RowLayout:
         self._share_tags()
 
     def _share_tags(self) -> None:
-        """Give each tag to the device that takes part in fewer transfers (else the later), where the other one is."""
+        """Assign each tag to the device that takes part in fewer transfers (else the later), where the other one is."""
         number = {node: i for i, device in enumerate(self.parts.devices) for node in device.nodes}
         tagged = [(place, wire) for place, wire in enumerate(self.parts.wires) if wire.tag]
         crossing = Counter(number.get(end, -1) for _, wire in tagged for end in (wire.source, wire.target))

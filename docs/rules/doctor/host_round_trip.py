@@ -1,4 +1,4 @@
-"""A norm is asked for on the CPU, between two products on the GPU."""
+"""A norm requests the CPU, between two products on the GPU."""
 
 import tensorflow as tf
 

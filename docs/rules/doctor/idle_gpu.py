@@ -1,4 +1,4 @@
-"""Nothing asks for the second GPU."""
+"""Nothing requests the second GPU."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""An op on strings is asked for on a GPU, where it has no kernel."""
+"""An op on strings requests a GPU, where it has no kernel."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A product asks for the eighth GPU of two."""
+"""A product requests the eighth GPU of two."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A function asks for a string op on the GPU, with soft placement off."""
+"""A function requests the GPU for an op on strings, with soft placement off."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""An op outside of functions asks for a GPU, where it has no kernel, with soft placement off."""
+"""An op outside of functions requests a GPU, where it has no kernel, with soft placement off."""
 
 import tensorflow as tf
 

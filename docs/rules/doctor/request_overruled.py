@@ -1,4 +1,4 @@
-"""The assignment asks for the GPU, and its variable is on the CPU."""
+"""The assignment requests the GPU, and its variable is on the CPU."""
 
 import tensorflow as tf
 

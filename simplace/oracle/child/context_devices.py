@@ -30,7 +30,7 @@ class ContextDevices:
         return self._told
 
     def tell(self) -> int:
-        """Tell the devices, unless they are those told last; return how often they changed before."""
+        """Record the devices, unless they are those recorded last; return how often they changed before."""
         if context.context()._context_devices is self._names:
             return self._changes
         found = describe_context(self._machine)

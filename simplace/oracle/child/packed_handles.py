@@ -36,7 +36,7 @@ def spread_inputs(inputs: Sequence[Any]) -> Iterator[Any]:
 
 
 def split_arguments(definition: Any, inputs: Sequence[Any], devices: Mapping[str, str]) -> None:
-    """Give a function an argument for each handle of a packed one.
+    """Add to a function an argument for each handle of a packed one.
 
     A node reads that of its device, of those that `devices` has by name, as TensorFlow's replicas of the argument are
     read (replicate_per_replica_nodes.cc); one of another device, and what it calls, reads the first.

@@ -16,7 +16,7 @@ _texts: dict[str, str] = {}
 
 
 def replace_sources(sources: Iterable[tuple[str, str]]) -> None:
-    """Let imports, `read_source` and what reads source lines (tracebacks, AutoGraph) see other texts of files."""
+    """Replace the texts of files for imports, `read_source` and what reads source lines (tracebacks, AutoGraph)."""
     _texts.update(sources)
     if not _texts:
         return

@@ -39,7 +39,7 @@ class _Stream:
         return any(os.path.sameopenfile(descriptor, each) for each in (self._own, self._real))
 
     def replace(self, descriptor: int, put: Any) -> None:
-        """Let Python's stream, and in the end native code's, go to this file descriptor."""
+        """Redirect Python's stream, and in the end native code's, to this file descriptor."""
         self.put_back(put)
         self._target = os.dup(descriptor)
         self._start = os.fstat(self._held).st_size
@@ -50,7 +50,7 @@ class _Stream:
             put(self._held, self.native)
 
     def put_back(self, put: Any) -> None:
-        """Let both go where they went at first; hand over what native code has printed meanwhile."""
+        """Restore both streams; hand over what native code has printed meanwhile."""
         if self._target is None:
             return
         ctypes.CDLL(None).fflush(None)

@@ -211,7 +211,7 @@ class SourceLines:
 
 
 def _rename_file(frame: FrameSummary, shown: str) -> FrameSummary:
-    """Give a frame's file another name, under which it may be found no more: its text is read before."""
+    """Rename a frame's file to a name under which it may be found no more: its text is read before."""
     assert frame.line is not None
     frame.filename = shown
     return frame

@@ -11,7 +11,7 @@ _given: dict[str, str | None] = {}
 
 
 def show_users_environment() -> None:
-    """Let `os.environ` hold what the user has set: a run needs other values, which stay in the process's environment.
+    """Set `os.environ` to what the user has set: a run needs other values, which stay in the process's environment.
 
     The values are put behind the methods of `os.environ`, since these would set those of the process, too.
     """

@@ -13,7 +13,7 @@ from simplace.oracle.child.source_lines import OWN
 
 
 def skip_own_frames() -> None:
-    """Let the `stacklevel` of a warning count none of simplace's frames from now on."""
+    """Leave simplace's frames out of the `stacklevel` of warnings from now on."""
     patch_method(warnings, "warn", _count_foreign)
 
 

@@ -192,7 +192,7 @@ def _enter_scope(graph: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _show(watcher: Watcher, look: _Call, *args: Any) -> Any:
-    """Let somebody look; what goes wrong with that is no matter of the program's."""
+    """Call a watcher; what goes wrong in it is kept from the program."""
     try:
         return look(*args)
     except Exception as error:

@@ -347,7 +347,7 @@ class GraphView {
   #describeNode(node) {
     const count = this.program.compiled(node);
     const asked = this.program.refused.has(node) ? this.program.column("requested", node) : "";
-    return `${count ? `XLA: ${plural(count, "op")} · ` : ""}${this.program.op(node)}${asked && ` · asks for ${asked}`}`;
+    return `${count ? `XLA: ${plural(count, "op")} · ` : ""}${this.program.op(node)}${asked && ` · requests ${asked}`}`;
   }
 
   /** Spell the two most frequent ops of an item. */

@@ -73,7 +73,7 @@ def choose_bands(schedule: Schedule, uses: Sequence[MemoryUse], resize: Resize =
 
 
 class _Groups:
-    """Tell of a tensor which band it belongs to."""
+    """The band that each tensor belongs to."""
 
     def __init__(self, schedule: Schedule, uses: Sequence[MemoryUse]) -> None:
         self.schedule = schedule
@@ -141,7 +141,7 @@ def _list_largest(use: MemoryUse, series: Mapping[str, Series]) -> list[str]:
 
 
 def _give_looks(largest: Iterable[Sequence[str]]) -> dict[str, tuple[int, Pattern]]:
-    """Give a colour and a pattern to the largest layer of each device, then to the next of each, and so on."""
+    """Assign a colour and a pattern to the largest layer of each device, then to the next of each, and so on."""
     ranks = zip_longest(*largest)
     names = dict.fromkeys(name for rank in ranks for name in rank if name is not None)
     looks = [(hue, pattern) for pattern in _PATTERNS for hue in range(_HUES)]

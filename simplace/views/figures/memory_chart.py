@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
 from simplace.analysis.memory_kinds import find_origin, name_variable
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import PERMANENT
 from simplace.program.known_names import strip_number
@@ -102,7 +103,7 @@ def _format_amount(amount: float) -> str:
 def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
     lines = [f"largest tensor: {_name_tensor(schedule, held)} {format_bytes(held.size)}" for held in use.holders[:1]]
     if use.runs_out >= 0:
-        lines.append(f"out of memory from {schedule.estimated.graph.nodes[use.runs_out].name} on")
+        lines.append(f"out of memory from {name_part(schedule.estimated.graph, use.runs_out)} on")
     return tuple(lines)
 
 

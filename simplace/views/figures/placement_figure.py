@@ -171,7 +171,7 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
 
 
 def write_title(placed: Placed) -> str:
-    """Return the program's name, with the device that its call asks for."""
+    """Return the program's name, with the device that its call requests."""
     default = placed.placement.default
     return f"{placed.title} called on {default.short}" if default else placed.title
 
@@ -269,7 +269,7 @@ def _format_required(placement: Placement, node: int) -> str:
 
 
 def was_granted(placement: Placement, node: int) -> bool:
-    """Return whether a node has the device that the program asked for, if it asked for any."""
+    """Return whether a node has the device that the program requested, if it requested any."""
     written = not placement.graph.origins[node].made_by and not placement.graph.assigned[node]
     return not written or is_request_granted(placement, node)
 

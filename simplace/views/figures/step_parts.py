@@ -137,7 +137,7 @@ class _Parts:
         return tuple(part for part in known.split("/") if part) if known else self.graph.paths[node]
 
     def _absorb(self) -> None:
-        """Give what only one part reads to that part: slices of a learning rate, zeros that a gradient starts from."""
+        """Add what only one part reads to that part: slices of a learning rate, zeros that a gradient starts from."""
         lines = {self._line(node) for node, part in self.parts.items() if part.kind == "gradients"}
         for node in reversed(self.order):
             readers = self.graph.after[node]
@@ -157,7 +157,7 @@ class _Parts:
         return self.graph.placement.notes(node).at
 
     def _tell_forward(self) -> None:
-        """Tell layers, and what comes after all of them: the loss, in a program that has gradients."""
+        """Tell layers apart, and what comes after all of them: the loss, in a program that has gradients."""
         trains = any(part.kind == "gradients" for part in self.parts.values())
         if trains:
             self._tell_results()

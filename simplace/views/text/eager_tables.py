@@ -72,7 +72,7 @@ def op_table(eager: PlacedEager) -> Table:
         for each in eager.ops
     )
     columns = (Column("line"), Column("op"), Column("times", "right"), Column("scope"),
-               Column("device", flexible=False), Column("because"), Column("inputs copied"))  # fmt: skip
+               Column("device", flexible=False), Column("because", below=True), Column("inputs copied"))  # fmt: skip
     return Table(columns, rows)
 
 

@@ -8,6 +8,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import StartMemory, list_start_memory
 from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope, name_variable
 from simplace.analysis.memory_remedies import Remedy
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.executor.trace import PERMANENT
@@ -56,10 +57,10 @@ def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
         return "no limit"
     if use.runs_out >= 0:
         schedule = memory.schedule
-        node = schedule.estimated.graph.nodes[use.runs_out]
+        name = name_part(schedule.estimated.graph, use.runs_out)
         line = schedule.estimated.graph.source_line(use.runs_out)
         at = f" ({line})" if line else ""
-        why = f"no room at {node.name}{at}"
+        why = f"no room at {name}{at}"
         if memory.tensors(use) <= limit:
             why += f": the largest free piece has {format_bytes(use.largest_free)}"
         return f"does not fit: {why}"
@@ -202,7 +203,7 @@ def _format_part(schedule: Schedule, part: Part, total: int) -> tuple[str, str, 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
     """Name a tensor: a variable by the name that the program knows, if any."""
-    node = schedule.estimated.graph.nodes[held.node]
-    name = (name_variable(schedule, held.node) if held.slot == PERMANENT else "") or node.name
+    variable = name_variable(schedule, held.node) if held.slot == PERMANENT else ""
+    name = variable or name_part(schedule.estimated.graph, held.node)
     slot = f":{held.slot}" if held.slot > 0 else ""
     return f"{name}{slot} {format_bytes(held.size)}"

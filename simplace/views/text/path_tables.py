@@ -42,6 +42,7 @@ def cause_table(schedule: Schedule, limit: int = 5) -> Table:
         for one in found[:limit]
     ]
     columns = (Column("on the path", "right", flexible=False), Column("copies", "right", flexible=False),
-               Column("size", "right", flexible=False), Column("decision behind them"), Column("line"))  # fmt: skip
+               Column("size", "right", flexible=False), Column("decision behind them", below=True),
+               Column("line"))  # fmt: skip
     more = len(found) - len(rows)
     return Table(columns, tuple(rows), footer=f"and {format_count(more, 'more decision')}" if more else "")

@@ -17,5 +17,5 @@ def requirement_table(violations: Sequence[Violation], limit: int | None = None)
     )  # fmt: skip
     more = len(violations) - len(rows)
     columns = (Column("required"), Column("program"), Column("node"), Column("device", flexible=False),
-               Column("because"), Column("line"))  # fmt: skip
+               Column("because", below=True), Column("line"))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more" if more else "")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
@@ -107,7 +108,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         rows.append(
             (
                 format_duration(span.start),
-                graph.nodes[span.node].name,
+                name_part(graph, span.node),
                 schedule.trace.tracks[span.track].name,
                 format_uncertain(span.duration, source.error),
                 source.source if source.error else "-",
@@ -136,7 +137,7 @@ def waiting_table(schedule: Schedule) -> Table:
         if longest is None or not total:
             continue
         count = sum(cause in wait.by_cause for wait in schedule.waits)
-        name = schedule.estimated.graph.nodes[longest.node].name
+        name = name_part(schedule.estimated.graph, longest.node)
         rows.append(
             (
                 words,
@@ -279,18 +280,17 @@ def _name_step_run(schedule: Schedule) -> list[str]:
 
 
 def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
-    node = schedule.estimated.graph.nodes[use.runs_out]
+    name = name_part(schedule.estimated.graph, use.runs_out)
     short = schedule.placement.devices.by_name[use.device].short
     alive = ", ".join(_format_held(schedule, held) for held in use.alive_then[:3])
     line = schedule.estimated.graph.source_line(use.runs_out)
     at = f" ({line})" if line else ""
-    return f"{short} would exceed its {format_bytes(use.limit)} of memory at {node.name}{at}; live tensors: {alive}"
+    return f"{short} would exceed its {format_bytes(use.limit)} of memory at {name}{at}; live tensors: {alive}"
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
-    node = schedule.estimated.graph.nodes[held.node]
     slot = f":{held.slot}" if held.slot > 0 else ""
-    return f"{node.name}{slot} {format_bytes(held.size)}"
+    return f"{name_part(schedule.estimated.graph, held.node)}{slot} {format_bytes(held.size)}"
 
 
 def _describe_loop(loop: Loop) -> str:

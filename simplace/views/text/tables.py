@@ -178,7 +178,7 @@ def node_table(placed: Placed) -> Table:
         for node in placement.nodes
     )
     columns = (Column("node"), Column("op", flexible=False), Column("requested"), Column("device", flexible=False),
-               Column("because"), Column("line"))  # fmt: skip
+               Column("because", below=True), Column("line"))  # fmt: skip
     return Table(columns, rows)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
+from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_count
@@ -82,7 +83,7 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     if first.is_idle:
         has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
         them = "it" if len(group) == 1 else "them"
-        return f"{names} idle: nothing {'computes on' if has_ops else 'asks for'} {them}"
+        return f"{names} idle: nothing {'computes on' if has_ops else 'requests'} {them}"
     busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
     if cause is None:
         waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
@@ -116,10 +117,10 @@ def _name_span(schedule: Schedule, span: Span) -> str:
     """Return what a span did, with the user's line."""
     graph = schedule.estimated.graph
     node, line = graph.nodes[span.node], graph.source_line(span.node)
-    said = node.name
+    said = name_part(graph, span.node)
     if span.kind == "copy":
         copy = graph.copies[node.copy]
-        said = f"{copy.tensor} ({format_bytes(schedule.estimated.copy_bytes[node.copy])})"
+        said = f"{name_copied(copy)} ({format_bytes(schedule.estimated.copy_bytes[node.copy])})"
     elif span.kind == "collective":
         one = graph.collectives[graph.collective_of[span.node]]
         said = f"{one.kind} {node.name} ({format_bytes(one.size)})"
