@@ -11,6 +11,7 @@ import tensorflow as tf
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.aborted_ops import rerun_aborted
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
+from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
@@ -243,7 +244,16 @@ class EagerExecution:
                 return _make_element(given.op, attrs)
             return given.run(find_host(), given.inputs)
         inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
-        return [self._put(given.op, result, home) for result in given.run(find_host(), inputs)]
+        return [self._put(given.op, result, home) for result in self._run_on_host(given, inputs)]
+
+    def _run_on_host(self, given: _Given, inputs: Sequence[Any]) -> list[Any]:
+        try:
+            return list(given.run(find_host(), inputs))
+        except FAILURES as error:
+            if not lacks_kernel(error):
+                raise
+            forget_frames(error)
+        return self._calls.compute_op(given.op, given.named_attrs(), inputs)
 
     def _put(self, op: str, result: Any, home: str) -> Any:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""

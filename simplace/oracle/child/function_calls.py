@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from simplace.oracle.child.empty_resources import has_resources, replace_resourc
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
 from simplace.oracle.child.keras_calls import name_keras_call
+from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
 from simplace.oracle.child.run_parts import RunParts
@@ -117,6 +118,7 @@ class FunctionCalls:
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
+        self._one_op = OneOpFunctions()
         self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
@@ -189,6 +191,20 @@ class FunctionCalls:
         found = {i: name for i, name in names.items() if name and self._functions.exists(name)}
         return tuple(self._cpu.copy_for_datasets(found[i]) if i in found else each for i, each in enumerate(attrs))
 
+    def compute_op(self, op: str, attrs: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
+        """Compute an eager op that has no kernel for the CPU, as in a function; return zeros where none computes it."""
+        traced = self._one_op.find(op, attrs, inputs)
+        try:
+            return self._cpu.call(tf.compat.as_str(traced.name), inputs, {})
+        except FAILURES as error:
+            if not lacks_kernel(error):
+                raise
+            self._remark_zeros(op, error)
+            return [make_placeholder(find_host(), each.dtype, each.shape) for each in tf.nest.flatten(traced.outputs)]
+
+    def _remark_zeros(self, name: str, error: Any) -> None:
+        self._recorder.remark(f"{name} returned zeros, since no CPU computes it: {explain_lack(error)}")
+
     def remark_made_up_elements(self) -> None:
         """Write a remark that a dataset yielded zeros."""
         self._recorder.remark(
@@ -236,9 +252,7 @@ class FunctionCalls:
         except FAILURES as error:
             if not lacks_kernel(error):
                 raise
-            self._recorder.remark(
-                f"{shown_name(kind.function)} returned zeros, since no CPU computes it: {explain_lack(error)}"
-            )
+            self._remark_zeros(shown_name(kind.function), error)
             self._fill_variables(inputs)
             return self._make_up(kind.function, inputs, devices)
         names = [f"{arg.name}_RetVal" for arg in self._functions.definition(kind.function).signature.output_arg]
