@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simplace.api import Settings, check
+from simplace.api import Placements, Settings, check
 from simplace.machine.machine import Machine
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
@@ -39,22 +39,23 @@ for _ in range(2):
 """
 
 
-def test_recurrent_layers_of_cudnn(tmp_path: Path) -> None:
+def run(tmp_path: Path, text: str) -> Placements:
     path = tmp_path / "model.py"
-    path.write_text(LAYERS)
+    path.write_text(text)
     result = check(str(path), Settings(Machine(gpus=1)))
     assert result.failure is None
     assert result.agrees
+    return result
+
+
+def test_recurrent_layers_of_cudnn(tmp_path: Path) -> None:
+    result = run(tmp_path, LAYERS)
     assert {"CudnnRNNV3", "CudnnRNNBackpropV3"} <= {each.op.op for each in result.eager.ops}
     assert not [each for each in result.remarks if "zeros" in each]
 
 
 def test_what_nothing_computes(tmp_path: Path) -> None:
-    path = tmp_path / "model.py"
-    path.write_text(BOTH_WAYS)
-    result = check(str(path), Settings(Machine(gpus=1)))
-    assert result.failure is None
-    assert result.agrees
+    result = run(tmp_path, BOTH_WAYS)
     assert [each for each in result.remarks if "zeros" in each] == [
         "CudnnRNNV3 returned zeros, since no CPU computes it: CudnnRNNV3 has a kernel for GPUs only."
     ]
