@@ -78,6 +78,9 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
     >>> rows, row, small = Tensor("float32", (9, 32), 1152), Tensor("float32", (32,), 128), Tensor("float32", (3,), 12)
     >>> find_input_handed_on("Unpack", 5, [rows], row), find_input_handed_on("Unpack", 1, [a], small)
     (0, -1)
+    >>> scalar = Tensor("float32", (), 4)
+    >>> find_input_handed_on("StridedSlice", 0, [scalar], scalar)
+    0
     """
     if op in _ROWS_OF and len(inputs) > _ROWS_OF[op] and _is_rows_of(inputs[_ROWS_OF[op]], output):
         return _ROWS_OF[op]
@@ -112,7 +115,9 @@ def list_forwardable(op: str, slot: int, inputs: Sequence[Tensor], output: Tenso
 
 
 def _is_rows_of(given: Tensor, output: Tensor) -> bool:
-    """Return whether an output is rows of a tensor that are aligned wherever they begin."""
+    """Return whether an output is rows of a tensor that are aligned wherever they begin; a scalar has no rows."""
+    if not given.shape:
+        return False
     row = given.shape[1:]
     is_part = 0 < output.size <= given.size and (output.shape == row or output.shape[1:] == row)
     return is_part and given.size // given.shape[0] % _ALIGNMENT == 0

@@ -18,6 +18,7 @@ from tests.guides.convert_notebook import convert_notebook
 from tests.guides.guide_table import write_page
 from tests.guides.run_guide import GuideRun, run_observed, run_plainly, without_chance
 
+_RESULTS = Path("docs/guides.json")
 _PRELUDE = Path(__file__).with_name("prelude.py")
 
 
@@ -46,7 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--gpus", nargs="+", type=int, default=[1, 2], metavar="N", help="machines (default: 1 2)")
     parser.add_argument("--seconds", type=float, default=240.0, metavar="S", help="the most that one run takes")
-    parser.add_argument("--results", type=Path, default=Path("guides.json"), help="where results are kept and added")
+    parser.add_argument(
+        "--results", type=Path, default=_RESULTS, help="where results are kept and added (default: docs/guides.json)"
+    )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table there, such as docs/guides.md")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the scripts and their outputs there")
     return parser

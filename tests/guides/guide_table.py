@@ -28,7 +28,12 @@ def write_page(results: Mapping[str, Mapping[str, Any]], page: Path) -> None:
     """Write the page of results by notebook and number of GPUs; its other sections stay."""
     _, mark, others = (page.read_text(encoding="utf-8") if page.exists() else "").partition("\n## ")
     machines = sorted({gpus for runs in results.values() for gpus in runs}, key=int)
-    lines = [_HEAD, _row(["notebook", *(f"gpu:{gpus}" for gpus in machines)]), _row(["---"] * (len(machines) + 1))]
+    versions = sorted({run["tensorflow"] for runs in results.values() for run in runs.values()})
+    lines = [
+        f"{_HEAD}Run by TensorFlow {', '.join(versions)}.\n",
+        _row(["notebook", *(f"gpu:{gpus}" for gpus in machines)]),
+        _row(["---"] * (len(machines) + 1)),
+    ]
     lines += [_row([name, *(_tell_run(runs.get(gpus)) for gpus in machines)]) for name, runs in sorted(results.items())]
     page.write_text("\n".join(lines) + f"\n{mark}{others}", encoding="utf-8")
 

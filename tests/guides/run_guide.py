@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from simplace.api import Settings, place
@@ -34,7 +35,8 @@ class GuideRun:
     """Record of a run under simplace beside a plain one.
 
     `verdict` is the last line that `show` prints, `failure` what it prints on failure; `differing` are lines of the
-    output in pairs, the plain one first. `ended_cells` is the number of cells that ended with an exception.
+    output in pairs, the plain one first. `ended_cells` is the number of cells that ended with an exception,
+    `tensorflow` the version that ran it.
     """
 
     gpus: int
@@ -45,6 +47,7 @@ class GuideRun:
     failure: str
     differing: tuple[tuple[str, str], ...]
     ended_cells: int = 0
+    tensorflow: str = ""
 
     @property
     def is_alike(self) -> bool:
@@ -91,7 +94,8 @@ def run_observed(script: Path, gpus: int, seconds: float, plain: PlainRun) -> Gu
         os.chdir(before)
     output = printed.read_bytes().decode(errors="replace")
     differing, ended = tuple(differing_lines(plain.output, output)), len(_ENDED.findall(output))
-    return GuideRun(gpus, time.monotonic() - began, programs, agrees, verdict, failure, differing, ended)
+    took = time.monotonic() - began
+    return GuideRun(gpus, took, programs, agrees, verdict, failure, differing, ended, version("tensorflow"))
 
 
 def without_chance(run: GuideRun, plain: PlainRun, again: PlainRun) -> GuideRun:

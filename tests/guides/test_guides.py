@@ -54,12 +54,14 @@ def test_other_numbers_words_and_lines_differ() -> None:
 
 def test_the_page_has_a_row_a_notebook(tmp_path: Path) -> None:
     verdict = "agrees with TensorFlow 2.21.0: 5/5 nodes, 7/7 eager ops; f (a.py:3) was not reached"
-    run = {"failure": "", "agrees": True, "verdict": verdict, "differing": [], "ended_cells": 0}
+    run = {"failure": "", "agrees": True, "verdict": verdict, "differing": [], "ended_cells": 0, "tensorflow": "2.21.0"}
     runs = {"guide/data": {"1": run, "2": {**run, "differing": [["a", "b"]], "ended_cells": 3}}}
     page = tmp_path / "page.md"
     page.write_text("# Old\n\nold\n\n## Other\n\nkept\n")
     write_page(runs, page)
-    assert page.read_text().splitlines()[-7:] == [
+    assert page.read_text().splitlines()[-9:] == [
+        "Run by TensorFlow 2.21.0.",
+        "",
         "| notebook | gpu:1 | gpu:2 |",
         "| --- | --- | --- |",
         "| guide/data | alike; 5 of 5 nodes, 7 of 7 eager ops | 1 line differs; 5 of 5 nodes, 7 of 7 eager ops; "
