@@ -191,6 +191,8 @@ def _several_cpus(count):
     tf.distribute.MirroredStrategy.__init__ = mirrored
 
 
+for _name in [name for name in sys.modules if name.partition(".")[0] in _ABSENT]:
+    del sys.modules[_name]  # Keras imports matplotlib where it is installed
 sys.modules["tensorflow_datasets"] = _make_tfds()
 sys.meta_path.insert(0, _Finder())
 random.seed(0)

@@ -312,6 +312,22 @@ PY_FUNCTIONS = """\
     assert found == expected, found
 """
 
+# A dataset's py_function makes constants, whose device nobody names, while the loop does so, too.
+CONSTANTS_OF_TWO_THREADS = """\
+    import tensorflow as tf
+    def last_of(rows):
+        return tf.concat((rows, [rows[-1]]), axis=0)
+    def generate():
+        for i in range(200):
+            yield [[i, 1, 2], [i, 3, 4]]
+    rows = tf.data.Dataset.from_generator(generate, output_types=tf.int32, output_shapes=(2, 3))
+    total = tf.zeros([0, 3], tf.int32)
+    for each in rows.map(lambda rows: tf.py_function(last_of, [rows], tf.int32)).prefetch(4):
+        total = tf.concat((total, each, [each[-1]]), axis=0)
+    assert total.shape == (800, 3), total.shape
+    assert int(tf.reduce_sum(total)) == 4 * sum(range(200)) + 200 * 24, int(tf.reduce_sum(total))
+"""
+
 DERIVATIVES = """
     import tensorflow as tf
     def differentiate(function):
@@ -407,6 +423,7 @@ PROGRAMS = {
     "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
     "Python functions": (PY_FUNCTIONS, 1),
+    "constants of two threads": (CONSTANTS_OF_TWO_THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "around calls": (AROUND_CALLS, 1),

@@ -271,9 +271,11 @@ class EagerExecution:
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
         """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""
         watched, home = self._eager, ctx.device_name or ""
-        if _is_gpu(home) and self._emulate and is_in_py_function() and not isinstance(value, ops.EagerTensor):
+        if self._emulate and is_in_py_function() and not isinstance(value, ops.EagerTensor):
             with tf.device(find_host()):
-                return _move_number(self._make_constant(value, ctx, dtype), home)
+                made = self._make_constant(value, ctx, dtype)
+            types = _kernel_types(_CONSTANT, ("T", made.dtype.as_datatype_enum))
+            return _move_number(made, eager_device.choose_device(types, home) or home)
         if watched is None or is_inside() or isinstance(value, ops.EagerTensor) or self._custom.takes(home):
             return self._make_constant(value, ctx, dtype)
         start = watched.position()
