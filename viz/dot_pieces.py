@@ -97,8 +97,8 @@ def _node_lines(node: Node, style: Style) -> list[str]:
         lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
     if node.host_memory:
         lines.append(small("host memory", style.faint_ink))
-    if node.asked:
-        lines.append(small(bold(f"asked {text(node.asked)}"), style.warning_ink))
+    if node.requested:
+        lines.append(small(bold(f"requested {text(node.requested)}"), style.warning_ink))
     if node.changed:
         lines.append(small(bold(text(node.changed)), style.ink))
     return lines

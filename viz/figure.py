@@ -39,7 +39,7 @@ class Group:
 class Node:
     """Describe a node: an op, a collapsed scope of `count` ops, or another thing that lives on a device.
 
-    `group` is a group's id, or None for a node outside all devices. `asked` names the device that was requested
+    `group` is a group's id, or None for a node outside all devices. `requested` names the device that was requested
     and not granted, "" where there is none. `changed` says what differs from another figure, such as "from GPU:1", ""
     where nothing does. `tooltip` follows the full label in the text shown on hover.
     """
@@ -50,7 +50,7 @@ class Node:
     group: str | None = None
     kind: NodeKind = "op"
     count: int = 1
-    asked: str = ""
+    requested: str = ""
     host_memory: bool = False
     tooltip: str = ""
     changed: str = ""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from viz.figure import EdgeKind, Figure, NodeKind
 from viz.marks import (
-    ASKED_MEANING,
     CHANGED_MEANING,
     COUNT_MEANING,
     EDGE_MARKS,
     HOST_MEMORY_MEANING,
     NODE_MARKS,
+    REQUESTED_MEANING,
     SHARE_MEANING,
 )
 
@@ -23,7 +23,7 @@ class Sample:
     meaning: str
     node: NodeKind = "op"
     device_kind: str = ""
-    asked: bool = False
+    requested: bool = False
     changed: bool = False
     host_memory: bool = False
     edge: EdgeKind | None = None
@@ -55,8 +55,8 @@ def _other_nodes(figure: Figure) -> list[Sample]:
 
 def _flags(figure: Figure) -> list[Sample]:
     samples = []
-    if any(node.asked for node in figure.nodes):
-        samples.append(Sample(ASKED_MEANING, asked=True))
+    if any(node.requested for node in figure.nodes):
+        samples.append(Sample(REQUESTED_MEANING, requested=True))
     if any(node.host_memory for node in figure.nodes):
         samples.append(Sample(HOST_MEMORY_MEANING, host_memory=True))
     if any(node.changed for node in figure.nodes):

@@ -102,14 +102,14 @@ def add_sample(
         "",
         sample.meaning,
         kind=sample.node,
-        asked="?" if sample.asked else "",
+        requested="?" if sample.requested else "",
         host_memory=sample.host_memory,
         changed="?" if sample.changed else "",
     )
     attributes = node_attributes(node, found, style) | {"fillcolor": style.paper}
-    if not sample.asked:
+    if not sample.requested:
         attributes["color"] = style.ink if sample.changed else style.faint_ink
-    colour = style.warning_ink if sample.asked else style.ink
+    colour = style.warning_ink if sample.requested else style.ink
     graph.node(
         name,
         label=label([small(text(sample.meaning, SUBLABEL_LIMIT), colour)]),

@@ -57,7 +57,7 @@ EDGE_MARKS: dict[EdgeKind, EdgeMark] = {
 
 _CHANGED_WIDTH = 3.0  # points
 CHANGED_MEANING = "changed"
-ASKED_MEANING = "asked for another device"
+REQUESTED_MEANING = "requested another device"
 HOST_MEMORY_MEANING = "in host memory"
 COUNT_MEANING = "thicker: more tensors"
 SHARE_MEANING = "thicker: more bytes"
@@ -90,7 +90,7 @@ def node_attributes(node: Node, look: DeviceLook, style: Style = SCREEN) -> dict
     }
     if node.kind in ("copy", "collective"):
         attributes |= {"fillcolor": style.paper, "color": style.ink}
-    if node.asked:
+    if node.requested:
         attributes |= {"peripheries": "2", "color": style.warning_ink}
     if node.changed:
         attributes |= {"penwidth": f"{_CHANGED_WIDTH:g}", "color": style.ink}

@@ -116,9 +116,9 @@ def _along(figure: Figure, extent: Callable[[Node], float], tag: float) -> float
 
 
 def _width(node: Node) -> float:
-    letters = max(len(node.label), round(len(node.sublabel) * 0.8), len(node.asked) + 6)
+    letters = max(len(node.label), round(len(node.sublabel) * 0.8), len(node.requested) + 10)
     return 20 + _LETTER * min(letters, LABEL_LIMIT)
 
 
 def _height(node: Node) -> float:
-    return _LINE * (1 + bool(node.sublabel) + bool(node.asked) + node.host_memory) + 8
+    return _LINE * (1 + bool(node.sublabel) + bool(node.requested) + node.host_memory) + 8

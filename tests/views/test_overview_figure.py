@@ -121,10 +121,10 @@ def test_devices_that_ask_each_other_whether_to_run_still_do_the_same() -> None:
     assert draw(place(*lines)).title.startswith("The same ops on 2 GPUs: ")
 
 
-def test_what_was_asked_for_and_not_granted_is_written_on_its_part() -> None:
+def test_a_request_that_is_not_granted_is_written_on_its_part() -> None:
     figure = draw(place(*(node(f"layer/op_{i}", "Neg", f"layer/op_{i - 1}" if i else "x", device="/gpu:7")
                           for i in range(30)), constant("x", (4,))))  # fmt: skip
-    assert [box.asked for box in figure.nodes if box.kind == "part" and box.label == "layer"] == ["GPU:7"]
+    assert [box.requested for box in figure.nodes if box.kind == "part" and box.label == "layer"] == ["GPU:7"]
 
 
 def test_a_fetch_to_a_device_without_ops_is_told_and_not_drawn() -> None:

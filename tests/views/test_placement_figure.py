@@ -73,19 +73,19 @@ def test_copy_for_one_op_says_what_it_is() -> None:
 
 def test_request_not_granted_is_marked() -> None:
     figure = draw(place(constant("c", (2,)), node("a", "Relu", "c", device="/gpu:7")))
-    assert [one.asked for one in figure.nodes] == ["", "GPU:7"]
+    assert [one.requested for one in figure.nodes] == ["", "GPU:7"]
 
 
 def test_collapsed_box_counts_requests_not_granted() -> None:
     lines = [constant("c", (2,), "/gpu:0")]
     lines += [node(f"scope/Relu_{i}", "Relu", "c", device="/gpu:7" if i < 3 else "/gpu:0") for i in range(60)]
     figure = draw(place(*lines))
-    assert [one.asked for one in figure.nodes if one.label == "Relu ×60"] == ["GPU:7 (3 ops)"]
+    assert [one.requested for one in figure.nodes if one.label == "Relu ×60"] == ["GPU:7 (3 ops)"]
 
 
 def test_request_of_a_folded_node_is_marked() -> None:
     figure = draw(graphs.passing_on("/gpu:7"))
-    assert [(one.label, one.asked) for one in figure.nodes] == [("Const", "GPU:7 (20 ops)")]
+    assert [(one.label, one.requested) for one in figure.nodes] == [("Const", "GPU:7 (20 ops)")]
 
 
 def test_host_memory_is_marked_on_gpus_only() -> None:
@@ -104,14 +104,14 @@ def test_refused_placement_shows_what_could_not_be_placed() -> None:
     figure = draw(place(constant("c", (2,), "/cpu:0"), node("bad", "Relu", "c", device="/gpu:7"), soft=False))
     assert "refuses" in figure.caption
     bad = next(one for one in figure.nodes if one.sublabel == "bad")
-    assert (bad.group, bad.asked) == (None, "GPU:7")
+    assert (bad.group, bad.requested) == (None, "GPU:7")
 
 
 def test_refused_constant_is_not_drawn_with_a_node_that_was_not_reached() -> None:
     lines = [constant("fine", (2,), "/cpu:0"), *(node(f"r{i}", "Relu", "fine", device="/cpu:0") for i in range(20))]
     lines += [constant("bad", (2,), "/gpu:7"), node("later", "Relu", "bad")]
     figure = draw(place(*lines, soft=False))
-    assert [one.sublabel for one in figure.nodes if one.asked] == ["bad"]
+    assert [one.sublabel for one in figure.nodes if one.requested] == ["bad"]
 
 
 def test_idle_devices_are_named() -> None:

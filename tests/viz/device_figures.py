@@ -17,7 +17,7 @@ def every_mark() -> Figure:
         Node("v", "v", group="GPU:0", kind="variable"),
         Node("dense", "dense", group="GPU:0", kind="scope", count=8),
         Node("size", "size", "Size", "GPU:0", host_memory=True),
-        Node("lookup", "lookup", "LookupTableFindV2", "CPU:0", asked="GPU:0"),
+        Node("lookup", "lookup", "LookupTableFindV2", "CPU:0", requested="GPU:0"),
         Node("send", "float32 [4]", group="GPU:0", kind="copy"),
         Node("y", "y", group="CPU:0", kind="result"),
         Node("free", "free"),
@@ -50,7 +50,7 @@ def two_gpu_model() -> Figure:
         Node("dense_1/kernel", "dense_1/kernel", "", "GPU:1", "variable"),
         Node("dense_1/MatMul", "dense_1/MatMul", "MatMul", "GPU:1"),
         Node("dense_1/Softmax", "dense_1/Softmax", "Softmax", "GPU:1"),
-        Node("lookup", "lookup", "LookupTableFindV2", "CPU:0", asked="GPU:1"),
+        Node("lookup", "lookup", "LookupTableFindV2", "CPU:0", requested="GPU:1"),
         Node("loss", "loss", "SparseSoftmaxCrossEntropy", "GPU:1"),
         Node("Shape", "Shape", "Shape", "GPU:0", host_memory=True),
         Node("result", "result", "float32 []", "CPU:0", "result"),
@@ -134,10 +134,10 @@ def training_step() -> Figure:
         gpu = f"GPU:{index}"
         prefix = f"replica_{index}/" if index else ""
         names = [prefix + name for name, _ in layers]
-        asked = {prefix + "sequential/flatten": "CPU:0"}
+        requested = {prefix + "sequential/flatten": "CPU:0"}
         nodes.append(Node(f"{gpu}/variables", "conv2d/kernel", "and 3 others", gpu, "variable"))
         nodes += [
-            Node(name, name, "", gpu, "scope", count, asked.get(name, ""))
+            Node(name, name, "", gpu, "scope", count, requested.get(name, ""))
             for name, (_, count) in zip(names, layers, strict=True)
         ]
         edges += [Edge(one, other, count=1 + place % 4) for place, (one, other) in enumerate(pairwise(names))]
@@ -209,7 +209,7 @@ def hostile() -> Figure:
         Group("cluster}", "GPU {1}|\n", "", "GPU", 1),
     )
     nodes = tuple(
-        Node(name, name, name[:20], groups[place % 2].id, tooltip=name, asked=name[:9] if place % 5 == 0 else "")
+        Node(name, name, name[:20], groups[place % 2].id, tooltip=name, requested=name[:9] if place % 5 == 0 else "")
         for place, name in enumerate(HOSTILE_NAMES)
     )
     edges = tuple(

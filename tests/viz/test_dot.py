@@ -37,7 +37,7 @@ def test_legend_of_every_mark_names_them_in_order() -> None:
         "result",
         "variable",
         "copied tensor",
-        "asked for another device",
+        "requested another device",
         "in host memory",
         "data",
         "control dependency",

@@ -158,7 +158,7 @@ def test_thai_is_drawn_without_the_dictionary_of_the_machine(dot: Path, monkeypa
 @given(names=st.lists(st.text(max_size=60), min_size=1, max_size=8, unique=True))
 def test_any_names_give_dot_that_parses_and_well_formed_svg(names: list[str]) -> None:
     group = Group(names[0], names[-1], names[0], "GPU", 3)
-    nodes = tuple(Node(name, name, name, group.id, asked=name, tooltip=name) for name in names)
+    nodes = tuple(Node(name, name, name, group.id, requested=name, tooltip=name) for name in names)
     edges = tuple(Edge(name, names[0], "copy", name) for name in names)
     root = ElementTree.fromstring(render(to_dot(Figure(names[0], names[-1], (group,), nodes, edges))))
     drawn = [element for element in root.iter(f"{SVG}g") if element.get("class") == "node"]

@@ -76,7 +76,7 @@ def _count_devices(placed: Placed, devices: Sequence[str]) -> str:
 def _tell_refused(placed: Placed) -> str:
     placement = placed.placement
     count = sum(not was_granted(placement, node) for node in placement.decisions)
-    return f"; {format_count(count, 'op')} asked for another device" if count else ""
+    return f"; {format_count(count, 'op')} requested another device" if count else ""
 
 
 def _tell_sent(placed: Placed) -> str:

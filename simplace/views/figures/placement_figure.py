@@ -247,7 +247,9 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.device or None,
         box.kind,
         count=len(own) if box.kind == "part" else len(box.nodes),
-        asked=_format_ungranted(placement, box, members) if box.device else _format_required(placement, box.nodes[0]),
+        requested=_format_ungranted(placement, box, members)
+        if box.device
+        else _format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
     )
@@ -255,11 +257,11 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
 
 def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
     """Return the requests that were not granted, with the number of ops unless all of the box requested it."""
-    asked = {node: _format_request(placement, node) for node in members if not was_granted(placement, node)}
-    if not asked:
+    requested = {node: _format_request(placement, node) for node in members if not was_granted(placement, node)}
+    if not requested:
         return ""
-    what = min(asked.values()) + (", …" if len(set(asked.values())) > 1 else "")
-    return what if asked.keys() >= set(box.nodes) else f"{what} ({quantities.format_count(len(asked), 'op')})"
+    what = min(requested.values()) + (", …" if len(set(requested.values())) > 1 else "")
+    return what if requested.keys() >= set(box.nodes) else f"{what} ({quantities.format_count(len(requested), 'op')})"
 
 
 def _format_required(placement: Placement, node: int) -> str:
