@@ -64,8 +64,8 @@ def place_program(
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
     soft, default, instantiated = program.soft_placement, None, program
-    if program.caller is not None and program.caller.is_rewritten:
-        instantiated = replace(program, graph=rewrite_functions(program.graph))
+    if program.caller is not None and program.caller.rewrites:
+        instantiated = replace(program, graph=rewrite_functions(program.graph, program.caller.rewrites))
     with paused_collector():
         try:
             default = _default_device(program, devices)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simplace.devices.device_set import DeviceSet
 from simplace.graph.op_kinds import is_arg
-from simplace.lowering.rewrite_utils import FAKE_SINK
+from simplace.lowering.rewrite_utils import count_sinks
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -60,18 +60,24 @@ class LoggedFunctions:
         """Yield a dataset's function as TensorFlow instantiated it, each time with its log, or None if it never did.
 
         Where there are several instances, the log says where the arguments of each are. A dataset may turn the
-        rewriting of its functions off.
+        rewriting of its functions off, and one that is sharded between workers is rewritten once more.
         """
         assert program.function is not None, "a dataset calls a function"
         assert program.caller is not None, "somebody calls it"
         logged = self._by_name.get(program.function, [])
         for graph in logged:
-            is_rewritten = any(node.name.startswith(FAKE_SINK) for node in graph.nodes)
-            caller = replace(program.caller, is_rewritten=program.caller.is_rewritten and is_rewritten)
+            caller = replace(program.caller, rewrites=_count_rewrites(program, graph) if program.caller.rewrites else 0)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
         if not logged:
             yield program, None
+
+
+def _count_rewrites(program: Program, graph: LoggedGraph) -> int:
+    """Return how often a function was rewritten: each time leaves a sink for each result."""
+    function = program.graph.library[program.function or ""]
+    sinks = count_sinks(node.name for node in graph.nodes) - count_sinks(node.name for node in function.nodes)
+    return sinks // len(function.outputs) if function.outputs else 0
 
 
 def _list_arg_devices(program: Program, graph: LoggedGraph) -> tuple[str, ...]:

@@ -35,12 +35,13 @@ def takes_default(op: str, attrs: Mapping[str, Any]) -> bool:
     return op != _WITHOUT_DEFAULT and attrs.get("use_default_device") is not False
 
 
-def is_rewritten(op: str) -> bool:
-    """Return whether the functions of an op are part of a dataset, whose graph TensorFlow rewrites before it is used.
+def count_rewrites(op: str) -> int:
+    """Return how often TensorFlow rewrites the functions of an op as part of a dataset's graph before it is used.
 
-    An op that itself walks through a dataset keeps its own function as it is.
+    That is once, unless the log tells otherwise (compare/logged_functions.py); an op that itself walks through a
+    dataset keeps its own function as it is.
     """
-    return op != _WITHOUT_DEFAULT
+    return 0 if op == _WITHOUT_DEFAULT else 1
 
 
 def find_captured_slots(op_def: OpDef, attr: str, attrs: Mapping[str, Any]) -> range:

@@ -12,7 +12,13 @@ from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
-from simplace.kernels.dataset_ops import calls_captured, describe_role, find_captured_slots, is_rewritten, takes_default
+from simplace.kernels.dataset_ops import (
+    calls_captured,
+    count_rewrites,
+    describe_role,
+    find_captured_slots,
+    takes_default,
+)
 from simplace.lowering.reachable_functions import select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
@@ -39,7 +45,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
         function = program.graph.library.get(called.name) if isinstance(called, FuncRef) else None
         if function is None:
             continue
-        was_rewritten = program.caller is not None and program.caller.is_rewritten  # and all that it reaches with it
+        rewrites = 0 if program.caller is None else program.caller.rewrites  # of all that a function reaches, too
         caller = Caller(
             program.name,
             graph.names[node],
@@ -47,7 +53,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             describe_role(op, attr),
             placement.notes(node).at,
             takes_default(op, attrs),
-            is_rewritten(op) or was_rewritten,
+            max(rewrites, count_rewrites(op)),
         )
         slots = find_captured_slots(op_def, attr, attrs)
         yield Program(

@@ -39,7 +39,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         graph.ops[node],
         "function called",
         placement.notes(node).at,
-        is_rewritten=program.caller is not None and program.caller.is_rewritten,
+        rewrites=0 if program.caller is None else program.caller.rewrites,
     )
     return Program(
         shown_name(function.name),

@@ -85,8 +85,8 @@ class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
-    for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. With
-    `is_rewritten` the dataset's graph is rewritten first (lowering/rewrite_utils.py).
+    for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
+    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py).
     """
 
     program: str
@@ -95,7 +95,7 @@ class Caller:
     role: str
     at: str
     takes_default: bool = True
-    is_rewritten: bool = False
+    rewrites: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,21 @@ def test_every_op_that_calls_functions(write, machine) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:2"])
+def test_a_dataset_that_a_strategy_shards_is_rewritten_twice(write, machine) -> None:
+    write("""\
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        rows = tf.data.Dataset.range(16).map(lambda x: (x + 1, x)).batch(8)
+        for each in strategy.experimental_distribute_dataset(rows):
+            pass
+    """)
+    result = simplace.check("model.py", machine)
+    sinks = {node: device for node, device in devices(result, "Dataset_map_lambda").items() if "FakeSink" in node}
+    assert sinks == dict.fromkeys(("FakeSink0", "FakeSink1", "FakeSink0/_7", "FakeSink1/_8"), "CPU:0")
+    assert (result.agrees, result.coverage.missing) == (True, ())
+
+
 def test_all_that_a_run_logs_is_accounted_for(write) -> None:
     write("""\
         import tensorflow as tf

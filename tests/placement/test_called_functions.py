@@ -39,10 +39,10 @@ def test_the_functions_of_datasets_with_the_devices_of_their_arguments() -> None
     assert (scale.name, scale.kind, scale.function, scale.scope, scale.arg_devices) == (
         "scale", "dataset", "__inference_scale_3", CPU0, (CPU0, GPU0),
     )  # fmt: skip
-    assert (scale.caller.node, scale.caller.role, scale.caller.takes_default, scale.caller.is_rewritten) == (
-        "m", "map function", True, True,
+    assert (scale.caller.node, scale.caller.role, scale.caller.takes_default, scale.caller.rewrites) == (
+        "m", "map function", True, 1,
     )  # fmt: skip
-    assert (add.caller.role, add.caller.takes_default, add.caller.is_rewritten) == ("reduce function", False, False)
+    assert (add.caller.role, add.caller.takes_default, add.caller.rewrites) == ("reduce function", False, 0)
     assert {node.name: node.device for node in placed(scale).nodes} == {
         "x": CPU0, "v": GPU0, "r": GPU0, "m": CPU0, "y_RetVal": CPU0, "FakeSink0": CPU0,
     }  # fmt: skip

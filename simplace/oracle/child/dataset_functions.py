@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
-from simplace.kernels.dataset_ops import describe_role, is_rewritten, takes_default
+from simplace.kernels.dataset_ops import count_rewrites, describe_role, takes_default
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -55,7 +55,7 @@ class DatasetFunctions:
         self._calls.reach_functions(names)
         plain = {each: value for each, value in attrs.items() if isinstance(value, bool)}
         caller = Caller(
-            "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), is_rewritten(op)
+            "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), count_rewrites(op)
         )
         self._recorder.program(
             graph,
