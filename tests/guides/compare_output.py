@@ -10,7 +10,10 @@ from itertools import zip_longest
 
 _ADDRESS = re.compile(r" name: ?$|0x[0-9a-f]+|\bid=\d+|_\d+\b")
 _DEVICE = re.compile(r"/(job:[\w:/]*)?(device:)?[CG]PU:\d+|\b[CG]PU:\d+|\bGPU\b|\bCPU\b", re.IGNORECASE)
-_TIME = re.compile(r"\d+(\.\d+)?(e-?\d+)? ?(s|ms|us|µs|m|min|sec|secs|seconds|minutes)(/(step|epoch|batch))?\b")
+_TIME = re.compile(
+    r"(?<=time: )\d+(\.\d+)?(e-?\d+)?$"
+    r"|\d+(\.\d+)?(e-?\d+)? ?(s|ms|us|µs|m|min|sec|secs|seconds|minutes)(/(step|epoch|batch))?\b"
+)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _PROGRESS = re.compile(r"(\d+)/(\d+) - ")  # of Keras, which writes as often as time allows
 _LISTED = re.compile(r"(Physical|Logical)Device\(")
