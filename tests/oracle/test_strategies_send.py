@@ -43,7 +43,7 @@ make("to_one", tf.distribute.ReductionToOneDevice())
 # The dense gradients are 8 x 16 and 16 floats, packed into one tensor but for ReductionToOneDevice; the slices of the
 # embedding are 4 x 8 floats and 4 indices. CollectiveGather has each of its two branches twice, and asks for shapes.
 COLLECTIVES = {
-    "nccl": ["all-reduce ×1, 576 B per GPU", "all-gather ×5, 148 B +? per GPU"],
+    "nccl": ["all-reduce ×1, 576 B per GPU", "all-gather ×5, ≥ 148 B per GPU"],
     "nccl_of_graphs": ["all-reduce ×1, 576 B per GPU", "all-gather ×2, 144 B per GPU (by 12 of the copies)"],
     "hierarchical": ["all-reduce ×1, 576 B per GPU (by 6 of the copies)",
                      "all-gather ×2, 144 B per GPU (by 12 of the copies)"],

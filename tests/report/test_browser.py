@@ -31,7 +31,7 @@ def test_it_says_what_the_summary_says(opened: Open) -> None:
     assert page.browser.title == "model.py: where it runs and why"
     assert page.find("header .verdict").text == "agrees with TensorFlow 2.21.0: 15/15 nodes"
     assert [row.text for row in page.all("#panel-summary tbody tr")] == [
-        "C0 CPU:0 3 512 B +? 2 copies, ?",
+        "C0 CPU:0 3 ≥ 512 B 2 copies, ?",
         "G0 GPU:0 6 ? 2 copies, 512 B",
         "G1 GPU:1 6 ? 2 copies, 512 B",
     ]

@@ -17,8 +17,8 @@ def test_a_figure_for_print_has_its_caption_as_text_and_for_latex(tmp_path: Path
     Picture(overview_figure(Placed(graphs.towers(2))), "paper").save(tmp_path / "a_b.svg")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a_b.svg", "a_b.tex", "a_b.txt"]
     text, latex = ((tmp_path / f"a_b{ending}").read_text() for ending in (".txt", ".tex"))
-    assert text.startswith("The same ops on 2 GPUs: 6 copies, 1 KiB +? per step. Placement of the graph world")
-    assert latex.startswith("\\caption[The same ops on 2 GPUs: 6 copies, 1 KiB +? per step]{")
+    assert text.startswith("The same ops on 2 GPUs: 6 copies, ≥ 1 KiB per step. Placement of the graph world")
+    assert latex.startswith("\\caption[The same ops on 2 GPUs: 6 copies, ≥ 1 KiB per step]{")
 
 
 def test_another_style_has_no_caption_beside_it(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_many_alike_devices_are_one_box() -> None:
     assert [(group.title, group.subtitle) for group in figure.groups] == [
         ("CPU:0", "3 ops"), ("GPU:0 … GPU:7", "8 devices alike, 6 ops each"),
     ]  # fmt: skip
-    assert figure.title == "The same ops on 8 GPUs: 24 copies, 4 KiB +? per step"
+    assert figure.title == "The same ops on 8 GPUs: 24 copies, ≥ 4 KiB per step"
 
 
 def test_two_devices_are_drawn_each(golden: Callable[[str, str], None]) -> None:

@@ -24,7 +24,7 @@ def test_summary_of_a_chain_over_two_devices() -> None:
 p: 8.5 ms ± 36% on the tensorflow executor, costs by name
 the time of its critical path is 100% guessed (± 44%)
 
-sends in a step: 3 copies between devices, 8 B +?
+sends in a step: 3 copies between devices, ≥ 8 B
 
 track            events  busy  of the step
 ──────────────────────────────────────────

@@ -52,10 +52,10 @@ def describe_collectives(found: CollectiveVolume) -> str:
 
 
 def format_volume(volume: Volume) -> str:
-    """Return the bytes of transfers, with a plus where some are unknown.
+    """Return the bytes of transfers, "≥" before them where some are unknown.
 
     >>> format_volume(Volume(2, 8, 1)), format_volume(Volume(1, 0, 1))
-    ('8 B +?', '?')
+    ('≥ 8 B', '?')
     """
     known = [volume.size] * (volume.count > volume.unknown)
     return quantities.format_total_bytes([*known, *[None] * min(volume.unknown, 1)])
