@@ -27,9 +27,7 @@ def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
 def test_moved_and_new_nodes_are_marked() -> None:
     figure = change_figure(moved())
     assert {one.sublabel: one.changed for one in figure.nodes} == {"a": "", "b": "from GPU:0", "d": "new"}
-    assert figure.caption.startswith(
-        "1 of 2 nodes moved, 1 new, 1 removed, 2 copies gained (≥ 8 B), 1 copy lost (8 B)"
-    )
+    assert figure.caption.startswith("1 of 2 nodes moved, 1 new, 1 removed, 2 copies gained (≥ 8 B), 1 copy lost (8 B)")
 
 
 def test_a_collapsed_box_counts_what_moved_into_it() -> None:
