@@ -12,6 +12,7 @@ from viz.labels import LABEL_LIMIT
 from viz.style import SCREEN, Style
 
 _LETTER, _LINE = 6.5, 15.0  # points a letter and a line of text take
+_FEWEST_LETTERS = 6  # a box is never narrower
 _GAP_ACROSS, _GAP_ALONG = 20.0, 28.0  # points between nodes of a rank, and between ranks
 _TAG_HEIGHT, _TAG_WIDTH = 26.0, 90.0
 _GROUP_MARGIN = 30.0
@@ -116,7 +117,8 @@ def _along(figure: Figure, extent: Callable[[Node], float], tag: float) -> float
 
 
 def _width(node: Node) -> float:
-    letters = max(len(node.label), round(len(node.sublabel) * 0.8), len(node.requested) + 10)
+    request = len(f"requested {node.requested}") if node.requested else 0
+    letters = max(_FEWEST_LETTERS, len(node.label), round(len(node.sublabel) * 0.8), request)
     return 20 + _LETTER * min(letters, LABEL_LIMIT)
 
 
