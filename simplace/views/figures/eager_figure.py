@@ -86,19 +86,19 @@ def _node(key: str, box: _Box) -> Node:
     is_variable = all(each.op.op == VARIABLE_HANDLE for each in box.ops)
     if len(box.lines) > 1:
         label, device = quantities.format_count(len(box.lines), "other line"), box.device or None
-        return Node(key, label, ops_text(box.ops), device, "scope", count=times, requested=_list_ungranted(box))
+        return Node(key, label, ops_text(box.ops), device, "scope", count=times, requested=_format_ungranted(box))
     return Node(
         key,
         ops_text(box.ops),
         box.lines[0],
         box.device or None,
         "variable" if is_variable else "op",
-        requested=_list_ungranted(box),
+        requested=_format_ungranted(box),
         tooltip=box.lines[0],
     )
 
 
-def _list_ungranted(box: _Box) -> str:
+def _format_ungranted(box: _Box) -> str:
     """Return the scope that ops of a box did not get, "" where there is none."""
     scopes = sorted(
         {
