@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Unpack
 
@@ -10,12 +10,13 @@ from simplace._version import __version__
 
 if TYPE_CHECKING:
     from simplace.api import Diff, PlaceKeywords, Placements, Simulated
+    from simplace.api.measuring import RealSteps
     from simplace.api.suggesting import Suggested
     from simplace.executor.step_options import StepKeywords
     from simplace.placement.placement import Placement
     from simplace.watching import Watch
 
-__all__ = ["__version__", "check", "diff", "place", "schedule", "suggest", "watch"]
+__all__ = ["__version__", "check", "diff", "measure_steps", "place", "schedule", "suggest", "watch"]
 
 # The functions import what they need when they are called, so that `simplace --help` is instant.
 
@@ -43,12 +44,20 @@ def place(
 
 
 def check(
-    target: str, devices: str | None = None, soft_placement: bool | None = None, **options: Unpack[PlaceKeywords]
+    target: str,
+    devices: str | None = None,
+    soft_placement: bool | None = None,
+    *,
+    log: str = "",
+    **options: Unpack[PlaceKeywords],
 ) -> Placements:
-    """Place a target as `place` does, and have TensorFlow place files too; `result.agrees`: whether both agree."""
+    """Place a target as `place` does, and have TensorFlow place files too; `result.agrees`: whether both agree.
+
+    With `log`, the file of a placement log of any TensorFlow, the placements are compared with that instead.
+    """
     from simplace import api
 
-    return api.check(target, api.settings(devices, soft_placement=soft_placement, **options))
+    return api.check(target, api.settings(devices, soft_placement=soft_placement, **options), log)
 
 
 def diff(
@@ -81,6 +90,31 @@ def schedule(placement: Placement, **options: Unpack[StepKeywords]) -> Simulated
     from simplace.executor.step_options import StepOptions
 
     return api.schedule(placement, StepOptions(**options))
+
+
+def measure_steps(
+    target: str,
+    *,
+    inter_op: Sequence[int] = (1, 2),
+    intra_op: int = 1,
+    steps: int = 12,
+    batch: int = 32,
+    arguments: Sequence[str] = (),
+    timeout: float = 300.0,
+) -> RealSteps:
+    """Run real steps of a target on this computer's CPU; `found.agreements` compares them with simulated ones.
+
+    `target` is a script (its largest function, or `model.py:function`), a SavedModel directory (`:signature` for one),
+    or a .pb or .pbtxt file, whose ops run with your permissions. `steps` steps of each size of the inter-op pool are
+    traced; `batch` is the size of the unknown first dimensions of placeholder inputs; `timeout` is in seconds. The
+    times, `found.to_json()`, are a file of costs, whose name `costs` of a schedule takes.
+    Raises `simplace.errors.SimplaceError` for what the user can fix.
+    """
+    from simplace import api
+    from simplace.measure.measurement import MeasureOptions
+
+    settings = [(size, intra_op) for size in inter_op]
+    return api.measure_steps(target, MeasureOptions(settings, arguments, steps=steps, batch=batch, timeout=timeout))
 
 
 def suggest(

@@ -112,3 +112,39 @@ def test_a_notebook_shows_a_comparison_and_a_run_with_their_figures(result: Plac
 
 def test_nothing_changed_has_no_figure(result: Placements) -> None:
     assert "<svg" not in simplace.diff(result, pins={"x": "GPU:0"})._repr_html_()
+
+
+def test_a_log_of_another_tensorflow_is_compared_with(graph: Path, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    cpu, gpu = (f"/job:localhost/replica:0/task:0/{kind}:0" for kind in ("cpu", "gpu"))
+    log.write_text(f"a: (Const){cpu}\nx: (Neg){cpu}\nb>c: (Exp){gpu}\n")
+    result = simplace.check(str(graph), DEVICES, log=str(log))
+    agreement = result.programs[0].agreement
+    assert agreement is not None
+    assert ([one.node for one in agreement.differences], result.agrees) == (["x"], False)
+
+
+def test_a_log_without_a_placement_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("epoch 1\n")
+    with pytest.raises(SimplaceError, match="no placement line in this log"):
+        simplace.check(str(tmp_path / "missing.py"), log=str(tmp_path / "train.log"))
+
+
+def test_a_diagnosis_is_what_the_doctor_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gpu, cpu = "/GPU:0", "/CPU:0"
+    round_trip = [node("y", "Exp", "x", device=cpu), node("z", "Neg", "y", device=gpu)]
+    file = tmp_path / "graph.pbtxt"
+    file.write_text("\n".join([constant("a", (512, 512), device=gpu), node("x", "Neg", "a", device=gpu), *round_trip]))
+    main(["doctor", str(file), "--devices", DEVICES])
+    printed = capsys.readouterr().out
+    found = simplace.place(str(file), DEVICES).diagnose()
+    assert found
+    assert all(f"doctor/{each.rule}" in printed for each in found)
+
+
+def test_a_simulated_run_is_compared_with_other_threads_and_devices(graph: Path, result: Placements) -> None:
+    run = result.schedule()
+    assert [each.threads.inter_op for each in run.compare_inter_op([1, 3])] == [1, 3]
+    other = simplace.place(str(graph), devices="cpu:1,gpu:2").schedule()
+    compared = run.compare_devices(other)
+    assert (compared.before, compared.after, len(compared.trials)) == (run, other, 1)

@@ -21,17 +21,21 @@ from simplace.targets import Settings
 if TYPE_CHECKING:
     from simplace.api.differences import Diff
     from simplace.api.fitting import Memory
+    from simplace.api.measuring import RealSteps
     from simplace.api.simulated import Simulated
     from simplace.api.suggesting import Suggested
+    from simplace.costs.recorded_costs import RecordedCosts
     from simplace.executor.step_options import StepKeywords, StepOptions
+    from simplace.explain.finding import Finding
+    from simplace.measure.measurement import MeasureOptions
     from simplace.placement.placement import Placement
     from simplace.program.program import Pin, Program
     from simplace.views.figures.drawing import Picture
 
 
 __all__ = [
-    "Diff", "Memory", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "place", "place_program",
-    "schedule", "settings", "suggest",
+    "Diff", "Memory", "PlaceKeywords", "Placements", "Settings", "Simulated", "check", "diff", "measure_costs",
+    "measure_steps", "place", "place_program", "schedule", "settings", "suggest",
 ]  # fmt: skip
 
 
@@ -93,9 +97,17 @@ def place(target: str, settings: Settings) -> Placements:
     return targets.place_target(target, settings, Placements)
 
 
-def check(target: str, settings: Settings) -> Placements:
-    """Place every program of a target and let TensorFlow place it too, files included."""
-    return targets.check_target(target, settings, Placements)
+def check(target: str, settings: Settings, log: str = "") -> Placements:
+    """Place every program of a target and let TensorFlow place it too, files included.
+
+    With the file `log`, a placement log, the placements are compared with its lines instead.
+    """
+    if not log:
+        return targets.check_target(target, settings, Placements)
+    from simplace.oracle.placement_log import read_log
+
+    lines = read_log(log)  # refuses before anything runs
+    return targets.compare_with_log(place(target, settings), lines)
 
 
 def place_program(program: Program, settings: Settings, unchecked: str) -> Placements:
@@ -113,6 +125,20 @@ def schedule(placement: Placement, options: StepOptions) -> Simulated:
     from simplace.api.simulated import Simulated
 
     return Simulated.of(placement, options)
+
+
+def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
+    """Run real steps of a target on this computer's CPU; see `simplace.measure_steps`."""
+    from simplace.api import measuring
+
+    return measuring.measure_steps(target, options)
+
+
+def measure_costs(target: str, placed: Placed, chosen: StepOptions, options: MeasureOptions) -> RecordedCosts:
+    """Measure a placed program of a target; return its times as costs, for a schedule with the options `chosen`."""
+    from simplace.api import measuring
+
+    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction)
 
 
 def suggest(
@@ -240,6 +266,17 @@ class Placements(Result):
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)
         return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found)
+
+    def diagnose(self) -> tuple[Finding, ...]:
+        """Return what `simplace doctor` finds, what costs most first: likely mistakes, failures to come and costs."""
+        from simplace.analysis.memory_failures import find_out_of_memory
+        from simplace.api.simulated_step import find_simulated
+        from simplace.doctor.examinations import diagnose_result
+        from simplace.importers.target import parse_target
+
+        is_saved = parse_target(self.target).kind != "script"
+        simulated = [*find_out_of_memory(placed.placement for placed in self), *find_simulated(self)]
+        return diagnose_result(self, is_saved=is_saved, environment=os.environ, simulated=simulated)
 
     def report(
         self,

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from simplace.analysis.schedule import Schedule
+from simplace.analysis.schedule import Schedule, compare_inter_op
 
 if TYPE_CHECKING:
+    from simplace.analysis.device_comparison import DeviceComparison
     from simplace.views.figures.drawing import Picture
 
 
 class Simulated(Schedule):
     """Record of a simulated step of one program that prints and exports itself, in a notebook with its timeline."""
+
+    def compare_inter_op(self, sizes: Sequence[int]) -> tuple[Self, ...]:
+        """Simulate the same step once for each size of the inter-op pool."""
+        return compare_inter_op(self, sizes)
+
+    def compare_devices(self, other: Schedule) -> DeviceComparison:
+        """Return whether other devices, under which `other` simulates the same program, are worth it.
+
+        Where they are not with the program's own batch, the batch is doubled until they are.
+        """
+        from simplace.analysis.device_comparison import compare_devices
+
+        return compare_devices(self, other)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/schedule/1)."""

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simplace.commands import judging, output, terminal
 from simplace.commands import options as words
-from simplace.commands.measure import add_steps
-from simplace.commands.trust import require_trust
-from simplace.errors import SimplaceError, UnreadableError
+from simplace.commands.measure import add_steps, run_steps
 from simplace.progress import show_progress
-
-if TYPE_CHECKING:
-    from simplace.program.observation import LoggedNode
 
 
 def add(commands: Any) -> None:
@@ -23,7 +18,9 @@ def add(commands: Any) -> None:
     words.add_target(parser)
     judging.add_requirements(parser)
     judging.add_reports(parser)
-    parser.add_argument("--log", metavar="FILE", help="compare with this placement log, of any TensorFlow, instead")
+    parser.add_argument(
+        "--log", metavar="FILE", default="", help="compare with this placement log, of any TensorFlow, instead"
+    )
     parser.add_argument("--schedule", action="store_true", help="compare simulated with real steps, on this "
                         "computer's CPU")  # fmt: skip
     parser.add_argument("--complete", action="store_true", help="exit with status 1 also if a part of the program "
@@ -33,20 +30,15 @@ def add(commands: Any) -> None:
 
 
 def _run_check(options: argparse.Namespace) -> int:
-    from simplace.api import check, place
+    from simplace import api
     from simplace.checks.verdicts import list_not_compared, of_agreement, of_failure
-    from simplace.targets import compare_with_log
     from simplace.views.text import eager_tables, summary, tables
     from viz import to_text
     from viz.names import visible
 
     requirements = judging.check_first(options)
-    log = _read_log(options.log) if options.log else None
     with show_progress() as stage:
-        settings = words.read_settings(options, stage)
-        result = (
-            check(options.target, settings) if log is None else compare_with_log(place(options.target, settings), log)
-        )
+        result = api.check(options.target, words.read_settings(options, stage), options.log)
     for placed in result.programs:
         if placed.agreement is not None and placed.agreement.differences:
             table = to_text(tables.difference_table(placed), terminal.find_width(sys.stdout))
@@ -75,30 +67,6 @@ def _run_check(options: argparse.Namespace) -> int:
     return 0 if result.agrees and not (options.complete and unseen) and not judging.compute_exit_status(demanded) else 1
 
 
-def _read_log(name: str) -> tuple[LoggedNode, ...]:
-    from simplace.input_file import LARGEST_LOG, read_bytes
-    from simplace.oracle.placement_log import parse_log
-
-    try:
-        text = read_bytes(name, LARGEST_LOG).decode(errors="replace")
-    except UnreadableError as error:
-        raise SimplaceError(f"{name}: cannot read the log: {error}") from None
-    entries = parse_log(text)
-    if not entries:
-        raise SimplaceError(
-            f"{name}: no placement line in this log; one looks like `mul: (Mul): /job:localhost/replica:0/task:0/"
-            "device:GPU:0`, and tf.debugging.set_log_device_placement(True) at the start of the program prints them"
-        )
-    return entries
-
-
 def _check_schedule(options: argparse.Namespace) -> int:
-    from simplace.commands.measure import compare_steps, measure_options
-    from simplace.measure.measurement import measure_target
-
-    require_trust(options)
-    with show_progress() as stage:
-        stage("running real steps", is_alone=True)
-        found = measure_target(options.target, measure_options(options))
-    output.print_text(compare_steps(found))
+    run_steps(options)
     return 0

@@ -36,11 +36,8 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 
 def _examine_target(options: argparse.Namespace) -> int:
-    from simplace.analysis.memory_failures import find_out_of_memory
     from simplace.api import place
     from simplace.api.judged_step import is_input_slow, judge_step
-    from simplace.api.simulated_step import find_simulated
-    from simplace.doctor.examinations import diagnose_result
     from simplace.explain.finding import NO_COST
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
@@ -49,15 +46,14 @@ def _examine_target(options: argparse.Namespace) -> int:
     judging.check_writable(options)
     with show_progress() as stage:
         result = place(options.target, words.read_settings(options, stage))
-    is_saved = parse_target(options.target).kind != "script"
-    simulated = [*find_out_of_memory(placed.placement for placed in result), *find_simulated(result)]
-    findings = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
+    findings = result.diagnose()
     output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
     verdict = judge_step(result)
     if verdict:
         output.print_text(f"\n{verdict}")
     has_cost = any(finding.cost != NO_COST for finding in findings)
-    if not is_saved and (has_cost or is_input_slow(result)):
+    is_script = parse_target(options.target).kind == "script"
+    if is_script and (has_cost or is_input_slow(result)):
         machine = f" --devices {options.devices}" if options.devices else ""
         output.print_text(f"\nwhat to change: simplace suggest {options.target}{machine} tries changes, and times them")
     found = list_verdicts(findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from simplace.commands import output, terminal
 
 if TYPE_CHECKING:
+    from simplace.api import Placements
     from simplace.checks.requirements import Requirement
     from simplace.checks.verdicts import Problem, Verdict
     from simplace.result import Result
@@ -82,20 +82,13 @@ def write_reports(options: argparse.Namespace, verdicts: Sequence[Verdict], find
         output.write_json(options.sarif, found, options.force)
 
 
-def find_problems(options: argparse.Namespace, result: Result) -> list[Problem]:
+def find_problems(options: argparse.Namespace, result: Placements) -> list[Problem]:
     """Return the doctor's findings for the SARIF file; they do not affect the exit status."""
     if not options.sarif:
         return []
-    from simplace.analysis.memory_failures import find_out_of_memory
-    from simplace.api.simulated_step import find_simulated
-    from simplace.doctor.examinations import diagnose_result
     from simplace.exports.finding_verdicts import describe_problem
-    from simplace.importers.target import parse_target
 
-    is_saved = parse_target(options.target).kind != "script"
-    simulated = [*find_out_of_memory(placed.placement for placed in result), *find_simulated(result)]
-    found = diagnose_result(result, is_saved=is_saved, environment=os.environ, simulated=simulated)
-    return [describe_problem(finding) for finding in found]
+    return [describe_problem(finding) for finding in result.diagnose()]
 
 
 def compute_exit_status(verdicts: Sequence[Verdict]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,8 @@ from simplace.errors import SimplaceError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
-    from simplace.measure.measurement import Measured, MeasureOptions
+    from simplace.api.measuring import RealSteps
+    from simplace.measure.measurement import MeasureOptions
 
 
 def add(commands: Any) -> None:
@@ -45,32 +45,17 @@ def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
     add_trust(parser, when)
 
 
-def measure_options(options: argparse.Namespace) -> MeasureOptions:
-    """Read what `add_steps` added; the executor's fixed times are measured beside the steps."""
-    from simplace.measure.measurement import MeasureOptions
+def run_steps(options: argparse.Namespace) -> RealSteps:
+    """Run the steps that `add_steps` describes, with the user's consent; print how they compare with simulated ones."""
+    from simplace import api
+    from simplace.views.text.step_agreement import write_agreement
 
-    return MeasureOptions(
-        [(size, options.intra_op) for size in thread_counts(options.inter_op)],
-        arguments=options.script_arguments,
-        warm_up=100,
-        steps=options.steps,
-        batch=options.batch,
-        probes=True,
-        timeout=options.timeout,
-    )
-
-
-def compare_steps(found: Measured) -> str:
-    """Simulate the steps that were measured; write a table with what was run and how disturbed it was."""
-    from simplace.measure.step_comparison import check_schedule
-    from simplace.views.text.schedule_tables import agreement_notes, agreement_table
-    from viz import to_text
-    from viz.names import visible
-
-    ran = len(set(found.settings[0].steps[0].order))
-    rows = check_schedule(found, cores=len(os.sched_getaffinity(0)))
-    notes = [f"note: {visible(line)}" for line in agreement_notes(found.program.name, ran, found.remarks, rows)]
-    return "\n".join([to_text(agreement_table(rows), terminal.find_width(sys.stdout)), "", *notes])
+    require_trust(options)
+    with show_progress() as stage:
+        stage("running real steps", is_alone=True)
+        found = api.measure_steps(options.target, _measure_options(options))
+    output.print_text(write_agreement(found, found.agreements, terminal.find_width(sys.stdout)))
+    return found
 
 
 def thread_counts(text: str) -> list[int]:
@@ -82,20 +67,21 @@ def thread_counts(text: str) -> list[int]:
 
 
 def _run_measure(options: argparse.Namespace) -> int:
-    from simplace.costs.recorded_costs import cost_file
-    from simplace.measure.measurement import measure_target
-    from simplace.measure.step_comparison import fixed_times
-
     output.check_writable(options.output)
-    require_trust(options)
-    with show_progress() as stage:
-        stage("running real steps", is_alone=True)
-        found = measure_target(options.target, measure_options(options))
-    output.print_text(compare_steps(found))
+    found = run_steps(options)
     if options.output:
-        first = found.settings[0]
-        content = cost_file(first.seconds, intra_op=first.intra_op, fixed=fixed_times(found), averages=first.kernels,
-                            tensorflow=first.tensorflow)  # fmt: skip
-        output.write_output_file(options.output, (json.dumps(content, indent=1) + "\n").encode(), options.force)
+        output.write_output_file(options.output, (json.dumps(found.to_json(), indent=1) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.output}", sys.stderr)
     return 0
+
+
+def _measure_options(options: argparse.Namespace) -> MeasureOptions:
+    from simplace.measure.measurement import MeasureOptions
+
+    return MeasureOptions(
+        [(size, options.intra_op) for size in thread_counts(options.inter_op)],
+        arguments=options.script_arguments,
+        steps=options.steps,
+        batch=options.batch,
+        timeout=options.timeout,
+    )

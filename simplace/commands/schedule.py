@@ -17,10 +17,9 @@ from simplace.progress import show_progress
 if TYPE_CHECKING:
     from simplace.analysis.device_comparison import DeviceComparison
     from simplace.api import Settings, Simulated
-    from simplace.costs.cost_model import CostModel
     from simplace.executor.step_options import StepOptions
+    from simplace.measure.measurement import MeasureOptions
     from simplace.progress import Stage
-    from simplace.result import Placed
 
 _ASSUMED = (
     "Assumed: Grappler rewrites nothing; each GPU has a PCIe link of its own, each pair of processes a network link; a "
@@ -86,7 +85,6 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simplace import api
-    from simplace.analysis.schedule import compare_inter_op
     from simplace.api.judged_step import describe_slow_input
     from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
@@ -113,7 +111,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
             chosen = replace(chosen, run=find_run(placed.placement.placed, options.run).run)
         if options.costs == "measured":
             stage("running real steps", is_alone=True)
-            chosen = replace(chosen, costs=_measured_costs(placed, options))
+            chosen = replace(chosen, costs=api.measure_costs(options.target, placed, chosen, _measure_options(options)))
         stage("simulating")
         schedule = api.schedule(placed.placement, chosen)
         compared = _compare_devices(schedule, chosen, settings, options, stage) if options.compare_devices else None
@@ -123,7 +121,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     if slow := describe_slow_input(result, schedule, replace(chosen, limits={}, run=None)):
         output.print_text("\n" + wrap_line(f"beside the step: {slow}", width), out)
     if len(sizes) > 1:
-        table = schedule_tables.inter_op_table(compare_inter_op(schedule, sizes))
+        table = schedule_tables.inter_op_table(schedule.compare_inter_op(sizes))
         output.print_text(f"\n{to_text(table, width)}", out)
     if compared is not None:
         output.print_text("\n" + write_comparison(compared, width), out)
@@ -138,7 +136,6 @@ def _compare_devices(
     from dataclasses import replace
 
     from simplace import api
-    from simplace.analysis.device_comparison import compare_devices
 
     if options.costs == "measured":
         raise SimplaceError("--compare-devices simulates other devices, which --costs measured cannot measure")
@@ -146,30 +143,7 @@ def _compare_devices(
     result = api.place(options.target, replace(settings, machine=found.machine, devices_note=found.devices_note))
     other = words.one_program(result, options.program)
     stage("simulating larger batches")
-    return compare_devices(schedule, api.schedule(other.placement, replace(chosen, limits={}, run=None)))
-
-
-def _measured_costs(placed: Placed, options: argparse.Namespace) -> CostModel:
-    """Measure the program's function in TensorFlow, on one inter-op thread; return the times of its CPU kernels."""
-    from simplace.costs.chosen_model import cost_model
-    from simplace.costs.recorded_costs import RecordedCosts
-    from simplace.importers.target import parse_target
-    from simplace.measure.measurement import MeasureOptions, measure_target
-    from simplace.measure.step_comparison import fixed_times
-
-    program = placed.placement.program
-    narrowed = parse_target(options.target).function or program.kind != "function"
-    function = "" if narrowed else f":{program.name.split(' ')[0]}"
-    wanted = MeasureOptions(
-        arguments=options.script_arguments,
-        warm_up=100,
-        batch=options.batch,
-        probes=True,
-        timeout=words.read_timeout(options),
-    )
-    found = measure_target(f"{options.target}{function}", wanted)
-    step, rest = found.settings[0], cost_model("modelled", options.gpu, options.gpu_memory_fraction)
-    return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
+    return schedule.compare_devices(api.schedule(other.placement, replace(chosen, limits={}, run=None)))
 
 
 def _step_options(options: argparse.Namespace) -> StepOptions:
@@ -189,6 +163,16 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         optimizes=options.optimized,
         trips=_parse_pairs("--trips", options.trips),
         branches=_parse_pairs("--branch", options.branch),
+    )
+
+
+def _measure_options(options: argparse.Namespace) -> MeasureOptions:
+    from simplace.measure.measurement import MeasureOptions
+
+    return MeasureOptions(
+        arguments=options.script_arguments,
+        batch=options.batch,
+        timeout=words.read_timeout(options),
     )
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simplace.errors import SimplaceError, UnreadableError
+from simplace.input_file import LARGEST_LOG, read_bytes
 from simplace.program.observation import LoggedNode
 
 # "I0000 00:00:1795191363.877728    5112 placer.cc:162] " since 2.19 or so; a time and a thread id, no source path
@@ -70,6 +72,21 @@ class Instantiated:
 
 
 LogLine = PlacementLine | Executed | Instantiating | Instantiated
+
+
+def read_log(path: str) -> tuple[LoggedNode, ...]:
+    """Return the placement lines of a log file; raise `SimplaceError` for one that has none."""
+    try:
+        text = read_bytes(path, LARGEST_LOG).decode(errors="replace")
+    except UnreadableError as error:
+        raise SimplaceError(f"{path}: cannot read the log: {error}") from None
+    entries = parse_log(text)
+    if not entries:
+        raise SimplaceError(
+            f"{path}: no placement line in this log; one looks like `mul: (Mul): /job:localhost/replica:0/task:0/"
+            "device:GPU:0`, and tf.debugging.set_log_device_placement(True) at the start of the program prints them"
+        )
+    return entries
 
 
 def parse_log(text: str) -> tuple[LoggedNode, ...]:

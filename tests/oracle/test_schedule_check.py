@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import simplace
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded_costs import cost_file
@@ -95,6 +96,19 @@ def written(folder: Path, text: str) -> Path:
 def test_one_thread_runs_in_the_simulated_order(name: str, tmp_path: Path) -> None:
     (found,) = check_schedule(measure(written(tmp_path, GRAPHS[name]), steps=6, warm_up=110))
     assert (found.same_order, found.held) == (6, 6)
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_the_library_measures_compares_and_keeps_costs(tmp_path: Path) -> None:
+    file = written(tmp_path, GRAPHS["chain"])
+    found = simplace.measure_steps(str(file), inter_op=[1], steps=2, timeout=PATIENT)
+    costs = tmp_path / "costs.json"
+    costs.write_text(json.dumps(found.to_json()))
+    run = simplace.place(str(file), "cpu:1").schedule(costs=str(costs), inter_op=1)
+    assert [(one.inter_op, one.traced) for one in found.agreements] == [(1, 2)]
+    assert "simulated/measured" in str(found)
+    assert run.trace.makespan > 0
 
 
 @pytest.mark.tf

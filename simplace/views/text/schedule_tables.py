@@ -14,7 +14,6 @@ from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.executor.trace import Why
 from simplace.explain.waiting_findings import GpuWaits
-from simplace.measure.step_comparison import StepAgreement
 from simplace.views.text.cost_sentences import (
     describe_bound,
     describe_sources,
@@ -31,7 +30,6 @@ from simplace.views.text.verdict import device_time_table, write_verdict
 from viz import Column, Table, to_text
 from viz.names import visible
 
-_DISTURBED = 0.05
 _MANY = 64  # events of a critical path: more are summed up
 _WAITED_FOR: dict[Why, str] = {
     "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
@@ -183,51 +181,6 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         before = span
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "peak memory")
     return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
-
-
-def agreement_table(rows: Sequence[StepAgreement]) -> Table:
-    """Return simulated and measured steps, a row per thread setting."""
-    cells = tuple(
-        (
-            "caller" if one.inter_op == -1 else str(one.inter_op),
-            str(one.intra_op),
-            format_duration(one.measured),
-            format_duration(one.simulated),
-            f"{one.ratio:.3f}",
-            f"{one.low:.3f} to {one.high:.3f}",
-            f"{one.same_order}/{one.held}",
-            f"{one.disturbed:.0%}",
-        )
-        for one in rows
-    )
-    heads = (
-        "inter-op",
-        "intra-op",
-        "measured",
-        "simulated",
-        "simulated/measured",
-        "quartiles",
-        "same order",
-        "disturbed",
-    )
-    return Table(tuple(Column(head, "right") for head in heads), cells)
-
-
-def agreement_notes(name: str, nodes: int, remarks: Sequence[str], rows: Sequence[StepAgreement]) -> list[str]:
-    """Return what ran, with which inputs, and what the columns of `agreement_table` mean."""
-    lines = [
-        f"{name} ran {format_count(nodes, 'node')} as a session's graph, "
-        f"traced, without TensorFlow's rewrites (Grappler, constant folding) and without oneDNN",
-        *remarks,
-        "medians of traced steps, each simulated with its own node times; "
-        + ", ".join(f"{one.steps} of {one.traced} steps" for one in rows[:1])
-        + " count, those in which threads waited least for a core",
-        "same order: of steps during which the same ops stayed expensive, those whose nodes started in the simulated "
-        "order; with several threads it also varies from run to run",
-    ]
-    if any(one.disturbed > _DISTURBED for one in rows):
-        lines.append("this computer was busy: with more than 5% disturbed, a step is longer than its ops explain")
-    return lines
 
 
 def _list_missing_members(schedule: Schedule) -> list[str]:

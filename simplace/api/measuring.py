@@ -1,0 +1,70 @@
+"""Real steps on this computer's CPU, which are compared with simulated ones and are costs for other steps."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any
+
+from simplace.costs.chosen_model import cost_model
+from simplace.costs.recorded_costs import RecordedCosts, cost_file
+from simplace.importers.target import parse_target
+from simplace.measure.measurement import Measured, MeasureOptions, measure_target
+from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
+from simplace.result import Placed
+
+_WARM_UP = 100  # steps after which the executor's moving averages of the ops' costs have settled
+
+
+class RealSteps(Measured):
+    """Record of measured steps that compares itself with simulated ones, prints and exports itself."""
+
+    @cached_property
+    def agreements(self) -> tuple[StepAgreement, ...]:
+        """Return the comparison with simulated steps, one for each thread setting."""
+        return check_schedule(self, cores=len(os.sched_getaffinity(0)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the times of the first setting as JSON-ready data: a cost file, which `costs` of a schedule reads."""
+        first = self.settings[0]
+        return cost_file(
+            first.seconds,
+            intra_op=first.intra_op,
+            fixed=fixed_times(self),
+            averages=first.kernels,
+            tensorflow=first.tensorflow,
+        )
+
+    def __str__(self) -> str:
+        from simplace.views.text.step_agreement import write_agreement
+
+        return write_agreement(self, self.agreements)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.settings[0].steps)} real steps of {self.program.name}>"
+
+
+def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
+    """Run real steps of a target in a child process; raise a `SimplaceError` for whatever the user can fix."""
+    found = measure_target(target, _settle(options))
+    return RealSteps(**{each.name: getattr(found, each.name) for each in fields(found)})
+
+
+def measure_costs(
+    target: str, placed: Placed, options: MeasureOptions, gpu: str, gpu_memory_fraction: float
+) -> RecordedCosts:
+    """Measure a program of a target on one inter-op thread; return the times of its CPU kernels.
+
+    What is not measured is modelled, for the hardware that `gpu` names.
+    """
+    program = placed.placement.program
+    narrowed = parse_target(target).function or program.kind != "function"
+    found = measure_target(target if narrowed else f"{target}:{program.name.split(' ')[0]}", _settle(options))
+    step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
+    return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
+
+
+def _settle(options: MeasureOptions) -> MeasureOptions:
+    """Return options under which only settled steps are traced, and the executor's fixed times measured beside."""
+    return replace(options, warm_up=_WARM_UP, probes=True)
