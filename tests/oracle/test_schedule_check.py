@@ -98,6 +98,37 @@ def test_one_thread_runs_in_the_simulated_order(name: str, tmp_path: Path) -> No
     assert (found.same_order, found.held) == (6, 6)
 
 
+CALLS = """
+import tensorflow as tf
+
+count = tf.Variable(0.0)
+
+@tf.function
+def half(x):
+    count.assign_add(1.0)
+    return x / 2.0
+
+@tf.function
+def step(x):
+    half(half(x))
+
+step(tf.ones([4, 4]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_calls_of_a_measured_function_are_inlined_as_where_it_runs(tmp_path: Path) -> None:
+    script = tmp_path / "calls.py"
+    script.write_text(CALLS)
+    measured = measure(f"{script}:step", [(1, 1), (2, 1)], steps=1)
+    ran = set(measured.settings[1].steps[0].order)
+    bodies = ("StatefulPartitionedCall", "StatefulPartitionedCall_1")
+    ours = {node.name for node in simplace.place(str(script)).only("step").nodes if "Func" not in node.name}
+    assert {name for name in ran if name.startswith(bodies)} == {name for name in ours if name.startswith(bodies)}
+    assert {name for name in ran if "AssignAdd" in name} == {f"{body}/AssignAddVariableOp" for body in bodies}
+
+
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_the_library_measures_compares_and_keeps_costs(tmp_path: Path) -> None:

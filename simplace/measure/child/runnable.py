@@ -1,7 +1,8 @@
 """A graph that a session can run alone: constants and variables in the place of what a caller would pass.
 
-The nodes keep their names, order and edges. An argument that is a tensor, a placeholder that is fed, and each element
-of an iterator becomes a Const; the handle of a variable becomes a VarHandleOp, whose variable gets its value before.
+The nodes keep their names, order and edges, but for calls, which are inlined. An argument that is a tensor, a
+placeholder that is fed, and each element of an iterator becomes a Const; the handle of a variable becomes a
+VarHandleOp, whose variable gets its value before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tensorflow as tf
 
 from simplace.graph.op_kinds import is_placeholder
 from simplace.measure.child.called import Call, Element, Variable, make_random_value
+from simplace.measure.child.inlined_calls import inline_calls
 
 _VARIABLE = "simplace/variable"
 _MOST_BYTES = 1 << 30  # a GraphDef ends at 2 GiB
@@ -63,6 +65,7 @@ def make_call_runnable(call: Call) -> Runnable:
             made.node.append(_make_constant(node, value, tensor.dtype))
     if iterators:
         made = _without_iterators(made, iterators)
+    made = inline_calls(made, wanted)
     _check_size(made, call.name)
     return Runnable(made, variables, remarks)
 

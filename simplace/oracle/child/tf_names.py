@@ -120,6 +120,7 @@ STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
     python.eager.polymorphic_function.concrete_function  ConcreteFunction._call_flat
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
+    python.grappler.tf_optimizer  OptimizeGraph
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
 WATCH = Use("watching the user's own process", _list_names("""
