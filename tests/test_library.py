@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import simplace
-from simplace.api import Placements
+from simplace.api import Placements, measuring
 from simplace.cli import main
 from simplace.errors import DrawingError, NodeNotFoundError, SimplaceError
 from tests.worlds import constant, node
@@ -128,6 +128,17 @@ def test_a_log_without_a_placement_is_refused_before_anything_runs(tmp_path: Pat
     (tmp_path / "train.log").write_text("epoch 1\n")
     with pytest.raises(SimplaceError, match="no placement line in this log"):
         simplace.check(str(tmp_path / "missing.py"), log=str(tmp_path / "train.log"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "line"), [({"inter_op": [1, -3]}, "inter_op must be -1"), ({"intra_op": -1}, "intra_op must be 0")]
+)
+def test_threads_that_cannot_be_are_refused_before_steps_run(
+    graph: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, object], line: str
+) -> None:
+    monkeypatch.setattr(measuring, "measure_target", lambda *_: pytest.fail("steps were run"))
+    with pytest.raises(SimplaceError, match=line):
+        simplace.measure_steps(str(graph), **sizes)  # type: ignore[arg-type]
 
 
 def test_a_diagnosis_is_what_the_doctor_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

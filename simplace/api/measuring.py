@@ -9,6 +9,7 @@ from typing import Any
 
 from simplace.costs.chosen_model import cost_model
 from simplace.costs.recorded_costs import RecordedCosts, cost_file
+from simplace.executor.step_options import Threads
 from simplace.importers.target import parse_target
 from simplace.measure.measurement import Measured, MeasureOptions, measure_target
 from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
@@ -47,6 +48,8 @@ class RealSteps(Measured):
 
 def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
     """Run real steps of a target in a child process; raise a `SimplaceError` for whatever the user can fix."""
+    for inter_op, intra_op in options.settings:
+        Threads(inter_op=inter_op, intra_op=intra_op)  # refuses before anything runs
     found = measure_target(target, _settle(options))
     return RealSteps(**{each.name: getattr(found, each.name) for each in fields(found)})
 
