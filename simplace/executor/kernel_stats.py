@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from simplace.graph.op_kinds import (
     ARGS,
+    CASES,
     CONSTANTS,
     CONTROL_FLOW,
     IDENTITIES,
+    IFS,
     LOOP_COND,
     METADATA,
+    PARTITIONED_CALLS,
+    RECVS,
     RETVALS,
+    SYMBOLIC_GRADIENT,
     VARIABLE_HANDLE,
+    WHILES,
 )
 
 INITIAL_CYCLES = 1e8
@@ -25,12 +31,31 @@ _SAMPLED = 16  # one run in 16 of an op that has become cheap is still measured
 _NEVER = frozenset(
     "_HostConst ImmutableConst GuaranteeConst NoOp ControlTrigger IdentityN StopGradient PreventGradient "
     "PlaceholderWithDefault Reshape ShapeN Squeeze ExpandDims EnsureShape RefSelect _ReadVariablesOp "
-    "VarIsInitializedOp BroadcastGradientArgs BroadcastArgs ConcatOffset ConsumeMutexLock".split()
+    "VarIsInitializedOp BroadcastGradientArgs BroadcastArgs ConcatOffset ConsumeMutexLock MutexV2 SummaryWriter "
+    "StackPush StackPushV2 StackPop StackPopV2 StackClose StackCloseV2 BatchFunction".split()
 ).union(CONSTANTS, IDENTITIES, METADATA, CONTROL_FLOW, [LOOP_COND], ARGS, RETVALS)
 
-# Kernels whose output is known before the step (OpKernel::const_tensor): the executor takes it without running them,
-# so they are never measured and stay as expensive as they began. Const is one too, but never expensive.
-_NEVER_MEASURED = frozenset({VARIABLE_HANDLE})
+# Ops whose CPU kernel is an AsyncOpKernel: ExecutorState::ProcessAsync does not update their estimate.
+_ASYNCHRONOUS = frozenset(
+    "RemoteCall For Batch Unbatch UnbatchGrad MapDefun ReduceDataset "
+    "MakeIterator IteratorGetNext IteratorGetNextAsOptional IteratorGetModelProto DeleteIterator OneShotIterator "
+    "MultiDeviceIteratorGetNextFromShard DatasetToSingleElement DatasetToTFRecord ExperimentalDatasetToTFRecord "
+    "GetElementAtIndex SaveDataset SaveDatasetV2 InitializeTableFromDataset "
+    "QueueEnqueue QueueEnqueueV2 QueueEnqueueMany QueueEnqueueManyV2 QueueDequeue QueueDequeueV2 QueueDequeueMany "
+    "QueueDequeueManyV2 QueueDequeueUpTo QueueDequeueUpToV2 QueueClose QueueCloseV2 QueueSize QueueSizeV2 "
+    "QueueIsClosed QueueIsClosedV2 "
+    "BarrierInsertMany BarrierTakeMany BarrierClose BarrierIncompleteSize BarrierReadySize "
+    "AccumulatorTakeGradient SparseAccumulatorTakeGradient ResourceAccumulatorTakeGradient "
+    "ReaderRead ReaderReadV2 ReaderReadUpTo ReaderReadUpToV2 MutexLock "
+    "CropAndResize CropAndResizeGradImage CropAndResizeGradBoxes "
+    "CollectiveGather CollectiveReduce CollectiveBcastSend CollectiveBcastRecv CollectiveReduceV2 CollectiveGatherV2 "
+    "CollectiveBcastSendV2 CollectiveBcastRecvV2 CollectiveReduceV3 CollectiveAllToAllV2 CollectiveAllToAllV3 "
+    "CollectiveReduceScatterV2 CollectiveInitializeCommunicator".split()
+).union(PARTITIONED_CALLS, IFS, CASES, WHILES, RECVS, [SYMBOLIC_GRADIENT])
+
+# VarHandleOp's output is known before the step (OpKernel::const_tensor): the executor takes it without running the
+# kernel. Const is one of these too, but never expensive.
+_NEVER_MEASURED = _ASYNCHRONOUS | {VARIABLE_HANDLE}
 
 
 def can_be_expensive(op: str, device_type: str) -> bool:
@@ -43,10 +68,10 @@ def can_be_expensive(op: str, device_type: str) -> bool:
 
 
 def settled_cycles(op: str, cycles: float) -> float:
-    """Return where the moving average of an op ends whose kernel takes some cycles.
+    """Return where the moving average of an op ends whose kernel takes some cycles; what is not measured stays.
 
-    >>> settled_cycles("MatMul", 5e6), settled_cycles("VarHandleOp", 100.0)
-    (5000000.0, 100000000.0)
+    >>> settled_cycles("MatMul", 5e6), settled_cycles("VarHandleOp", 100.0), settled_cycles("While", 100.0)
+    (5000000.0, 100000000.0, 100000000.0)
     """
     return INITIAL_CYCLES if op in _NEVER_MEASURED else cycles
 

@@ -339,7 +339,7 @@ class _TensorFlowSimulation:
             elsewhere = self.pool_of[one.node] is not worker.pool
             if elsewhere:
                 dispatched.append(one)
-            elif self.in_caller or one.is_dead or not self._is_expensive(one.node):
+            elif self.in_caller or one.is_dead or not self.averages.is_expensive(one.node):
                 worker.inline.append(one)
             else:
                 if last is not None:
@@ -349,11 +349,6 @@ class _TensorFlowSimulation:
             (dispatched if worker.inline else worker.inline).append(last)
         for one in dispatched:
             self.pool_of[one.node].schedule(one, worker)
-
-    def _is_expensive(self, node: int) -> bool:
-        if self.is_receive[node]:  # asynchronous kernels are never measured
-            return self.device[node].type == "CPU"
-        return self.averages.is_expensive(node)
 
     # GPUs
 
