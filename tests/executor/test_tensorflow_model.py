@@ -43,6 +43,19 @@ def test_cheap_ops_run_breadth_first() -> None:
     assert order(run(TWO_CHAINS, cheap, inter_op=1, warm=False)) == "B0 B1 B2 A0 A1 A2"
 
 
+def test_an_asynchronous_kernel_stays_expensive() -> None:
+    text = """
+        q = Placeholder() @c {{dtype=resource}}
+        x = Placeholder() @c {{dtype=float}}
+        A = {op}(q, ^x) @c
+        B = Neg(x) @c
+        C = Neg(B) @c
+    """
+    cheap = Costs(default=0.001)  # 2000 cycles
+    assert order(run(text.format(op="QueueIsClosedV2"), cheap, inter_op=1)) == "B C A"
+    assert order(run(text.format(op="VarIsInitializedOp"), cheap, inter_op=1)) == "B A C"
+
+
 def test_order_changes_when_the_average_has_settled() -> None:
     done = run(TWO_CHAINS, Costs(default=0.0001), inter_op=1, warm=False, steps=91)
     names = order(done).split()
