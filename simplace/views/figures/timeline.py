@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
@@ -16,6 +17,7 @@ from simplace.views.figures.captions import describe_placement
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
+from simplace.views.text.wait_phrases import WAITED_FOR
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
 from viz.gantt import Track as Row
@@ -96,13 +98,12 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     graph = schedule.estimated.graph
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
-    name = graph.copies[node.copy].tensor if span.kind == "copy" else node.name
     label, more = (
         _label_copy(graph.copies[node.copy]) if span.kind == "copy" else (node.op, _name_op(node.name, node.op))
     )
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
-        is_critical, _write_tooltip(schedule, span, name), more=more,
+        is_critical, _write_tooltip(schedule, span), more=more,
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
         one, first = graph.collectives[number], spans[0]
         label = f"{one.kind} {format_bytes(one.size)}"
         devices = join_devices(schedule.placement.devices, one.devices)
-        tooltip = f"{label} between {devices}; {_write_tooltip(schedule, first, graph.nodes[first.node].name)}"
+        tooltip = f"{label} between {devices}; {_write_tooltip(schedule, first)}"
         tracks = sorted(rows[span.track] for span in spans)
         starts = [track for track in tracks if track - 1 not in tracks]
         ends = [track for track in tracks if track + 1 not in tracks]
@@ -147,13 +148,13 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
             )  # fmt: skip
 
 
-def _write_tooltip(schedule: Schedule, span: Span, name: str) -> str:
+def _write_tooltip(schedule: Schedule, span: Span) -> str:
     graph = schedule.estimated.graph
     source = find_source(schedule.estimated, span)
     took = format_uncertain(span.duration, source.error) + (f" ({source.source})" if source.error else "")
-    parts = [f"{name} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
-    if span.start > span.ready:
-        parts.append(f"waited {format_duration(span.start - span.ready)} for a {span.why}")
+    parts = [f"{name_part(graph, span.node)} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
+    if span.start > span.ready and span.why in WAITED_FOR:
+        parts.append(f"waited {format_duration(span.start - span.ready)} {WAITED_FOR[span.why]}")
     if span.iteration:
         parts.append(f"iteration {span.iteration}")
     line = graph.source_line(span.node)

@@ -12,7 +12,6 @@ from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
-from simplace.executor.trace import Why
 from simplace.explain.waiting_findings import GpuWaits
 from simplace.views.text.cost_sentences import (
     describe_bound,
@@ -27,14 +26,11 @@ from simplace.views.text.quantities import format_bytes, format_count, format_du
 from simplace.views.text.tables import name_run
 from simplace.views.text.traffic_phrases import describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
+from simplace.views.text.wait_phrases import WAITED_FOR
 from viz import Column, Table, to_text
 from viz.names import visible
 
 _MANY = 64  # events of a critical path: more are summed up
-_WAITED_FOR: dict[Why, str] = {
-    "thread": "for a thread", "stream": "for a GPU's stream", "link": "for a copy's stream or link",
-    "member": "for the other members of a collective",
-}  # fmt: skip
 
 
 def write_summary(schedule: Schedule, width: int | None = None) -> str:
@@ -101,7 +97,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         span = spans[i]
         cost, source = find_cost(schedule.estimated, span), find_source(schedule.estimated, span)
         waited = (
-            format_duration(span.start - span.ready) + f" {_WAITED_FOR[span.why]}" if span.start > span.ready else "-"
+            format_duration(span.start - span.ready) + f" {WAITED_FOR[span.why]}" if span.start > span.ready else "-"
         )
         rows.append(
             (
@@ -111,7 +107,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 format_uncertain(span.duration, source.error),
                 source.source if source.error else "-",
                 describe_bound(cost) or "-",
-                waited if span.why in _WAITED_FOR else "-",
+                waited if span.why in WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )
         )
@@ -129,7 +125,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
 def waiting_table(schedule: Schedule) -> Table:
     """Return the waiting time by cause, with the op that waited longest for each."""
     rows = []
-    for cause, words in _WAITED_FOR.items():
+    for cause, words in WAITED_FOR.items():
         longest = max(schedule.waits, key=lambda wait: wait.by_cause.get(cause, 0), default=None)
         total = schedule.waiting_by_cause[cause]
         if longest is None or not total:
