@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CHILD = "simplace.oracle.child.run_target"  # the module that runs a program under `simplace show`
 _NOTE = "the devices of this process"
-_UNTOLD = "TensorFlow did not tell where it placed them"
+_UNTOLD = "TensorFlow did not report where it placed them"
 
 
 class Watch:

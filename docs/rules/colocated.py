@@ -1,4 +1,4 @@
-"""A variable lives on the CPU, so whatever reads or writes it runs there."""
+"""A variable is on the CPU, so whatever reads or writes it runs there."""
 
 import tensorflow as tf
 

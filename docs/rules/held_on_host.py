@@ -1,4 +1,4 @@
-"""A list of strings is in host memory, so whoever asks for its length does so there."""
+"""A list of strings is in host memory, so its length is read there."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A loop counts in an argument that lives on the CPU."""
+"""A loop counts in an argument that is on the CPU."""
 
 import tensorflow as tf
 

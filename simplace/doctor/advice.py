@@ -20,8 +20,8 @@ _MIB = 1 << 20
 _NAMED = 3  # lines
 TITLES: dict[type[Finding], str] = {
     found.ProgramRefused: "TensorFlow refuses to place the program",
-    fails.XlaOtherDevice: "XLA is to read a variable or table of another device",
-    fails.NotCompilable: "XLA cannot compile an op of a function that it is to compile",
+    fails.XlaOtherDevice: "XLA compiles a function that uses a variable or table of another device",
+    fails.NotCompilable: "XLA has no kernel for an op of a function that it compiles",
     fails.RefusedOp: "TensorFlow finds no device for an op outside of functions",
     fails.NoPartner: "A collective waits for members that are not there",
     fails.XlaRefuses: "XLA refuses to compile a function",
@@ -30,12 +30,12 @@ TITLES: dict[type[Finding], str] = {
     fails.UnequalGrowth: "Memory growth is set for some of the GPUs",
     fails.OutOfMemory: "A step does not fit in the memory of a GPU",
     found.LateSetting: "TensorFlow refused a setting, and the program went on",
-    found.LateLogFlag: "The placement log was asked for too late",
+    found.LateLogFlag: "The placement log was switched on too late",
     found.HiddenLog: "The log level hides the placement log",
     found.BakedDevice: "A saved graph requests a device that is not there",
     about.NoSuchDevice: "A request names a device that is not there",
     about.NoKernel: "A request was not met: no kernel for that device",
-    about.RequestOverruled: "A request was overridden by that of a colocated node",
+    about.RequestOverruled: "A request was overruled by that of a colocated node",
     found.UnknownColocation: "A node is colocated with one that does not exist",
     found.LostScope: "Python dropped a tf.device scope",
     found.LayerOutsideScope: "A layer is called outside of the scope that it was built in",
@@ -45,7 +45,7 @@ TITLES: dict[type[Finding], str] = {
     about.DetourOverCpu: "Ops between GPU ops run on the CPU",
     **COST_TITLES,
     EagerCopiesEachTime: "Eager ops have inputs copied again and again",
-    about.HostMemory: "Results of GPU ops live in host memory",
+    about.HostMemory: "Results of GPU ops are in host memory",
     about.IdleGpu: "A GPU is idle",
 }
 
@@ -62,12 +62,12 @@ def _xla_other_device(finding: fails.XlaOtherDevice) -> Advice:
     why = "A call that XLA compiles takes all variables and tables from its own device; nothing is copied to it."
     if finding.are_variables:
         instead = (
-            f"Call it under tf.device({finding.device!r}), make the variable on {finding.home}, or hand its value "
-            "over as an argument; or turn jit_compile off (in Keras: model.compile(..., jit_compile=False))."
+            f"Call it under tf.device({finding.device!r}), make the variable on {finding.home}, or pass its value "
+            "as an argument; or turn jit_compile off (in Keras: model.compile(..., jit_compile=False))."
         )
     else:
         instead = (
-            "Look up before the call, such as in Dataset.map, and hand the result over; or turn jit_compile off (in "
+            "Look up before the call, such as in Dataset.map, and pass the result; or turn jit_compile off (in "
             "Keras: model.compile(..., jit_compile=False))."
         )
     verb = "is" if len(finding.nodes) == 1 else "are"
@@ -97,8 +97,8 @@ def _no_partner(finding: fails.NoPartner) -> Advice:
     lack = few if finding.count < finding.size else "one of them starts when another has ended"
     return Advice(
         f"{finding.op} waits for {finding.size} members of its group, and {lack}: the call does not end.",
-        "A collective ends when all members with one group key and one instance key have come; TensorFlow does not "
-        "look for them, and waits without an error. Within a tf.function, stateful ops run one after another.",
+        "A collective ends when all members with the same group key and instance key have started; TensorFlow does not "
+        "check that they exist, and waits without an error. Within a tf.function, stateful ops run one after another.",
         "Run it on every device of the group in the same call, with equal keys, at once (CollectiveReduce instead of "
         "CollectiveReduceV2, or by a tf.distribute strategy), and not in a branch that only one replica takes.",
     )
@@ -117,8 +117,8 @@ def _xla_refuses(finding: fails.XlaRefuses) -> Advice:
 def _not_copied(finding: fails.NotCopied) -> Advice:
     content = finding.content[0].upper() + finding.content[1:]
     return Advice(
-        f"{content} is to be copied to {finding.device}, which TensorFlow cannot.",
-        "Strings, datasets and lists of strings are objects in host memory. An op that only hands a tensor on (a loop, "
+        f"{content} would have to be copied to {finding.device}, and TensorFlow cannot copy it there.",
+        "Strings, datasets and lists of strings are objects in host memory. An op that only forwards a tensor (a loop, "
         "a branch, an identity) runs on the GPU as others do, and its input is copied there first.",
         "Call the function under tf.device('CPU:0'), or make the dataset or list where it is used, inside of the "
         "branch or loop.",
@@ -176,8 +176,8 @@ def _out_of_memory(finding: fails.OutOfMemory) -> Advice:
     return Advice(
         f"A step needs {finding.needed / _MIB:,.1f} MiB on {finding.device}, "
         f"which has {finding.limit / _MIB:,.1f} MiB: there is no room for the output of {finding.nodes[0]}.",
-        "The outputs of a step stay until their last reader, gradients among them, is done; variables and those of an "
-        "optimizer stay all the time.",
+        "An output stays in memory until its last consumer, often an op of the gradient, is done; variables and those "
+        "of an optimizer stay all the time.",
         f"{smaller}; or give the logical GPU more memory, use mixed precision, or move layers to another GPU. "
         "`simplace memory` lists what holds the memory.",
     )
@@ -186,7 +186,7 @@ def _out_of_memory(finding: fails.OutOfMemory) -> Advice:
 def _late_log_flag(_: found.LateLogFlag) -> Advice:
     return Advice(
         "tf.debugging.set_log_device_placement(True) comes after TensorFlow has started, so functions log nothing.",
-        "The first op, and tf.config.list_logical_devices too, make TensorFlow's context, which reads the flag once.",
+        "The first op, and tf.config.list_logical_devices too, create TensorFlow's context, which reads the flag once.",
         "Make it the first line after `import tensorflow as tf`; tf.config.list_physical_devices may come before it.",
     )
 
@@ -252,7 +252,8 @@ def _unknown_colocation(finding: found.UnknownColocation) -> Advice:
     return Advice(
         f"{_count_nodes(finding.nodes)} {'are' if len(finding.nodes) > 1 else 'is'} to be colocated with "
         f"{finding.wanted!r}, and there is no node of that name.",
-        "A name in loc:@ is only a label: nodes that share it are colocated, and nobody checks that it is a node's.",
+        "A name in loc:@ is only a label: nodes that share it are colocated, and TensorFlow does not check that a node "
+        "has it.",
         "Correct the name, or give the op itself to colocate_with; after an import, the name needs the scope's prefix.",
     )
 
@@ -295,11 +296,11 @@ def _retraced(finding: found.Retraced) -> Advice:
     if finding.shapes == 1:
         return Advice(
             f"{said}, for tensors of the same shapes.",
-            "A tf.function is traced again for each new value of an argument that is no tensor, such as a number or an "
-            "object, and for each tf.function that is made anew.",
+            "A tf.function is traced again for each new value of an argument that is not a tensor, such as a number or "
+            "an object, and for each tf.function that is made anew.",
             "Pass what varies as a tensor (tf.constant), and make the tf.function once, outside of the loop.",
         )
-    why = f"A tf.function is traced{compiled} again for each new shape, and each new value of what is no tensor."
+    why = f"A tf.function is traced{compiled} again for each new shape, and each new value that is not a tensor."
     if finding.is_compiled:
         return Advice(
             f"{said}, for {finding.shapes:,} shapes of its tensors.",
@@ -320,8 +321,8 @@ def _eager_loop(finding: found.EagerLoop) -> Advice:
     return Advice(
         f"{finding.ops:,} ops of {named}{more} ran outside of functions {finding.runs:,} times in all, up to "
         f"{finding.times:,} times each.",
-        "Python makes, places and launches each of them by itself, which takes longer than a small op does on a GPU: "
-        "that waits in between.",
+        "Python creates, places and launches each of them on its own, which takes longer than a small op does on a "
+        "GPU, so the GPU waits in between.",
         "Put what the loop repeats, or a function that it calls, under @tf.function; then `simplace schedule` shows "
         "where its step's time goes.",
     )
@@ -329,7 +330,7 @@ def _eager_loop(finding: found.EagerLoop) -> Advice:
 
 def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
     return Advice(
-        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
+        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor is copied there and back.",
         finding.because,
         "Choose a data type or an op that has a GPU kernel, or move the op before or after the GPU part.",
     )
@@ -339,7 +340,7 @@ def _eager_copies(finding: EagerCopiesEachTime) -> Advice:
     return Advice(
         f"{state_copies(finding, finding.op)}.",
         "An eager op copies each input that is on another device before it can run; TensorFlow keeps the copy with the "
-        "tensor, but in a loop each round has a new tensor.",
+        "tensor, but in a loop each iteration has a new tensor.",
         f"Make the tensor where it is used (under tf.device({finding.device!r}), or without a scope), or put the "
         "loop's body into one tf.function.",
     )
@@ -350,7 +351,7 @@ def _host_memory(finding: about.HostMemory) -> Advice:
         f"{finding.ops} on a GPU keep{_verb_ending(finding.nodes)} int32 results in host memory.",
         "The GPU's kernels for int32 work in host memory, because such values mostly control the program (shapes, "
         "sizes, counters): the op's device is a GPU, its output bytes are in host memory.",
-        "Nothing, if these are shapes or counters; for data, use int64 or a float type, which live in GPU memory.",
+        "Nothing, if these are shapes or counters; for data, use int64 or a float type, which are kept in GPU memory.",
     )
 
 

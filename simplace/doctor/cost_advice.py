@@ -18,7 +18,7 @@ COST_TITLES: dict[type[Finding], str] = {
     GradientsElsewhere: "Gradients are computed elsewhere than the layers",
     UpdatesElsewhere: "Updates are computed elsewhere than the variables",
     SlotsElsewhere: "An optimizer keeps its state elsewhere than the variables",
-    VariablesFar: "A layer computes far from its variables",
+    VariablesFar: "A layer runs on another device than its variables",
     SparseGather: "Replicas gather rows of gradients that are larger than the variable",
     HostRoundTrip: "Ops between GPU ops run on the CPU, as requested",
     SerialReplicas: "Replicas run one after another",
@@ -33,8 +33,8 @@ def _gradients_elsewhere(finding: GradientsElsewhere) -> Advice:
     updates = f"; and {_UPDATE_THERE}" if finding.updates else ""
     return Advice(
         f"{state_elsewhere(finding)}.",
-        "A tape adds the ops of a gradient where it is asked for it: they request the device of the scope around "
-        "tape.gradient, not that of the forward ops.",
+        "A tape makes the ops of a gradient where tape.gradient is called: they request the device of the scope around "
+        "that call, not that of the forward ops.",
         "In a tf.function, take tf.gradients(loss, variables), which colocates each gradient with its forward op"
         f"{updates}.",
     )
@@ -52,8 +52,8 @@ def _updates_elsewhere(finding: UpdatesElsewhere) -> Advice:
 def _slots_elsewhere(finding: SlotsElsewhere) -> Advice:
     return Advice(
         f"{state_slots(finding)}.",
-        "What an optimizer keeps for a variable is made where the optimizer is built, and what is computed of it asks "
-        "for the device of the scope around it: gradients are copied there, and updates back.",
+        "An optimizer's slots are made where the optimizer is built, and the ops that compute with them request the "
+        "device of the scope around them: gradients are copied there, and updates back.",
         f"Make the slots under tf.device({finding.home!r}), and {_UPDATE_THERE}; an optimizer of Keras needs "
         "both in its add_variable_from_reference and update_step, as `simplace suggest` writes them.",
     )
@@ -74,13 +74,13 @@ def _sparse_gather(finding: SparseGather) -> Advice:
         f"{state_gather(finding)}.",
         "The gradient of a lookup has a row for each index, however often an index is repeated (IndexedSlices), and "
         "strategies gather all rows of all replicas.",
-        "Hand a dense tensor over, tf.convert_to_tensor(gradient), or sum up the rows of equal indices first.",
+        "Pass a dense tensor, tf.convert_to_tensor(gradient), or sum up the rows of equal indices first.",
     )
 
 
 def _host_round_trip(finding: HostRoundTrip) -> Advice:
     return Advice(
-        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor travels there and back.",
+        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor is copied there and back.",
         "The program requests the CPU for them.",
         "Take them out of that scope if they have a GPU kernel, or move them before or after the GPU part.",
     )
@@ -111,8 +111,8 @@ def _serial_replicas(finding: SerialReplicas) -> Advice:
 def _launch_bound_loop(finding: LaunchBoundLoop) -> Advice:
     return Advice(
         f"{state_waiting(finding)}.",
-        "Each round of a loop launches its kernels anew, which takes the host longer than such kernels take the GPU.",
-        "Compute all rounds at once where they do not need each other (tf.vectorized_map, a larger tensor); for a "
+        "Each iteration of a loop launches its kernels anew, which takes the host longer than they take the GPU.",
+        "Compute all iterations at once where they are independent (tf.vectorized_map, a larger tensor); for a "
         "recurrent layer take one that cuDNN runs (no recurrent_dropout, the activations that it has by default); or "
         "compile the loop (jit_compile=True), or run it on the CPU.",
     )
@@ -128,7 +128,7 @@ _WHY: dict[Awaited, tuple[str, str]] = {
         "Put what exchanges tensors on one device; the findings above name the copies that are not needed.",
     ),
     "collectives": (
-        "A collective ends on all members when the last one has come.",
+        "A collective starts when its last member is ready, and ends on all members at once.",
         "Give all replicas equal work; a larger batch makes a step longer, and not its collectives.",
     ),
     "input": (

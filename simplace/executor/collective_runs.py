@@ -52,7 +52,7 @@ class CollectiveRuns:
     def give_up(self) -> list[Arrival]:
         """Return those who wait for a member that never comes, of the oldest such run; none where nobody does.
 
-        TensorFlow would wait for ever. Loops and branches whose course was assumed can differ between the members.
+        TensorFlow would wait forever. Loops and branches whose course was assumed can differ between the members.
         """
         while self._waiting:
             found = list(_list_live(self._waiting.pop(next(iter(self._waiting))).arrived))

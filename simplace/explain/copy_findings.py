@@ -25,7 +25,7 @@ class VariablesFar(Finding):
     """
 
     rule: ClassVar[str] = "variables-far"
-    title: ClassVar[str] = "variables far away"
+    title: ClassVar[str] = "variables elsewhere"
     variables: tuple[str, ...]
     home: str
     device: str

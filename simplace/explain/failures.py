@@ -73,7 +73,7 @@ class NoPartner(Failure):
     """
 
     rule: ClassVar[str] = "no-partner"
-    title: ClassVar[str] = "waits for ever"
+    title: ClassVar[str] = "waits forever"
     op: str
     count: int
     size: int
@@ -191,19 +191,19 @@ def format_failure(failure: Failure) -> str:
     match failure:
         case XlaOtherDevice():
             return (
-                f"XLA compiles {failure.call} for {failure.home}, and cannot use {count_resources(failure)} of "
+                f"XLA compiles {failure.call} for {failure.home}, and cannot use {count_resources(failure)} on "
                 f"{failure.device}{at}: {failure.error}"
             )
         case NotCompilable():
             ops = f"{len(failure.nodes)} × {failure.op}" if len(failure.nodes) > 1 else failure.op
-            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which it is to compile"
+            return f"XLA has no kernel for {ops}{at}: TensorFlow refuses to run {failure.call}, which XLA compiles"
         case NotCopied():
             return f"{failure.content} cannot be copied to {failure.device}{at}: {failure.error}"
         case RefusedOp():
             return f"{failure.op or 'a constant'} has no device{at}: {failure.error}"
         case NoPartner():
             lack = f"the program has {failure.count}" if failure.count < failure.size else "one waits for another's end"
-            return f"{failure.op}{at} waits for ever: its group is to have {failure.size} members, and {lack}"
+            return f"{failure.op}{at} waits forever: its group has {failure.size} members, and {lack}"
         case XlaRefuses():
             return f"XLA refuses to compile {failure.call}{at}: {failure.error}"
         case RefusedSetting():

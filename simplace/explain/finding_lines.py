@@ -116,10 +116,10 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
                 return f"{both}: {finding.later} reads what {finding.nodes[0]} has updated for {finding.earlier}"
             if finding.bond == "stream":
                 return f"{both}: what {finding.later} needs is copied when {finding.earlier} has done its work"
-            return f"{both}: the thread that launches it comes to {finding.later} last"
+            return f"{both}: one thread launches the kernels of both, those of {finding.later} last"
     return (
         f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "
-        f"{finding.device} in {finding.trips:,} rounds, and waits for the launches"
+        f"{finding.device} in {finding.trips:,} iterations, and waits for the launches"
     )
 
 

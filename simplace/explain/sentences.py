@@ -212,9 +212,9 @@ def _state_argument(words: Words, reason: why.Argument) -> Sentence:
         return join_sentence(f"Arguments of type {reason.pinned} enter a function in host memory, on {device}.")
     variable = words.placement.notes(reason.node).variable
     if variable:
-        return join_sentence(f"This argument is the variable {variable!r}, which lives on {device}.")
+        return join_sentence(f"This argument is the variable {variable!r}, which is on {device}.")
     if words.graph.out_types[reason.node][0] == DataType.DT_RESOURCE:
-        return join_sentence(f"This argument is a handle to a resource (such as a variable) that lives on {device}.")
+        return join_sentence(f"This argument is a handle to a resource (such as a variable) that is on {device}.")
     return join_sentence(f"The caller's tensor for this argument is on {device}, and an argument stays where it is.")
 
 
@@ -274,7 +274,7 @@ def _state_colocated(words: Words, reason: why.Colocated) -> Sentence:
         case "placed":
             return join_sentence(f"Its colocation group was fixed to {device} by ", leader, ".")
         case "resource":
-            return join_sentence("Its colocation group goes where the resource ", leader, f" lives: {device}.")
+            return join_sentence("Its colocation group goes where the resource ", leader, f" is: {device}.")
         case "request":
             requested = short_request(words.graph.requested[reason.leader])
             return join_sentence(f"Its colocation group goes to {device} because ", leader, f" requested {requested}.")

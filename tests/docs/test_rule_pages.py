@@ -92,7 +92,7 @@ def test_the_terminal_prints_a_rule_and_all_of_them(capsys: pytest.CaptureFixtur
     assert main(["explain", "--rule", "late-log-flag"]) == 0
     shown = capsys.readouterr().out
     page = find_rule_page(PAGES, "late-log-flag")
-    assert shown.startswith("doctor/late-log-flag (warning): The placement log was asked for too late\n")
+    assert shown.startswith("doctor/late-log-flag (warning): The placement log was switched on too late\n")
     assert all(" ".join(text.split()) in " ".join(shown.split()) for text in (page.meaning, page.remedy, page.program))
     assert main(["explain", "--rule"]) == 0
     listed = capsys.readouterr().out

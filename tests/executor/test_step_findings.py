@@ -58,7 +58,7 @@ def test_what_takes_next_to_nothing_is_not_told() -> None:
 def test_a_loop_of_kernels_that_are_shorter_than_their_launch() -> None:
     loop = said(run(LOOP, Costs(default=0.01, launch=0.1), inter_op=1, trips={"round": 20}))
     assert loop[1] == (
-        "launch-bound-loop: the loop round launches 20 kernels of 10 µs on GPU:0 in 20 rounds, and waits for the "
+        "launch-bound-loop: the loop round launches 20 kernels of 10 µs on GPU:0 in 20 iterations, and waits for the "
         "launches: 1.81 ms"
     )
     assert not any("loop" in line for line in said(run(LOOP, Costs(launch=0.01), trips={"round": 20})))
@@ -105,8 +105,8 @@ def test_replicas_that_one_thread_launches_in_turn() -> None:
     )
     (line,) = [line for line in said(run(pairs, Costs(launch=3.0), inter_op=1)) if line.startswith("serial")]
     assert line == (
-        "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: the thread that launches it comes to "
-        "GPU:1 last: 1 ms"
+        "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: one thread launches the kernels of "
+        "both, those of GPU:1 last: 1 ms"
     )
 
 

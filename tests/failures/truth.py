@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-_IDLE = 10.0  # a program that computes nothing for so many seconds waits for ever
+_IDLE = 10.0  # a program that computes nothing for so many seconds waits forever
 _LEAST = 0.1  # seconds of the processor's time that count as computing
 _LONGEST = 180.0
 _HANGS = "it does not end"

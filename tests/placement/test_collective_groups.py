@@ -28,9 +28,7 @@ def test_a_member_without_a_partner_waits_for_ever() -> None:
     x = Placeholder() {{dtype=float}}
     r = CollectiveReduceV2(x, two, key, key) @/device:GPU:0 {REDUCE}
     """
-    assert failures(text) == [
-        "CollectiveReduceV2 waits for ever: its group is to have 2 members, and the program has 1"
-    ]
+    assert failures(text) == ["CollectiveReduceV2 waits forever: its group has 2 members, and the program has 1"]
 
 
 def two_members(second_key: str, after: str = "") -> str:
@@ -48,7 +46,7 @@ def test_two_members_are_a_group_and_two_instances_are_none() -> None:
 
 def test_members_that_run_one_after_another_wait_for_ever() -> None:
     assert failures(two_members("key", ", ^r")) == [
-        "CollectiveReduceV2 waits for ever: its group is to have 2 members, and one waits for another's end"
+        "CollectiveReduceV2 waits forever: its group has 2 members, and one waits for another's end"
     ]
 
 

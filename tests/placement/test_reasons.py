@@ -40,7 +40,7 @@ CASES = [
         "argument that is a resource",
         why.Argument,
         f"n = _Arg() [T=resource] !{GPU0}",
-        "This argument is a handle to a resource (such as a variable) that lives on GPU:0.",
+        "This argument is a handle to a resource (such as a variable) that is on GPU:0.",
     ),
     Case(
         "result behind an identity",
@@ -104,7 +104,7 @@ CASES = [
         "colocated with a resource",
         why.Colocated,
         "a = Handle() @/GPU:1\nn = Read(a)",
-        "Its colocation group goes where the resource a (Handle) lives: GPU:1.",
+        "Its colocation group goes where the resource a (Handle) is: GPU:1.",
     ),
     Case(
         "colocated with a request",

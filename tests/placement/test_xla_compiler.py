@@ -61,8 +61,8 @@ def test_a_cluster_has_the_ops_that_are_needed_of_all_calls() -> None:
 def test_what_xla_lacks_a_kernel_for_is_said() -> None:
     found = uncompilable_ops(placed(call_program(CALLER, COMPILED, INNER)))
     assert [format_finding(one) for one in found] == [
-        "XLA has no kernel for AsString: TensorFlow refuses to run c, which it is to compile",
-        "XLA has no kernel for StringLength: TensorFlow refuses to run c, which it is to compile",
+        "XLA has no kernel for AsString: TensorFlow refuses to run c, which XLA compiles",
+        "XLA has no kernel for StringLength: TensorFlow refuses to run c, which XLA compiles",
     ]
 
 

@@ -47,7 +47,7 @@ def test_a_variable_of_another_gpu() -> None:
         f"Trying to access resource v/3 (defined @ model.py:3) located in device {GPU1} from device {GPU0}"
     )
     assert format_failure(one) == (
-        f"XLA compiles c for GPU:0, and cannot use a variable of GPU:1 (model.py:7): {one.error}"
+        f"XLA compiles c for GPU:0, and cannot use a variable on GPU:1 (model.py:7): {one.error}"
     )
 
 
@@ -75,5 +75,5 @@ def test_a_call_from_eager_code_and_a_table() -> None:
     program = Program("step", "compiled", graph, resources=given)
     (one,) = find_failures(placed(program))
     assert one.error == f"Trying to access resource table_4 located in device {CPU0} from device {GPU0}"
-    assert "and cannot use a table of CPU:0" in format_failure(one)
+    assert "and cannot use a table on CPU:0" in format_failure(one)
     assert find_failures(placed(replace(program, scope=CPU0))) == []

@@ -132,8 +132,8 @@ def test_many_eager_ops_are_looked_at_in_samples(found):
     assert [op for op, _ in many["ops"]] == ["Relu", "Sin"]
     assert [abs(times - real) < 50 for (_, times), real in zip(many["ops"], (2000, 200), strict=True)] == [True, True]
     assert many["line"] == (
-        "simplace: 2 ops on CPU:0; no function was called. Eager ops were soon looked at in samples: "
-        "how often each ran is an estimate, and rare ones may lack"
+        "simplace: 2 ops on CPU:0; no function was called. Eager ops were sampled: "
+        "how often each ran is an estimate, and rare ones may be missing"
     )
     assert many["agrees"]
 
@@ -148,7 +148,7 @@ def test_after_a_while_most_eager_ops_do_not_pass_simplace_and_are_counted_by_te
 def test_sessions_are_named_as_not_seen(found):
     assert found["session"] == {
         "line": "simplace: TensorFlow ran no op while it was watched. Runs of sessions (1) are not counted; "
-        "simplace show looks at them",
+        "simplace show has them",
         "error": "None",
     }
 

@@ -1,4 +1,4 @@
-"""The square root of a matrix has a kernel for the CPU alone, and stands between two products on the GPU."""
+"""The square root of a matrix has a kernel for the CPU alone, and is between two products on the GPU."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""A loop outside of functions makes a tensor on the CPU in each round, and uses it on the GPU."""
+"""A loop outside of functions makes a tensor on the CPU in each iteration, and uses it on the GPU."""
 
 import tensorflow as tf
 

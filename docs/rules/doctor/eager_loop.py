@@ -1,4 +1,4 @@
-"""A training step that is called again and again, and is no tf.function."""
+"""A training step that is called again and again, and is not a tf.function."""
 
 import tensorflow as tf
 

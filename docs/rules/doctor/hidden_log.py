@@ -1,4 +1,4 @@
-"""The placement log is asked for, and the log level hides it."""
+"""The placement log is switched on, and the log level hides it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The placement log is asked for after the first variable."""
+"""The placement log is switched on after the first variable."""
 
 import tensorflow as tf
 

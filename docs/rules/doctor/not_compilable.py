@@ -1,4 +1,4 @@
-"""XLA is to compile a call of Python, for which it has no kernel."""
+"""XLA compiles a call of Python, for which it has no kernel."""
 
 import tensorflow as tf
 

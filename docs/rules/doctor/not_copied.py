@@ -1,4 +1,4 @@
-"""A branch that runs on the GPU hands a dataset on."""
+"""A branch that runs on the GPU forwards a dataset."""
 
 import tensorflow as tf
 

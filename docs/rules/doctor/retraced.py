@@ -1,4 +1,4 @@
-"""The learning rate is a Python number that changes in each round."""
+"""The learning rate is a Python number that changes in each iteration."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""XLA is to compile a loop whose variable doubles its size in each round."""
+"""XLA compiles a loop whose variable doubles its size in each iteration."""
 
 import tensorflow as tf
 

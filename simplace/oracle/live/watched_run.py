@@ -17,7 +17,7 @@ from simplace.oracle.live.watched_calls import WatchedCall, WatchedCalls
 from simplace.oracle.live.watched_ops import WatchedOp, WatchedOps
 from simplace.program.watched import RanOps, Watched, choose_named
 
-_SAMPLED = "Eager ops were soon looked at in samples: how often each ran is an estimate, and rare ones may lack."
+_SAMPLED = "Eager ops were sampled: how often each ran is an estimate, and rare ones may be missing."
 _ASYNC = "What ran asynchronously is not counted."
 
 
@@ -110,4 +110,4 @@ class WatchedRun:
         if self._is_async:
             yield _ASYNC
         if self._sessions:
-            yield f"Runs of sessions ({self._sessions}) are not counted; simplace show looks at them."
+            yield f"Runs of sessions ({self._sessions}) are not counted; simplace show has them."

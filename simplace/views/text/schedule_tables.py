@@ -190,8 +190,8 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
             devices = schedule.placement.devices.by_name
             where = ", ".join(devices[graph.nodes[node].device].short for node in missing)
             lines.append(
-                f"{one.kind} {graph.nodes[members[0]].name} ran without {where}, whose loops or branches do not come "
-                f"to it as assumed; TensorFlow would wait for ever (--branch and --trips set what is assumed)"
+                f"{one.kind} {graph.nodes[members[0]].name} ran without {where}, whose loops or branches do not reach "
+                f"it as assumed; TensorFlow would wait forever (--branch and --trips set what is assumed)"
             )
     return lines
 
