@@ -154,11 +154,11 @@ class Watch:
     model: Any = None
 
     def set_params(self, params: Any) -> None:
-        """Take what Keras tells of the run."""
+        """Store the parameters of the run."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Take the model."""
+        """Store the model."""
         self.model = model
 
     def on_train_begin(self, logs: Any = None) -> None:

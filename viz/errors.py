@@ -1,4 +1,4 @@
-"""What viz refuses, how it says so."""
+"""The errors that viz raises."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, bes
 
 
 def count_examples(memory: BatchMemory) -> int:
-    """Count the examples of a step: one batch, or one for each element that is taken and each device it is given on.
+    """Count the examples of a step: one batch, or one for each element that is taken or each device that gets inputs.
 
     On a branch that is not taken, none is.
     """

@@ -56,7 +56,7 @@ def memory_use(
     resize: Resize = keep_size,
     before: Mapping[str, MemoryBefore] = MappingProxyType({}),
 ) -> tuple[MemoryUse, ...]:
-    """Follow the memory of each device; where it is limited, TensorFlow's allocator hands it out.
+    """Follow the memory of each device; where it is limited, TensorFlow's allocator allocates it.
 
     `resize` returns the bytes that each tensor is to have; `before` has what devices did before the step.
     """
@@ -66,7 +66,7 @@ def memory_use(
 
 
 def replay_step(trace: Trace, device: str, resize: Resize = keep_size, before: MemoryBefore = AT_ONCE) -> Replay:
-    """Return what the allocator of a device is asked for if each tensor has the bytes that `resize` returns."""
+    """Return the requests to the allocator of a device if each tensor has the bytes that `resize` returns."""
     return Replay.of(*list_allocations(trace, device, resize), before)
 
 

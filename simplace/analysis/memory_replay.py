@@ -1,4 +1,4 @@
-"""Hand out the memory of a step as TensorFlow's allocator does: where it has no room, and the smallest limit.
+"""Allocate the memory of a step as TensorFlow's allocator does: where it has no room, and the smallest limit.
 
 What ran before the step leaves holes, where it is known.
 """
@@ -169,7 +169,7 @@ def _fold(sizes: Sequence[int], fresh: Iterator[int]) -> Iterator[_Request]:
 
 
 class _FoundBySize:
-    """The chunks that are in use when a step begins, by what was asked for."""
+    """The chunks that are in use when a step begins, by what was requested."""
 
     def __init__(self, before: Sequence[Allocation]) -> None:
         alive: dict[int, int] = {}

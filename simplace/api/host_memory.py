@@ -1,4 +1,4 @@
-"""Host memory under TensorFlow's allocator of GPUs, which TF_CPU_ALLOCATOR_USE_BFC asks for: its limit, its contents.
+"""Host memory under TensorFlow's allocator of GPUs, which TF_CPU_ALLOCATOR_USE_BFC selects: its limit, its contents.
 
 Mirrors `GetCPUAllocator` of tensorflow/core/common_runtime/process_state.cc.
 """

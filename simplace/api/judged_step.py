@@ -1,4 +1,4 @@
-"""Say in one line why the devices of a result's largest program are not busier, and list what a step shows."""
+"""Write in one line why the devices of a result's largest program are not busier, and list what a step shows."""
 
 from __future__ import annotations
 

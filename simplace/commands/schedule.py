@@ -61,8 +61,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--cold", action="store_true", help="simulate the first steps, before the executor knows any op's cost"
     )
-    parser.add_argument("--optimized", action="store_true", help="leave out what TensorFlow computes once, before the "
-                        "first step: what depends on constants alone, and what is computed twice")  # fmt: skip
+    parser.add_argument("--optimized", action="store_true", help="optimize each subgraph before the step, as "
+                        "TensorFlow does: fold constants and merge common subexpressions")  # fmt: skip
     parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from simplace.suggestions.find_suggestions import Suggestions
 
 _MEANT = (
-    "The program is run once as it is, and once with each change that an estimate says gains, on emulated devices; "
-    "nothing is written but with --apply. docs/suggest.md says which changes are tried, and what the times are worth."
+    "The program is run once as it is, and once with each change that is estimated to gain, on emulated devices; "
+    "files are changed only with --apply. docs/suggest.md says which changes are tried, and what the times are worth."
 )
 
 

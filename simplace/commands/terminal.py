@@ -38,7 +38,7 @@ def _wrap_wide(line: str, width: int) -> list[str]:
 
 
 def takes_colour(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that shows colour, and nobody asked for none."""
+    """Return whether a stream is a terminal that shows colour, and NO_COLOR is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 

@@ -231,7 +231,7 @@ class _SubgraphReader:
         return self._received(part, name) or _canonicalize_tensor(name)
 
     def _received(self, part: int, name: str) -> str:
-        """Name the tensor that a node receives, or hands on as the Identity of a control edge; "" for other nodes."""
+        """Name the tensor that a node receives, or forwards as the Identity of a control edge; "" for other nodes."""
         node = self._nodes[part, name]
         is_behind = node.op == "Identity" and bool(node.inputs)
         received = self._nodes[part, _node_of(node.inputs[0])] if is_behind else node

@@ -32,14 +32,14 @@ from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialR
 
 @dataclass(frozen=True, slots=True)
 class LateLogFlag(Finding):
-    """The placement log was asked for after TensorFlow's context had been made."""
+    """The placement log was switched on after TensorFlow's context had been made."""
 
     rule: ClassVar[str] = "late-log-flag"
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenLog(Finding):
-    """The log level hides the placement log that was asked for; `inherited`: the environment set it."""
+    """The log level hides the placement log that was switched on; `inherited`: the environment set it."""
 
     rule: ClassVar[str] = "hidden-log"
     log_level: str

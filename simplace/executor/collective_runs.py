@@ -50,7 +50,7 @@ class CollectiveRuns:
         return list(_list_live(run.arrived))
 
     def give_up(self) -> list[Arrival]:
-        """Return those who wait for a member that never comes, of the oldest such run; none where nobody does.
+        """Return the members that wait for one that never comes, of the oldest such run; none where none does.
 
         TensorFlow would wait forever. Loops and branches whose course was assumed can differ between the members.
         """

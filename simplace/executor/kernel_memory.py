@@ -1,4 +1,4 @@
-"""Where kernels put their outputs: into memory of their own, into an input's, or they hand an input on.
+"""Where kernels put their outputs: into memory of their own, into an input's, or they forward an input.
 
 Facts of TensorFlow's kernels: who calls forward_input, who sets an input as the output (tensorflow/core/kernels).
 """

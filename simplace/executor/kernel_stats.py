@@ -90,7 +90,7 @@ class CostAverages:
         return self._can_be[node] and self._average[node] > EXPENSIVE_CYCLES
 
     def ran(self, node: int) -> None:
-        """Take note of one run of a node."""
+        """Record one run of a node."""
         if not self._can_be[node]:
             return
         self._runs[node] += 1

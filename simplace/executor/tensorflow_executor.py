@@ -130,7 +130,7 @@ class _TensorFlowSimulation:
         return made
 
     def _make_pools(self) -> dict[str, Pool]:
-        """Make the pools of GPUs that TF_GPU_THREAD_MODE asks for, by device."""
+        """Make the pools of GPUs that TF_GPU_THREAD_MODE sets, by device."""
         mode, found = self.threads.gpu_thread_mode, {}
         gpus = [d for d in self.graph.placed.devices if d.type == "GPU" and d.name in self.graph.devices]
         if mode == "global":

@@ -268,7 +268,7 @@ class _TextbookSimulation:
     # copies
 
     def _send(self, activation: Activation) -> None:
-        """Hand a tensor to the link between two devices; the send itself is done at once."""
+        """Send a tensor over the link between two devices; the send op itself is done at once."""
         number = self.graph.nodes[activation.node].copy
         copy = self.graph.copies[number]
         receive = Activation(

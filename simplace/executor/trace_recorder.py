@@ -109,7 +109,7 @@ class TraceRecorder:
     def _place_output(
         self, node: int, slot: int, payloads: Mapping[int, object], given: list[Tensor], time: int, span: int
     ) -> Buffer | None:
-        """Hand on the buffer of an input, write into it, or allocate one."""
+        """Forward the buffer of an input, write into it, or allocate one."""
         op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
         handed_on = kernel_memory.find_input_handed_on(op, slot, given, output)
         if handed_on >= 0:

@@ -65,7 +65,7 @@ def variables_far(costs: CopyCosts) -> Iterator[VariablesFar]:
 
 
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
-    """Return the ops that the program wants on a CPU and that lie on a path from a GPU to a GPU, by the user's line.
+    """Return the ops that the program requests on a CPU and that lie on a path from a GPU to a GPU, by the user's line.
 
     The GPUs are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes:
     results of a function are handed on where it was called.
@@ -121,7 +121,7 @@ def _is_move(placement: Placement, home: str, device: str) -> bool:
 
 
 def _list_reads(placement: Placement) -> dict[int, list[int]]:
-    """Map variables (handles, or what hands out references) to the nodes that read the whole of them, by id."""
+    """Map variables (handles, or the ops that make references) to the nodes that read the whole of them, by id."""
     graph, found = placement.graph, dict[int, list[int]]()
     for node in sorted(placement.decisions):
         op = graph.ops[node]

@@ -1,4 +1,4 @@
-"""What a user would not expect of eager ops: copies at each round of a loop, scopes that were not met, idle GPUs."""
+"""What a user would not expect of eager ops: copies in each iteration of a loop, scopes not met, idle GPUs."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def used_devices(eager: PlacedEager | None) -> set[str]:
 
 
 def _is_of_program(each: PlacedOp, number: int, eager: PlacedEager) -> bool:
-    """Return whether the program itself asks for an op, or makes its input of that number by an op of its own."""
+    """Return whether the program itself runs an op, or makes its input of that number by an op of its own."""
     makers = (eager.ops[one.maker] for one in each.made_by if one.input == number)
     return not each.op.library or any(not maker.op.library for maker in makers)
 

@@ -1,4 +1,4 @@
-"""Why a node is where it is, as data: one record per rule, made from a placement when somebody asks.
+"""Why a node is where it is, as data: one record per rule, made from a placement on request.
 
 A reason holds nodes (by id) and devices (full names), and declares which node it follows; `explain.sentences` has a
 sentence for each.

@@ -56,7 +56,7 @@ def slots_elsewhere(costs: CopyCosts) -> Iterator[SlotsElsewhere]:
 
 
 def _list_updates(placement: Placement) -> dict[int, list[int]]:
-    """List the nodes that update each variable, by what hands out its handle."""
+    """List the nodes that update each variable, by the op that makes its handle."""
     found = defaultdict[int, list[int]](list)
     for node in sorted(placement.decisions):
         if is_update(placement.graph.ops[node]) and (variable := _find_handle(placement.graph, node)) >= 0:
@@ -65,7 +65,7 @@ def _list_updates(placement: Placement) -> dict[int, list[int]]:
 
 
 def _find_handle(graph: Graph, node: int) -> int:
-    """Return what hands out the handle that is a node's first input, -1 for none."""
+    """Return the op that makes the handle that is a node's first input, -1 for none."""
     source = graph.edge_src[graph.first_inputs[node]] if node in graph.first_inputs else -1
     while source >= 0 and is_identity(graph.ops[source]) and source in graph.first_inputs:
         source = graph.edge_src[graph.first_inputs[source]]

@@ -20,7 +20,7 @@ from simplace.graph.builder import CONTROL, GraphBuilder, Origin
 
 
 class OwnOrigins(Sequence[Origin]):
-    """List the origins of nodes that the graph itself holds under these names; each is made when it is asked for."""
+    """List the origins of nodes that the graph itself holds under these names; each is made when it is needed."""
 
     def __init__(self, names: list[str]) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""Hand a placed graph over to networkx, for analysis by other tools."""
+"""Convert a placed graph to networkx, for analysis by other tools."""
 
 from __future__ import annotations
 

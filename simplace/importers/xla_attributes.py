@@ -1,4 +1,4 @@
-"""Take from a program the attributes that hand its functions to XLA, so that TensorFlow would place what is in them."""
+"""Remove the attributes by which XLA compiles a program's functions, so that TensorFlow would place their ops."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Know which ops and kernels a TensorFlow build has, without importing it."""
+"""The ops and kernels of a TensorFlow build, read without importing it."""

@@ -1,4 +1,4 @@
-"""Know the ops and kernels of one TensorFlow build.
+"""The ops and kernels of one TensorFlow build.
 
 Mirrors tensorflow/core/framework/{op_def,kernel_def}.proto. A table comes from a file (`simplace.kernels.table_file`)
 that `simplace.oracle.child.capture` wrote; an op is decoded when it is first asked for.

@@ -72,7 +72,7 @@ def make_node_adder(graph: GraphBuilder, node: Node, made_by: str) -> Callable[.
 
 
 def replace_node(graph: GraphBuilder, old: Node, new: Node) -> None:
-    """Hand the consumers of a node with one output to another node, then remove it."""
+    """Move the consumers of a node with one output to another node, then remove it."""
     for edge in old.out_edges:
         if edge.src_slot == CONTROL:
             graph.add_control_edge(new, edge.dst)

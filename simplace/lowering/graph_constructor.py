@@ -295,7 +295,7 @@ def _extend_edges(edges: Edges, *columns: Sequence[int]) -> None:
 
 
 def _refuse_other_type(source: NodeDraft, source_slot: int, node: NodeDraft, slot: int) -> None:
-    """Raise `Refused` where a loop hands a Merge another type than it began with (`GraphConstructor::MakeEdge`).
+    """Raise `Refused` where a loop passes a Merge another type than it began with (`GraphConstructor::MakeEdge`).
 
     TensorFlow's Python has checked the types of all other edges: it adds these past that check.
     """

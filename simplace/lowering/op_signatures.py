@@ -1,4 +1,4 @@
-"""Know the inputs, outputs and default attributes of every op a graph may use, library functions included.
+"""The inputs, outputs and default attributes of every op a graph may use, library functions included.
 
 Mirrors `FunctionLibraryDefinition::LookUp` of tensorflow/core/framework/function.cc, where a library function is an
 op like any other.

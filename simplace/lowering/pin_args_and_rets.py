@@ -60,7 +60,7 @@ def pin_results(body: Body, devices: DeviceSet, fallback: Device | None, signatu
 
 
 def pin_all_results(body: Body, device: str, *, with_resources: bool) -> None:
-    """Assign every result to one device, as a caller does that says where it wants them, or all but resources."""
+    """Assign every result to one device, as a caller does that requests it, or all but resources."""
     for result in body.results:
         if with_resources or result.attrs["T"] != DataType.DT_RESOURCE:
             result.assigned = device

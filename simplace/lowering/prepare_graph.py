@@ -1,4 +1,4 @@
-"""Convert a program's graph to the form that TensorFlow hands to its placer.
+"""Convert a program's graph to the form that TensorFlow passes to its placer.
 
 Mirrors `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc for function calls,
 `GraphExecutionState` (graph_execution_state.cc) for sessions, and the pre-placement passes that matter to both.

@@ -1,4 +1,4 @@
-"""Read the machine or cluster that the user asks for: a list, a TOML file, what this computer has, what is visible."""
+"""Read the machine or cluster that the user requests: a list, a TOML file, what this computer has, what is visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a placement can be asked to minimise: each objective with its evaluator and its bound."""
+"""The objectives of a search for a placement, each with its evaluator and its bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ObjectiveName = Literal["max_load", "latency", "makespan"]
 
 @dataclass(frozen=True)
 class Objective:
-    """How a placement is valued, and what no placement can go below."""
+    """Record of an objective: the value of a placement, and a lower bound of all values."""
 
     evaluate: Callable[[PlacementProblem, Sequence[int]], float]
     bound: Callable[[GroupedProblem], float]

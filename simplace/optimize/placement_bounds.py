@@ -1,4 +1,4 @@
-"""What no placement can go below, by counting."""
+"""Lower bounds of the value of any placement, by counting work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for a placement, round by round: first answers at once, then better ones for as long as one wants."""
+"""The search for a placement, round by round: immediate answers first, then better ones until it is stopped."""
 
 from __future__ import annotations
 

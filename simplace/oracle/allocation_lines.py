@@ -23,7 +23,7 @@ _NAMED_LAST = re.compile(rf"{_THREAD}.*LogTensor\w+ .*allocator_name: \"{_ALLOCA
 
 
 def read_allocations(lines: Iterable[str]) -> AllocationLog:
-    """Return what a log tells of host memory, nothing where TensorFlow was not asked to tell it.
+    """Return what a log says of host memory, nothing where TensorFlow was not set to log it.
 
     >>> at = "I0000 00:00:17.5   7 bfc_allocator.cc:1] "
     >>> read_allocations([at + "AllocateRaw bfc_cpu_allocator_for_gpu  40 0x7f", at + "DeallocateRaw "
@@ -54,7 +54,7 @@ class _Chunks:
         self._about_to_free: dict[str, int] = {}  # by thread
 
     def follow(self, line: str) -> None:
-        """Take in that a chunk was allocated or freed."""
+        """Record that a chunk was allocated or freed."""
         if found := _ALLOCATED.match(line):
             self._allocated += 1
             self._allocate(self._allocated, int(found["size"]))
@@ -62,7 +62,7 @@ class _Chunks:
             self._free(self._choose(found["thread"], int(found["size"])))
 
     def name(self, line: str) -> None:
-        """Take in that a chunk is a tensor's, and that a thread is about to free it."""
+        """Record that a chunk is a tensor's, and that a thread is about to free it."""
         found = _NAMED.match(line) or _NAMED_LAST.match(line)
         if found is None:
             return

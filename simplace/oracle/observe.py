@@ -315,7 +315,7 @@ def _read_events(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _add_devices(events: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield events, those of programs and eager ops with the devices told before them, unless those told last."""
+    """Yield events, those of programs and eager ops with the devices recorded before them, unless unchanged."""
     told = last = [event["devices"] for event in events if event["kind"] == "devices"][-1:]
     for event in events:
         if event["kind"] == "devices":

@@ -1,4 +1,4 @@
-"""What the parent asks of its child process, and the names of the files that the child answers with."""
+"""The request to a child process, and the names of the files of its answer."""
 
 from __future__ import annotations
 

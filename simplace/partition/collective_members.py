@@ -132,7 +132,7 @@ def _find_keys(graph: Graph, node: int) -> tuple[object, ...]:
 
 
 def _count_participants(graph: Graph, node: int) -> int:
-    """Return how many participants a member asks for, 0 where only a run knows."""
+    """Return the group size of a member, 0 where only a run knows it."""
     op, attrs = graph.ops[node], graph.attrs[node]
     if op in COLLECTIVE_KEY_INPUTS:
         return _read_constant(graph, node, COLLECTIVE_KEY_INPUTS[op][0]) or 0

@@ -1,4 +1,4 @@
-"""Let nodes that compute the same be one node, before a subgraph runs.
+"""Merge the nodes that compute the same, before a subgraph runs.
 
 Mirrors tensorflow/core/graph/optimizer_cse.cc, which GraphOptimizer calls on each device's subgraph after the
 partition, whether or not Grappler runs. Inputs of commutative ops are compared in their order.
@@ -60,7 +60,7 @@ _REFS = 100  # types of references are larger
 
 
 def _describe_attrs(graph: PartitionedGraph, origin: int) -> Hashable | None:
-    """Return what is equal for nodes of equal attributes, None where that cannot be told."""
+    """Return what is equal for nodes of equal attributes, None where that is unknown."""
     attrs = graph.placed.graph.attrs[origin]
     found = tuple((name, _describe_value(attrs[name])) for name in sorted(attrs))
     return None if any(value is None for _, value in found) else found

@@ -91,7 +91,7 @@ class MemoryTypes:
 
 
 class CopyColumns(Sequence[Copy]):
-    """List copies, each a record that is made when it is asked for; what sums need of all of them stands in columns."""
+    """List copies, each a record that is made when it is needed; what sums need of all of them is in columns."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class CopyColumns(Sequence[Copy]):
         return map(self.record, range(len(self)))
 
     def record(self, number: int) -> Copy:
-        """Return the record of one copy, made when it is first asked for."""
+        """Return the record of one copy, made when it is first needed."""
         made = self._made.get(number)
         if made is None:
             made = self._made[number] = self._record(number)
@@ -155,7 +155,7 @@ def between_devices(copies: Iterable[Copy]) -> list[Copy]:
 
 
 class _Places:
-    """Know where nodes are, and from that which transfer an edge needs.
+    """Find the transfer that an edge needs, from the locations of its nodes.
 
     `of` has a number for the location of each node's device, whose last bit says whether the device is a CPU.
     """

@@ -289,7 +289,7 @@ class ColocationGroups:
             self._types[root] = on_cpu
 
     def exclude_xla(self) -> None:
-        """Take the XLA device types from the groups that name no such device (MaybeExcludeXlaDevices)."""
+        """Remove the XLA device types from the groups that name no such device (MaybeExcludeXlaDevices)."""
         if _XLA.isdisjoint(self.devices.types):
             return
         for root in {self.root(node) for node in self.graph.op_ids}:

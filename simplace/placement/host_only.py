@@ -41,7 +41,7 @@ def keep_host_only_variants(groups: ColocationGroups) -> None:
 
 
 class _FullTypes:
-    """Know the full types of a graph, inferred when the first of them is asked for."""
+    """The full types of a graph, inferred when the first of them is needed."""
 
     def __init__(self, graph: Graph, table: KernelTable) -> None:
         self._graph = graph

@@ -19,7 +19,7 @@ FOLLOWING_OPS = METADATA | IDENTITIES  # only for these and for generators has a
 
 
 class Rule(Enum):
-    """Name the rule that decided, in the order in which TensorFlow asks them."""
+    """Name the rule that decided, in the order in which TensorFlow tries them."""
 
     ASSIGNED = "assigned before placement"
     METADATA = "metadata follows its input"
@@ -56,7 +56,7 @@ def place_metadata(view: View, node: int, candidates: Candidates) -> Answer:
 
 
 def place_identity(view: View, node: int, candidates: Candidates) -> Answer:
-    """Put an Identity with one input and one consumer, both asking for the same device, where its input is."""
+    """Put an Identity with one input and one consumer, both requesting the same device, where its input is."""
     graph = view.graph
     if not is_identity(graph.ops[node]) or not view.identity_rule or graph.requested[node]:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Record that a chunk was allocated: `number` tells it from all others, `size` is what was asked for, in bytes.
+    """Record that a chunk was allocated: `number` tells it from all others, `size` is what was requested, in bytes.
 
     A `size` of 0 records that the chunk was freed.
     """

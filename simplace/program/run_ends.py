@@ -37,6 +37,6 @@ def fetch_rewrite(name: str, slot: int, dtype: int, index: int) -> Rewrite:
 
 
 def connection_rewrite(name: str, slot: int, dtype: int) -> Rewrite:
-    """Return what hands on the output that takes the place of another one (TensorConnectionPruneRewrite)."""
+    """Return what forwards the output that takes the place of another one (TensorConnectionPruneRewrite)."""
     types = ((base_type(dtype),), (base_type(dtype),))
     return Rewrite(f"_identity_{name}_{slot}", "Identity", {"T": DataType(base_type(dtype))}, types)

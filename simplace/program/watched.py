@@ -68,7 +68,7 @@ class Watched:
 
 
 def choose_named(counts: Mapping[str, int]) -> frozenset[str]:
-    """Return the devices whose ops are to be named: the CPUs beside GPUs, or else all but the one with most.
+    """Return the devices whose ops are to be named: the CPUs where there are GPUs, else all but the busiest.
 
     >>> sorted(choose_named({"/device:CPU:0": 1, "/device:GPU:0": 5, "/device:GPU:1": 4}))
     ['/device:CPU:0']

@@ -98,7 +98,7 @@ class ParallelMap(Change):
 
 @dataclass(frozen=True, kw_only=True)
 class PrefetchToDevice(Change):
-    """A dataset's elements copied to a GPU before a step asks for them.
+    """A dataset's elements copied to a GPU before a step needs them.
 
     `copied` is the nanoseconds that the copies for one step take, beside the step before.
     """
@@ -117,7 +117,7 @@ class ThreadSettings(Change):
 
 @dataclass(frozen=True, kw_only=True)
 class ColocatedGradients(Change):
-    """Gradients beside the ops that they are of: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
+    """Gradients on the devices of their forward ops: `tf.compat.v1.gradients` in place of a tape's `gradient`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Find the gradients that a tape could compute beside the ops that they are of."""
+"""Find the gradients that could be computed on the devices of the ops that they are of."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_gradient_calls(evidence: Evidence) -> Iterator[tuple[ColocatedGradients
 
 
 def pin_gradients(evidence: Evidence, nodes: list[int], pins: Mapping[str, str]) -> dict[str, str]:
-    """Return the pins that put the ops of gradients beside those that they are of, of which `pins` moves some.
+    """Return the pins that put the ops of gradients on the devices of their forward ops, of which `pins` moves some.
 
     TensorFlow names what a tape makes for an op `scope/gradient_tape/OP/...`.
     """

@@ -50,7 +50,7 @@ class Makers:
 
     @classmethod
     def of(cls, evidence: Evidence) -> Makers:
-        """Look up what the run told of its layers."""
+        """Look up what the run recorded of its layers."""
         facts = [fact for fact in evidence.result.python if fact.kind == "layer made"]
         times = Counter(fact.values["layer"] for fact in facts)
         files = {source.path: source for source in evidence.files}
@@ -162,7 +162,7 @@ def find_joints(evidence: Evidence, layers: Sequence[LayerUnit]) -> set[str]:
 
 
 def _is_joint(op: str) -> bool:
-    """Return whether an op hands on the gradients of all variables at once, as a sum over one replica does."""
+    """Return whether an op forwards the gradients of all variables at once, as a sum over one replica does."""
     return op == "IdentityN"
 
 

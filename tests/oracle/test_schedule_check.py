@@ -222,7 +222,7 @@ def test_function_runs_with_the_programs_own_inputs_and_variables(tmp_path: Path
     measured = measure(f"{script}:step", [(1, 1), (2, 1), (-1, 1)], steps=2)
     assert measured.program.name == "step"
     assert measured.remarks == (
-        "step runs with the inputs of its first call", "one element of the iterator iterator stands for all",
+        "step runs with the inputs of its first call", "every step gets the same element of the iterator iterator",
     )  # fmt: skip
     ops = {node.op for node in measured.program.graph.nodes}
     assert {"VarHandleOp", "IdentityN", "MatMul"} <= ops

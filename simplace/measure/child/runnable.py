@@ -58,7 +58,7 @@ def make_call_runnable(call: Call) -> Runnable:
             )
         if isinstance(value, Element):
             iterators[node.name] = value
-            remarks.append(f"one element of the iterator {node.name} stands for all")
+            remarks.append(f"every step gets the same element of the iterator {node.name}")
         elif isinstance(value, Variable):
             made.node.append(_make_handle(node, value, variables))
         else:

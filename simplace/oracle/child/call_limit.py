@@ -43,7 +43,7 @@ class CallLimit:
 
     @property
     def has_ended_input(self) -> bool:
-        """Return whether a function was told that its input has come to an end."""
+        """Return whether the input of a function was ended."""
         return bool(self._iterators)
 
     def is_new(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The devices of TensorFlow's context, told before what is placed on them, and again where a program changes them."""
+"""The devices of TensorFlow's context, recorded before what is placed on them, and after each change."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from simplace.oracle.child.tf_private import context
 
 
 class ContextDevices:
-    """Tell apart the sets of devices that a program has, one after another.
+    """Record each set of devices that a program has, one after another.
 
     A program gets others when it resets the context, joins a cluster, or leaves it. Events that follow are about what
-    was placed on the devices that were told last.
+    was placed on the devices that were recorded last.
     """
 
     def __init__(self, recorder: Recorder, machine: Machine) -> None:
@@ -26,7 +26,7 @@ class ContextDevices:
 
     @property
     def told(self) -> list[dict[str, Any]]:
-        """Return what was told last."""
+        """Return what was recorded last."""
         return self._told
 
     def tell(self) -> int:

@@ -12,7 +12,7 @@ from simplace.oracle.child.tf_private import context
 
 
 class CustomDevices:
-    """Know what goes to a custom device, and say once that it is not looked at."""
+    """Find what runs on a custom device, and remark once that it is not placed."""
 
     def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
         self._recorder = recorder
@@ -25,7 +25,7 @@ class CustomDevices:
         patch_method(context.Context, "register_custom_device", self._noticing)
 
     def takes(self, scope: str, inputs: Iterable[Any] = ()) -> bool:
-        """Return whether TensorFlow hands an op to a custom device, and make a remark of it.
+        """Return whether TensorFlow runs an op on a custom device, and make a remark of it.
 
         So it does where a scope requests one or an input is on one (CustomDeviceOpHandler::Execute of
         eager/custom_device_op_handler.cc, TFE_Py_Execute).

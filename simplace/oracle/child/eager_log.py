@@ -102,7 +102,7 @@ class Attempt:
 
 
 class EagerLog:
-    """Tell kinds of eager ops apart, and write them down."""
+    """Record each kind of eager op once."""
 
     def __init__(self, recorder: Recorder, log: LogFile, lines: SourceLines, devices: ContextDevices) -> None:
         self._devices = devices
@@ -210,7 +210,7 @@ def _list_inferred(op: str, inputs: Inputs) -> Iterator[Any]:
 
 
 def _until_executed(op: str, lines: Iterable[LogLine]) -> Attempt:
-    """Take the lines about an op up to the one that says where it runs.
+    """Return the lines about an op, up to the one that says where it runs.
 
     oneDNN may have a form of its own of an op on a CPU, which is placed where the op was, after it
     (eager/mkl_eager_op_rewrite.cc): the lines are then those of the op.

@@ -152,7 +152,7 @@ class EagerExecution:
                 return self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
 
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
-        """Run an op that the program asks for, and count it."""
+        """Run an op of the program, and count it."""
         kind = watched.kind_of(given.op, given.scope, watched.describe(given.inputs), given.attrs)
         results = self._run_first(watched, kind, given) if kind.times == 0 else self._run_known(kind, given)
         if self._repeats is not None and isinstance(results, list):
@@ -183,7 +183,7 @@ class EagerExecution:
         return self._compute_on_host(given, kind.device) if kind.is_for_host else self._compute(given)
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
-        """Run the first op of a kind as the program asks, so that TensorFlow says where it belongs."""
+        """Run the first op of a kind as the program calls it, so that TensorFlow says where it belongs."""
         start = watched.position()
         result, error = _result(self._bare(given))
         attempt = watched.attempt(given.op, start)
@@ -203,7 +203,7 @@ class EagerExecution:
         return self._compute_on_host(given, kind.device)
 
     def _compute(self, given: _Given) -> Any:
-        """Run an op where TensorFlow wants it, or on the host if that is a GPU which would have to compute."""
+        """Run an op where TensorFlow places it, or on the host if that is a GPU which would have to compute."""
         result, error = _result(self._bare(given))
         if error is None:
             return result

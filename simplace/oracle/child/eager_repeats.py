@@ -31,7 +31,7 @@ class Repeat:
 
 
 class EagerRepeats:
-    """Know the ops that ran, by what their callers hand to TensorFlow's fast path."""
+    """The ops that ran, by what their callers pass to TensorFlow's fast path."""
 
     def __init__(self, log: EagerLog) -> None:
         self._log = log

@@ -55,7 +55,7 @@ def _read_graph(data: bytes) -> Any:
 
 
 def call_saved_model(directory: str, options: Options) -> None:
-    """Load a SavedModel and call its signatures with zeros, or the one that is asked for, by name."""
+    """Load a SavedModel and call its signatures with zeros, or the one that is requested, by name."""
     change_loaded_graphs(silence_debug_ops)
     with _tell_refusal("SavedModel"):
         loaded = wrap_foreign(tf.saved_model.load)(directory, tags=list(options.tags) or None)

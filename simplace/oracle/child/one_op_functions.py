@@ -43,7 +43,7 @@ def _trace(op: str, attrs: Mapping[str, Any], inputs: Sequence[Any]) -> Any:
 
 
 def _take_argument(arg: Any, attrs: Mapping[str, Any], flat: Any) -> Any:
-    """Take the tensors of an argument from those left: one, or a list whose length an attribute gives."""
+    """Return the next of `flat` for an argument: one tensor, or a list whose length an attribute gives."""
     if arg.number_attr:
         return [next(flat) for _ in range(attrs[arg.number_attr])]
     return [next(flat) for _ in attrs[arg.type_list_attr]] if arg.type_list_attr else next(flat)

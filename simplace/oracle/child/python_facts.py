@@ -52,7 +52,7 @@ class PythonFacts:
             self._recorder.event("python", fact=kind, at=at, values=values)
 
     def _watch_log_flag(self) -> None:
-        """Record when the program asks for the placement log, and whether TensorFlow's context existed already."""
+        """Record when the program switches the placement log on, and whether TensorFlow's context existed already."""
         patch_method(context.Context, "log_device_placement", self._note_flag)
         patch_method(session.BaseSession, "__init__", self._note_config)
 

@@ -89,7 +89,7 @@ class ReplacedStreams:
         patch_method(os, "dup2", self._follow)
 
     def put_back(self) -> None:
-        """Hand over what is left, at the program's end."""
+        """Write what is left, at the program's end."""
         for stream in self._streams:
             stream.put_back(self._put)
 

@@ -1,4 +1,4 @@
-"""What is made once for a run, and is handed together to those who observe calls and sessions."""
+"""What is made once for a run, and is passed together to those who observe calls and sessions."""
 
 from __future__ import annotations
 

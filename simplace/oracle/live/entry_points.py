@@ -24,19 +24,19 @@ class Watcher(Protocol):
         """Return whether an op is to take TensorFlow's slow path, where its inputs and attributes are known."""
 
     def begin_call(self, op: str, device: str, inputs: Any, attrs: Any, outputs: int) -> Any:
-        """Look at an op or a function before it runs; what it returns, if not None, is handed to `end_call`."""
+        """Observe an op or a function before it runs; what this returns, if not None, is passed to `end_call`."""
 
     def end_call(self, token: Any, results: Any, error: BaseException | None) -> None:
-        """Look at what an op or a function has returned or raised."""
+        """Observe what an op or a function has returned or raised."""
 
     def note_session(self) -> None:
         """Count a run of a session."""
 
     def note_scope(self, graph: Any) -> None:
-        """Look at a graph whose innermost device scope has just been entered."""
+        """Observe a graph whose innermost device scope has just been entered."""
 
     def fail(self, error: Exception) -> None:
-        """Take note of an error of simplace's own, after which nothing is shown any more."""
+        """Record an error of simplace's own, after which nothing is shown any more."""
 
 
 _TURN = threading.RLock()

@@ -71,7 +71,7 @@ def close_window(window: Window) -> None:
 
 
 def _hand_over() -> None:
-    """Run an op that does nothing, after which TensorFlow hands over what it has collected."""
+    """Run an op that does nothing, after which TensorFlow returns what it has collected."""
     execute(context.context()._handle, _HOST, "NoOp", [], (), 0)
 
 

@@ -43,7 +43,7 @@ class FunctionReader:
         self._bodies = {each.signature.name: each for each in call.library}
 
     def describe(self, named: Container[str]) -> RanFunction:
-        """Return the function's ops and copies, as far as TensorFlow has told them; `named` are devices."""
+        """Return the function's ops and copies, as far as TensorFlow has logged them; `named` are devices."""
         name, times = shown_name(self._watched.name), self._watched.times
         return RanFunction(name, times, tuple(self._ops(named)), tuple(self._copies()))
 

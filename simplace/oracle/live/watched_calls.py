@@ -110,7 +110,7 @@ class _Begun:
 
 
 class WatchedCalls:
-    """Look at calls of functions."""
+    """Observe calls of functions."""
 
     def __init__(self) -> None:
         self.calls: list[WatchedCall] = []

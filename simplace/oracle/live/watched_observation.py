@@ -1,4 +1,4 @@
-"""What was watched as an `Observation`, which is what a run in a child process gives; imported when it is asked for."""
+"""What was watched, as an `Observation` such as a run in a child process gives; imported when it is needed."""
 
 from __future__ import annotations
 

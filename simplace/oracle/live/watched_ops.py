@@ -52,7 +52,7 @@ class WatchedOp:
 
 
 class WatchedOps:
-    """Look at eager ops."""
+    """Observe eager ops."""
 
     def __init__(self, lines: SourceLines, rest: Callable[[], None], wake: Callable[[], None]) -> None:
         self.is_sampled = False
@@ -94,7 +94,7 @@ class WatchedOps:
         return False
 
     def _count(self, known: WatchedOp | None, stands_for: int) -> None:
-        """Count an op for all that it stands for; None is one that TensorFlow did not run as it was asked to."""
+        """Count an op for all that it stands for; None is one that TensorFlow did not run as called."""
         if known is not None:
             known.times += stands_for
         if stands_for > 1:
@@ -126,7 +126,7 @@ class WatchedOps:
         self.end_rest()
 
     def end_rest(self) -> None:
-        """Look at ops again; what ran meanwhile is taken to be as it was before."""
+        """Observe ops again; what ran meanwhile is taken to be as it was before."""
         with self._turn:
             if not self.is_resting:
                 return

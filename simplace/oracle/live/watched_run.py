@@ -36,11 +36,11 @@ class WatchedRun:
         self._is_async = False
 
     def begin(self) -> None:
-        """Look at what runs from now on."""
+        """Observe what runs from now on."""
         entry_points.add_watcher(self)
 
     def end(self) -> None:
-        """Look at nothing any more."""
+        """Stop observing."""
         self._ops.finish()
         entry_points.remove_watcher(self)
 
@@ -49,7 +49,7 @@ class WatchedRun:
         return self._ops.wants_slow_path(op)
 
     def begin_call(self, op: str, device: str, inputs: Any, attrs: Any, outputs: int) -> Any:
-        """Look at an op or a function before it runs, if it is new; return what `end_call` needs."""
+        """Observe an op or a function before it runs, if it is new; return what `end_call` needs."""
         is_known = self._ops.is_skipping if op in self._plain else self._calls.count_repeated(op, device, inputs)
         if is_known or is_inside():
             return None
@@ -63,7 +63,7 @@ class WatchedRun:
             return self._ops.begin(op, device, inputs, attrs)
 
     def end_call(self, token: Any, results: Any, error: BaseException | None) -> None:
-        """Look at what became of an op or a function that is new."""
+        """Observe the outcome of an op or a function that is new."""
         with INSIDE:
             if isinstance(token, WatchedOp):
                 self._ops.end(token, results, error)
@@ -79,7 +79,7 @@ class WatchedRun:
         self.lines.mark_scope(graph)
 
     def fail(self, error: Exception) -> None:
-        """Keep an error of simplace's own, to be told at the end."""
+        """Keep an error of simplace's own, to be reported at the end."""
         self.failure = error
 
     def summarize(self) -> Watched:

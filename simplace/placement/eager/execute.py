@@ -1,4 +1,4 @@
-"""Where an eager op runs, and where it wants its inputs.
+"""Where an eager op runs, and where it needs its inputs.
 
 Mirrors EagerOperation::Execute, SetOpDevice, GetOrCreateKernelAndDevice, GetDeviceForInput and
 ValidateInputTypeAndPlacement (tensorflow/core/common_runtime/eager/{core,execute}.cc).
@@ -25,7 +25,7 @@ _HANDLES = frozenset({DataType.DT_STRING, DataType.DT_RESOURCE})  # always in ho
 
 
 class EagerRule(Enum):
-    """Name the rule that decided on the device of an eager op, in the order in which TensorFlow asks them."""
+    """Name the rule that decided on the device of an eager op, in the order in which TensorFlow tries them."""
 
     RESOURCE = "goes where its resource is"
     SMALL_INPUTS = "small integers stay on the CPU"
@@ -77,7 +77,7 @@ def choose_device(op: EagerOp, devices: DeviceSet, table: KernelTable) -> EagerC
 
 
 def input_devices(op: EagerOp, device: str, devices: DeviceSet, table: KernelTable) -> tuple[str, ...]:
-    """Return where an op on a device wants each input, by full device names (GetDeviceForInput)."""
+    """Return where an op on a device needs each input, by full device names (GetDeviceForInput)."""
     found = kernel_on(op, device, devices, table)
     wanted = _host_arguments(op, found, table)
     return tuple(_input_device(each, is_host, device, devices) for each, is_host in zip(op.inputs, wanted, strict=True))

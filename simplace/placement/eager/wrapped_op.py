@@ -1,4 +1,4 @@
-"""The function of one op that TensorFlow makes of each eager op, and hands to its placer.
+"""The function of one op that TensorFlow makes of each eager op, and passes to its placer.
 
 Mirrors WrapInCallOp (tensorflow/core/common_runtime/eager/execute.cc).
 """

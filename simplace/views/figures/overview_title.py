@@ -1,4 +1,4 @@
-"""Say in one line how a step is spread over devices, from its graph alone: the title of an overview."""
+"""Write in one line how a step is spread over devices, from its graph alone: the title of an overview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell which part of a step each drawn node belongs to: input, variables, a layer, the loss, gradients, the update.
+"""Assign each drawn node to a part of a step: input, variables, a layer, the loss, gradients, the update.
 
 All of it follows from names that TensorFlow and Keras give (gradient_tape, gradients, a layer's scope), from what an op
 does (it reads an iterator, it writes a variable), and from what reads what.
@@ -64,7 +64,7 @@ class _Parts:
             self.parts.setdefault(node, part)
 
     def _tell_ends(self) -> None:
-        """Tell apart what a step is given, what it returns, and what TensorFlow's gradients name themselves."""
+        """Assign inputs, results, and the ops whose names show that they are gradients."""
         compiled = {cluster.node: len(cluster.ops) for cluster in find_clusters(self.graph.placement)}
         for node in self.order:
             op = self.ops[node]
@@ -96,7 +96,7 @@ class _Parts:
         return not any(_INPUT.match(self.ops[reader]) for reader in self.graph.after[node])
 
     def _tell_writes(self) -> None:
-        """Tell what writes variables: their first values, the update by gradients, and anything else."""
+        """Assign the ops that write variables: their first values, the update by gradients, and anything else."""
         fed = self._reached([node for node, part in self.parts.items() if part.kind in ("input", "variables")], True)
         gradients = [node for node, part in self.parts.items() if part.kind == "gradients"]
         learns = self._reached(gradients, False)
@@ -157,7 +157,7 @@ class _Parts:
         return self.graph.placement.notes(node).at
 
     def _tell_forward(self) -> None:
-        """Tell layers apart, and what comes after all of them: the loss, in a program that has gradients."""
+        """Assign layers, and what follows all of them: the loss, in a program that has gradients."""
         trains = any(part.kind == "gradients" for part in self.parts.values())
         if trains:
             self._tell_results()
@@ -193,7 +193,7 @@ class _Parts:
         return StepPart("update", variables[0][0]) if is_dead and variables else StepPart("ops", self._line(node))
 
     def _tell_results(self) -> None:
-        """Tell what leads to nothing but results, and is made of no input: the values of metrics."""
+        """Assign what only results read and what depends on no input, such as the values of metrics."""
         made = self._reached([node for node, part in self.parts.items() if part.kind == "input"], False)
         rest = {node for node in self.order if node not in self.parts}
         for node in reversed(self.order):
@@ -203,13 +203,13 @@ class _Parts:
                 self.parts[node] = StepPart("result")
 
     def _tell_starts_of_gradients(self) -> None:
-        """Tell what has no scope and stands on a line that makes gradients, and makes nothing that has a scope."""
+        """Assign to the gradients the ops without a scope of lines that make gradients, and nothing with a scope."""
         lines = {self._line(node) for node, part in self.parts.items() if part.kind == "gradients"} - {""}
         lines -= {self._line(node) for node in self.order if node not in self.parts and len(self.graph.paths[node]) > 1}
         self._give((node for node in self.order if self._line(node) in lines), StepPart("gradients"))
 
     def _tell_variables(self) -> None:
-        """Tell variables apart by what they are for: those of the model, of the optimizer, of anything else."""
+        """Divide variables by what they are for: those of the model, of the optimizer, of anything else."""
         for node, part in self.parts.items():
             if part.kind != "variables":
                 continue

@@ -70,7 +70,7 @@ def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
 
 
 def describe_batch(memory: StepMemory) -> str:
-    """Return the largest batch that fits, or why none is told."""
+    """Return the largest batch that fits, or why none is known."""
     batches = memory.batches
     if not batches.batch:
         return "batch: nothing the program is given has a first dimension, so no batch is searched"

@@ -1,4 +1,4 @@
-"""The one line that is told of what ran while simplace watched: ops by device, and the copies of a step."""
+"""The one line about what ran while simplace watched: ops by device, and the copies of a step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from simplace.program.watched import RanOps, Watched, choose_named, order_devices
-from simplace.views.text.quantities import format_bytes, format_count
+from simplace.views.text.quantities import format_count, format_total_bytes
 from viz.names import visible
 
 _NAMED = 3  # ops that are named, of those on the devices with fewer
@@ -67,10 +67,8 @@ def _tell_copies(watched: Watched) -> str:
     a_step = " a step" if step.times > 1 else ""
     if not step.copies:
         return "no copies"
-    known = [copy.size for copy in step.copies if copy.size is not None]
-    at_least = "" if len(known) == len(step.copies) else "at least "
-    size = f", {at_least}{format_bytes(sum(known))}" if known else ""
-    return f"{format_count(len(step.copies), 'copy')}{a_step}{size}"
+    size = format_total_bytes([copy.size for copy in step.copies])
+    return f"{format_count(len(step.copies), 'copy')}{a_step}, {size}"
 
 
 def _shorten(device: str) -> str:
