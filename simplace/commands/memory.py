@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NOT_FITTING = 1
 _ASSUMED = (
-    "The order of a simulated step's allocations, handed out by a replay of TensorFlow's allocator (BFC). "
+    "The allocations of a simulated step, in its order, by a replay of TensorFlow's allocator (BFC). "
     "docs/memory-model.md says what is counted, and how close it comes. Exit status 1: a device has too little memory."
 )
 
