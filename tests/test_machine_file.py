@@ -20,7 +20,7 @@ virtual = ["2 GiB", "2 GiB"]
 
 
 def test_a_list_counts_devices():
-    assert parse_machine("cpu:2,gpu:4", None, {}) == (Machine(2, 4), "devices as asked for: cpu:2,gpu:4")
+    assert parse_machine("cpu:2,gpu:4", None, {}) == (Machine(2, 4), "devices as given: cpu:2,gpu:4")
 
 
 def test_without_a_list_the_default_is_said():

@@ -69,12 +69,12 @@ def _from_spec(spec: str | None) -> tuple[Machine, str]:
     if spec is None:
         return _detect_devices()
     if "=" in spec and not spec.endswith(".toml"):
-        return make_cluster(tuple(_make_task(*task) for task in parse_tasks(spec))), f"devices as asked for: {spec}"
+        return make_cluster(tuple(_make_task(*task) for task in parse_tasks(spec))), f"devices as given: {spec}"
     if spec.endswith(".toml") or "/" in spec:
         made, described = read_machine_file(Path(spec))
         return made, f"devices as {spec} describes them: {described}"
     counts = dict(parse_counts(spec))
-    return Machine(counts["CPU"], counts.get("GPU", 0)), f"devices as asked for: {spec}"
+    return Machine(counts["CPU"], counts.get("GPU", 0)), f"devices as given: {spec}"
 
 
 def _detect_devices() -> tuple[Machine, str]:

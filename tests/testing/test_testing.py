@@ -25,7 +25,7 @@ def test_it_fails_with_the_reason(graph):
     with pytest.raises(AssertionError) as caught:
         assert_placed(graph, ["MatMul*=GPU:1", "a=cpu"], devices="cpu:1,gpu:2")
     assert str(caught.value) == (
-        "1 of 2 requirements not met on CPU:0, GPU:0, GPU:1 (devices as asked for: cpu:1,gpu:2):\n"
+        "1 of 2 requirements not met on CPU:0, GPU:0, GPU:1 (devices as given: cpu:1,gpu:2):\n"
         "  MatMul*=GPU:1: graph: dense/MatMul (MatMul) is on GPU:0. It requested /GPU:0 and got GPU:0."
     )
 
