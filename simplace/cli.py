@@ -16,7 +16,7 @@ from typing import NoReturn
 from simplace._version import __version__
 from simplace.commands.output import check_distinct, report_error, say_error, shorten_text
 from simplace.commands.streams import discard_stdout, flush_stdout, no_room, usable_streams
-from simplace.errors import SimplaceError
+from simplace.errors import SimplaceError, join_alternatives
 
 # In the order of --help; only the one that is asked for is imported.
 _COMMANDS = (
@@ -88,17 +88,32 @@ def _split_arguments(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _parse_options(words: list[str]) -> argparse.Namespace:
-    """Parse the arguments; exit with a line that names the closest option where one is unknown."""
+    """Parse the arguments; exit with a line that tells which option or command was meant where one is unknown."""
     parser = _build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     options, unknown = parser.parse_known_args(words)
     if unknown:
-        import difflib
-
         known = ["--" + name.replace("_", "-") for name in vars(options)]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1)
-        hint = f", did you mean {close[0]}?" if close else ""
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{_find_meant(unknown[0].partition('=')[0], known)}")
     return options
+
+
+def _find_meant(option: str, known: list[str]) -> str:
+    """Return which other commands have an unknown option, or which known option is closest; "" if none is."""
+    import difflib
+
+    others = [name for name in _COMMANDS if option in _list_options(name)]
+    if others:
+        return f"; {option} is an option of simplace {join_alternatives(others)}"
+    close = difflib.get_close_matches(option, known, n=1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+def _list_options(command: str) -> list[str]:
+    import re
+
+    parsers = argparse.ArgumentParser(add_help=False).add_subparsers()
+    import_module(f"simplace.commands.{command}").add(parsers)
+    return re.findall(r"--[a-z-]+", parsers.choices[command].format_usage())
 
 
 class _Parser(argparse.ArgumentParser):

@@ -141,9 +141,10 @@ def catches(process, number):
     return int(mask, 16) >> (number - 1) & 1
 
 
-def test_an_unknown_option_gets_one_line_with_the_closest(graph, capsys):
+def test_an_unknown_option_gets_one_line_with_what_was_meant(graph, capsys):
     for words, hint in (
         (["show", graph, "--tabel"], "unrecognized arguments: --tabel, did you mean --table? (see simplace --help)"),
+        (["show", graph, "--rule", "a"], "unrecognized arguments: --rule a; --rule is an option of simplace explain"),
         (["show"], "the following arguments are required: TARGET (see simplace show --help)"),
         (["show", graph, "--nodes", "0"], "argument --nodes: '0' is not a whole number above 0"),
     ):
