@@ -2,8 +2,8 @@
 
 A gradient op belongs where the forward ops compute that read the same tensors as it does: only `tf.gradients` asks for
 that (its ops are colocated with the forward ops), a tape leaves it to the scope around `tape.gradient`. An op between
-a gradient and an assignment belongs to the variable's device. Both are told only where a step would copy less with
-them there.
+a gradient and an assignment belongs to the variable's device. Both are told, or one of them, only where a step would
+copy less with them there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simplace.explain.finding import Finding
+from simplace.explain.finding import Finding, StepCost
 from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import get_short_device
 from simplace.graph.dtypes import DataType
@@ -76,14 +76,12 @@ def gradients_elsewhere(costs: CopyCosts) -> Iterator[GradientsElsewhere | Updat
     homes = _find_homes(placement, gradients)
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
-        cost = costs.of_move({**late, **away})
-        if min(cost.copies, cost.size) < 0 or cost.seconds <= 0:
-            continue
-        where = _describe_ops(placement, away or late)
-        if away:
-            yield GradientsElsewhere(*where, len(late), cost=cost)
-        else:
-            yield UpdatesElsewhere(*where, cost=cost)
+        # An update also reads what all updates share, such as the count of steps: it may cost more copies there.
+        for gradient_homes, update_homes in ((away, late), (away, {}), ({}, late)):
+            cost = costs.of_move({**update_homes, **gradient_homes})
+            if min(cost.copies, cost.size) >= 0 and cost.seconds > 0:
+                yield _describe_move(placement, gradient_homes, update_homes, cost)
+                break
 
 
 def is_gradient(graph: Graph, node: int) -> bool:
@@ -110,6 +108,15 @@ def is_update(op: str) -> bool:
     (True, True, False)
     """
     return _UPDATE.match(op) is not None
+
+
+def _describe_move(
+    placement: Placement, gradients: Mapping[int, str], updates: Mapping[int, str], cost: StepCost
+) -> GradientsElsewhere | UpdatesElsewhere:
+    """Return the finding of gradients and updates that belong to other devices than the one that they run on."""
+    if not gradients:
+        return UpdatesElsewhere(*_describe_ops(placement, updates), cost=cost)
+    return GradientsElsewhere(*_describe_ops(placement, gradients), len(updates), cost=cost)
 
 
 def _describe_ops(

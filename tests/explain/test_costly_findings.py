@@ -72,6 +72,16 @@ def test_gradients_outside_of_the_scope_of_their_layer() -> None:
     )
 
 
+def test_gradients_whose_updates_read_more_on_their_own_device() -> None:
+    """All updates share two tensors, which would have to be copied to the variable's device."""
+    shared = [line for name in "ab" for line in (node(name, "Neg", "seed"), node(f"log_{name}", "Neg", name))]
+    update = node("mul", "AddN", "gradient_tape/dw", "a", "b", extra='attr { key: "N" value { i: 3 } }')
+    nodes = [update if 'name: "mul"' in one else one for one in layer(1)]
+    assert found(constant("seed", MATRIX), *shared, *nodes) == [
+        f"gradients-elsewhere gradient_tape/dy gradient_tape/dw: 2 copies, {2 * BYTES} B",
+    ]
+
+
 def test_gradients_where_their_layer_is() -> None:
     assert found(*layer(0)) == []
     assert found(*layer(1, "/GPU:1")) == []
