@@ -6,13 +6,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.agreement.failure_records import load_counts
 from tests.agreement.record import CALLED, EAGER, Record, Run
+from tests.failures.measure import FailureCounts
 
 _INTRODUCTION = """\
 # Agreement with TensorFlow
 
 simplace and TensorFlow place every program of the samples and of the corpus on emulated machines, and what both do is
-compared node by node. Written by `python -m tests.agreement`, which compares with the installed version.
+compared node by node. Written by `python -m tests.agreement`, which compares with the installed version. The last two
+columns are of programs that fail after their placement, and of similar ones that run: how many of the first are
+predicted to fail ([predicted failures](failures.md)), and how many of the second (`python -m tests.failures --record`).
 """
 _KEY = """\
 A cell counts the nodes that both place alike, out of all that either places. **Bold**: something differs. r:
@@ -52,12 +56,16 @@ _RANDOM_HEADS = {
 }  # fmt: skip
 
 
-def summary_page(records: Sequence[Record], random: Path, folder: str) -> str:
-    """Write the page of sums; `random` is the file of the random programs' counts, `folder` that of the other pages."""
+def summary_page(records: Sequence[Record], random: Path, failures: Path, folder: str) -> str:
+    """Write the page of sums; `folder` is that of the other pages.
+
+    `random` is the file of the random programs' counts, `failures` that of the predicted failures.
+    """
     heads = (
         "TensorFlow", "compared", "programs", "placements", "refused", "nodes", "of them in datasets and calls",
-        "eager ops", "copies", "cells that differ",
+        "eager ops", "copies", "cells that differ", "failures predicted", "false alarms",
     )  # fmt: skip
+    counts = load_counts(failures)
     lines = [_INTRODUCTION, _row(heads), "|" + "---|" * len(heads)]
     for record in records:
         dates = sorted({run.date for run in record.all_runs()})
@@ -78,10 +86,16 @@ def summary_page(records: Sequence[Record], random: Path, folder: str) -> str:
             sum(cell.placements for cell in placed), sum(cell.refused for cell in cells),
             sum(cell.total for cell in placed), sum(cell.total for cell in called) or "-",
             sum(cell.total for cell in eager) or "-", sum(cell.copies for cell in cells),
-            sum(bool(cell.differing) for cell in cells),
+            sum(bool(cell.differing) for cell in cells), *_failure_cells(counts.get(record.tensorflow)),
         )))  # fmt: skip
     lines += ["", *_random_lines(random), "## Not compared", "", *(f"- {cause}" for cause in _CAUSES)]
     return "\n".join(lines) + "\n"
+
+
+def _failure_cells(counts: FailureCounts | None) -> tuple[str, str]:
+    if counts is None:
+        return "-", "-"
+    return f"{counts.predicted} of {counts.failing}", f"{counts.false_alarms} of {counts.sound}"
 
 
 def version_page(record: Record) -> str:

@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "agreement.md"
 FOLDER = ROOT / "docs" / "agreement"
 RANDOM = ROOT / "docs" / "agreement-random.json"
+FAILURES = ROOT / "docs" / "agreement-failures.json"
 _SHOWN = 2  # differences a placement
 _MACHINES = re.compile(r"^# machines: (.+)$", re.MULTILINE)
 
@@ -130,7 +131,7 @@ def write_pages() -> None:
     known = [records.load(path, path.stem) for path in paths]
     for record in known:
         (FOLDER / f"{record.tensorflow}.md").write_text(document.version_page(record), encoding="utf-8")
-    DOCUMENT.write_text(document.summary_page(known, RANDOM, FOLDER.name), encoding="utf-8")
+    DOCUMENT.write_text(document.summary_page(known, RANDOM, FAILURES, FOLDER.name), encoding="utf-8")
 
 
 def run(path: Path, column: Column, start: Start) -> Run:

@@ -9,9 +9,11 @@ from simplace.machine.machine import Machine
 from tests.agreement import __main__ as command_line
 from tests.agreement import document, table
 from tests.agreement import record as records
+from tests.agreement.failure_records import save_counts
 from tests.agreement.record import Cell, Record, Run
 from tests.agreement.runner import Outcome
 from tests.agreement.table import COLUMNS, Column, Selection
+from tests.failures.measure import FailureCounts
 
 
 def run(digest="a", seconds=2.0, end="", **cells):
@@ -85,13 +87,15 @@ def test_the_page_of_a_version():
 def test_the_page_of_sums(tmp_path):
     rest = {"functions of datasets and calls": Cell(7, 7, 2), "eager ops": Cell(30, 30, 1)}
     newer = Record("2.21.0", {"loops": {"0 GPU soft": run(main=Cell(3, 3, 1), **rest)}})
-    lines = document.summary_page([newer, RECORD], tmp_path / "none.json", "agreement").splitlines()
-    assert lines[5:9] == [
+    failures = tmp_path / "failures.json"
+    save_counts(failures, {"2.21.0": FailureCounts("2026-11-20", 55, 54, 43, 1)})
+    lines = document.summary_page([newer, RECORD], tmp_path / "none.json", failures, "agreement").splitlines()
+    assert lines[7:11] == [
         "| TensorFlow | compared | programs | placements | refused | nodes | of them in datasets and calls | eager ops "
-        "| copies | cells that differ |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        "| [2.21.0](agreement/2.21.0.md) | 2026-11-20 | 1 | 3 | 0 | 10 | 7 | 30 | 0 | 0 |",
-        "| [2.16.2](agreement/2.16.2.md) | 2026-11-20 | 4 | 6 | 1 | 20 | - | - | 6 | 2 |",
+        "| copies | cells that differ | failures predicted | false alarms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| [2.21.0](agreement/2.21.0.md) | 2026-11-20 | 1 | 3 | 0 | 10 | 7 | 30 | 0 | 0 | 54 of 55 | 1 of 43 |",
+        "| [2.16.2](agreement/2.16.2.md) | 2026-11-20 | 4 | 6 | 1 | 20 | - | - | 6 | 2 | - | - |",
     ]
 
 

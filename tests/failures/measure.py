@@ -68,6 +68,23 @@ def precision(measured: Sequence[Measured]) -> float:
     return sum(each.fails for each in told) / max(1, len(told))
 
 
+@dataclass(frozen=True, slots=True)
+class FailureCounts:
+    """Record of a run of all programs: how many fail, and run, and how many of each are predicted to fail; ISO date."""
+
+    date: str
+    failing: int
+    predicted: int
+    sound: int
+    false_alarms: int
+
+
+def count_failures(measured: Sequence[Measured], date: str) -> FailureCounts:
+    """Return how many programs fail and run, and how many of each are predicted to fail."""
+    told = [[each.is_told for each in measured if each.fails == fails] for fails in (True, False)]
+    return FailureCounts(date, len(told[0]), sum(told[0]), len(told[1]), sum(told[1]))
+
+
 def _ask_tensorflow(cases: Sequence[Case]) -> dict[str, str]:
     built = str(plugin.build_plugin(_version()))
     given = json.dumps([{**asdict(case), "plugin": built} for case in cases])
