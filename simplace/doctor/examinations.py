@@ -272,9 +272,9 @@ def _find_eager_ops(patient: Patient) -> Iterator[Finding]:
     eager = patient.result.eager
     if eager is None:
         return
-    idle = () if patient.result.programs else (IdleGpu,)
-    told = (EagerCopiesEachTime, NoKernel, *idle)  # of a scope without a device `_find_scopes_without_device` tells
-    yield from (finding for finding in find_in_eager(eager) if isinstance(finding, told))
+    told = (EagerCopiesEachTime, NoKernel, IdleGpu)  # of a scope without a device `_find_scopes_without_device` tells
+    found = find_in_eager(eager, is_all=not patient.result.programs)
+    yield from (finding for finding in found if isinstance(finding, told))
 
 
 def _all_nodes(program: Program) -> Iterator[NodeDef]:

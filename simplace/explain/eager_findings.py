@@ -46,9 +46,12 @@ class EagerCopiesEachTime(Finding):
     bytes: int
 
 
-def find_in_eager(eager: PlacedEager) -> list[Finding]:
-    """List the findings of the eager ops of a program, the most telling kind first, then in the order of the ops."""
-    return [*copies_each_time(eager), *ungranted_scopes(eager), *_idle_gpus(eager)]
+def find_in_eager(eager: PlacedEager, *, is_all: bool = True) -> list[Finding]:
+    """List the findings of the eager ops of a program, the most telling kind first, then in the order of the ops.
+
+    `is_all` tells that the program ran nothing else: only then are GPUs idle on which none of them ran.
+    """
+    return [*copies_each_time(eager), *ungranted_scopes(eager), *(_idle_gpus(eager) if is_all else ())]
 
 
 def line_of_eager(finding: Finding) -> str:

@@ -123,8 +123,9 @@ def write_eager(result: Result) -> str:
     eager = result.eager
     if eager is None:
         return ""
-    found = "".join(f"<li><b>{one.title}</b> {escape_text(line_of_eager(one))}</li>" for one in find_in_eager(eager))
-    findings = f"<ul class='findings'>{found}</ul>" if found else ""
+    found = find_in_eager(eager, is_all=not result.programs)
+    lines = "".join(f"<li><b>{one.title}</b> {escape_text(line_of_eager(one))}</li>" for one in found)
+    findings = f"<ul class='findings'>{lines}</ul>" if found else ""
     title, rest = write_eager_title(eager).split(": ", 1)
     heading = f"<h2>{escape_text(title[0].upper() + title[1:])}</h2><p>{escape_text(rest)}</p>"
     table = write_table(eager_tables.line_table(eager, _LINES))

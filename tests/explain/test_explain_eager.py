@@ -158,6 +158,12 @@ def test_the_findings_of_a_loop():
     assert (found[4].device, found[2].request, found[2].got) == ("GPU:1", "/device:GPU:1", "CPU:0")
 
 
+def test_gpus_are_idle_only_where_the_program_runs_nothing_but_eager_ops():
+    on_cpu = program(ran(3, "Relu", (FLOAT, CPU), scope=CPU, T=FLOAT))
+    assert [type(each) for each in find_in_eager(on_cpu)] == [IdleGpu, IdleGpu]
+    assert find_in_eager(on_cpu, is_all=False) == []
+
+
 def test_the_copies_of_a_line_are_one_finding():
     add = ran(4, "AddV2", (FLOAT, CPU), (FLOAT, CPU), times=20, tensors={0: 20, 1: 20}, T=FLOAT)
     found = [each for each in find_in_eager(program(*LOOP[:2], add)) if isinstance(each, EagerCopiesEachTime)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,14 +12,19 @@ import pytest
 
 from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
+from simplace.graph.dtypes import DataType
 from simplace.partition import control_loops
+from simplace.pipeline import EagerPlacer
+from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
+from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.report.graph_data import graph_data
 from simplace.report.page import write_page
 from simplace.report.schedule_data import schedule_data
 from tests.report import worlds
 from tests.views import graphs
-from tests.worlds import constant, node
+from tests.worlds import CPU, constant, node, shipped
 
+FLOAT = DataType.DT_FLOAT
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -68,6 +74,15 @@ def test_spans_unfold_to_those_of_the_trace() -> None:
     assert sorted(starts) == sorted(
         (trace.tracks[s.track].name, s.start, s.duration) for s in trace.spans if s.duration
     )
+
+
+def test_gpus_that_a_function_uses_are_not_idle_though_no_eager_op_runs_there() -> None:
+    result = worlds.result(graphs.towers(2))
+    given = EagerOp("Relu", "model.py:1", CPU, True, {"T": FLOAT}, (EagerInput(FLOAT, CPU),))
+    ran = PlacedOp("model.py:1 Relu", EagerPlacer(result.devices, shipped()).place(given), 1, (), ())
+    page = write_page(replace(result, eager=PlacedEager((ran,), result.devices, shipped())), None)
+    assert "Outside of functions" in page
+    assert "idle device" not in page
 
 
 def test_nothing_of_a_program_becomes_markup() -> None:

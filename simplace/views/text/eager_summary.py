@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from simplace.explain.eager_findings import find_in_eager, line_of_eager
 from simplace.explain.finding import cite_page
-from simplace.explain.findings import IdleGpu
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.views.text import eager_tables
 from simplace.views.text.lines import list_findings
@@ -24,8 +23,7 @@ def write_eager_summary(
     lines = eager_tables.line_table(eager, None if is_long else _LINES if is_all else _FEW_LINES)
     devices = [to_text(eager_tables.device_table(eager), width)] if is_all else []
     parts = [write_eager_title(eager), *devices, to_text(lines, width)]
-    found = [one for one in find_in_eager(eager) if is_all or not isinstance(one, IdleGpu)]
-    if found:
+    if found := find_in_eager(eager, is_all=is_all):
         lines_of_findings = [cite_page(line_of_eager(one), one) for one in found]
         parts.append(list_findings(lines_of_findings, width, "simplace doctor lists them all"))
     return "\n\n".join(parts)
