@@ -84,6 +84,28 @@ def test_kinds_are_counted_with_their_copies(seen) -> None:
     assert (ops[9, "Shape"].times, ops[9, "Shape"].device) == (5, GPU0)
 
 
+def test_threads_count_their_ops_as_of_one_kind(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    text = """\
+        import threading
+        import tensorflow as tf
+        ready = threading.Barrier(8)
+        def work():
+            ready.wait()
+            for i in range(50):
+                tf.nn.relu(x)
+        x = tf.ones([2])
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    """
+    path.write_text(dedent(text))
+    observed = observe_script(str(path), (), Machine(gpus=1), Options())
+    assert [(each.times, each.device) for each in observed.eager if each.op.op == "Relu"] == [(400, GPU0)]
+
+
 def test_variables_tables_and_datasets_go_where_they_are(seen) -> None:
     ops = seen(
         """\

@@ -328,6 +328,41 @@ CONSTANTS_OF_TWO_THREADS = """\
     assert int(tf.reduce_sum(total)) == 4 * sum(range(200)) + 200 * 24, int(tf.reduce_sum(total))
 """
 
+# Two threads run ops whose integers are in host memory, beside one whose ops and iterators end with errors.
+EAGER_THREADS = """\
+    import threading
+    import tensorflow as tf
+    counter, done, found = tf.Variable(0), threading.Event(), []
+    def fail():
+        while not done.is_set():
+            for _ in tf.data.Dataset.range(2):
+                pass
+            try:
+                with tf.device("CPU:0"):
+                    tf.strings.to_number(tf.constant("no"))
+            except tf.errors.InvalidArgumentError:
+                pass
+    def work(k):
+        try:
+            for i in range(100):
+                numbers = tf.constant([k, i, k + i])
+                found.append(tf.concat([numbers, numbers], 0).numpy().tolist() == 2 * [k, i, k + i])
+                found.append(int(tf.unique(tf.reshape(numbers, [3])).y[0]) == k)
+                counter.assign_add(1)
+        except Exception as error:
+            found.append(error)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(200, 202)]
+    failing = threading.Thread(target=fail)
+    for thread in (failing, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    failing.join()
+    assert (len(found), int(counter)) == (400, 200), (found[-2:], int(counter))
+    assert set(found) == {True}, set(found)
+"""
+
 DERIVATIVES = """
     import tensorflow as tf
     def differentiate(function):
@@ -422,6 +457,7 @@ PROGRAMS = {
     "asynchronous": (ASYNCHRONOUS, 1),
     "derivatives": (DERIVATIVES, 1),
     "threads": (THREADS, 1),
+    "threads of eager ops": (EAGER_THREADS, 1),
     "Python functions": (PY_FUNCTIONS, 1),
     "constants of two threads": (CONSTANTS_OF_TWO_THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),

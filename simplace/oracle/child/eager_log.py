@@ -35,6 +35,7 @@ _INVALID = re.compile(
 _RESOURCE = tf.resource.as_datatype_enum
 _NO_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of a tensor in host memory, also in a cluster
 _MAKER = "_simplace_made_by"
+_counting = threading.RLock()  # of one thread, which may release a variable meanwhile, by an op again
 _MIRRORS = "_simplace_copied_to"  # an attribute of tensors, which goes when they go
 Attr = tuple[str, str, Any]  # name, kind, value
 Inputs = tuple[tuple[int, str, bool], ...]  # type, device, whether it is a small integer
@@ -49,7 +50,7 @@ class EagerKind:
     for the first time, and their bytes: TensorFlow keeps a copy beside its tensor, and copies none twice to one device
     (LocalEagerCopyToDevice of eager/execute.cc). `made_by` counts, by input and the number of the kind that made the
     tensor, how often it was read. `changes` is how often the program had changed its devices before; `number` is -1 as
-    long as nothing was told.
+    long as nothing was told; `is_claimed` tells that a thread runs the first one, or has run it.
     """
 
     at: str
@@ -61,6 +62,7 @@ class EagerKind:
     inputs: Inputs
     changes: int
     number: int = -1
+    is_claimed: bool = False
     device: str = ""
     is_for_host: bool = False
     times: int = 0
@@ -70,6 +72,10 @@ class EagerKind:
 
     def count(self, inputs: Sequence[Any]) -> None:
         """Count an execution, and the tensors that come to its device for the first time."""
+        with _counting:
+            self._count(inputs)
+
+    def _count(self, inputs: Sequence[Any]) -> None:
         self.times += 1
         for i, (dtype, _, _) in enumerate(self.inputs):
             maker = getattr(inputs[i], _MAKER, None)
@@ -112,7 +118,7 @@ class EagerLog:
         self._kinds: dict[tuple[Any, ...], EagerKind] = {}
         self._told: list[EagerKind] = []
         self._handles: dict[int, str] = {}  # the device of a resource, by the handle
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
 
     def describe(self, inputs: Sequence[Any]) -> Inputs:
         """Return what the device of an op depends on in its inputs."""
@@ -138,6 +144,12 @@ class EagerLog:
                 kind = self._kinds.setdefault(key, EagerKind(*key))
                 kind.copied, kind.sizes = kind.copied or [0] * len(inputs), kind.sizes or [0] * len(inputs)
         return kind
+
+    def claims(self, kind: EagerKind) -> bool:
+        """Return whether an op about to run is the first of its kind; it is to be told, and no other one."""
+        with self._turn:
+            is_first, kind.is_claimed = not kind.is_claimed, True
+            return is_first
 
     def position(self) -> int:
         """Return where TensorFlow's log ends now."""

@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
-from simplace.oracle.child.aborted_ops import rerun_aborted
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
@@ -25,6 +24,7 @@ from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_in_py_function, is_inside, watch_py_functions
 from simplace.oracle.child.packed_handles import note_members
 from simplace.oracle.child.patches import find_original, patch_method
+from simplace.oracle.child.shared_rendezvous import rerun_aborted, run_alone
 from simplace.oracle.child.tensors import (
     find_host,
     is_gpu_variable,
@@ -75,10 +75,11 @@ class EagerExecution:
         self._eager = eager
         self._repeats = None if eager is None else EagerRepeats(eager)
         self._emulate = emulate
-        self._fast = rerun_aborted(find_original(pywrap_tfe, "TFE_Py_FastPathExecute"))
+        run_shared = run_alone if emulate else (lambda call: call)
+        self._fast = run_shared(find_original(pywrap_tfe, "TFE_Py_FastPathExecute"))
         self._execute = find_original(pywrap_tfe, "TFE_Py_Execute")
         self._execute_cancelable = find_original(pywrap_tfe, "TFE_Py_ExecuteCancelable")
-        self._make_constant = rerun_aborted(find_original(constant_op, "convert_to_eager_tensor"))
+        self._make_constant = run_shared(find_original(constant_op, "convert_to_eager_tensor"))
 
     def watch(self) -> None:
         """Intercept all eager ops and calls from now on."""
@@ -154,7 +155,7 @@ class EagerExecution:
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op of the program, and count it."""
         kind = watched.kind_of(given.op, given.scope, watched.describe(given.inputs), given.attrs)
-        results = self._run_first(watched, kind, given) if kind.times == 0 else self._run_known(kind, given)
+        results = self._run_first(watched, kind, given) if watched.claims(kind) else self._run_known(kind, given)
         if self._repeats is not None and isinstance(results, list):
             self._repeats.note(given.op, given.inputs, Repeat(kind, given.attrs, len(results)))
         return kind.sign(results)
@@ -260,12 +261,17 @@ class EagerExecution:
         if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
             return to_device(result, home)
         attrs = ("T", result.dtype.as_datatype_enum)
-        return rerun_aborted(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
+        return run_alone(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
 
     def _bare(self, given: _Given) -> Call:
-        if not self._emulate or not kernel_types.is_harmless(given.op):
+        """Return the call of an op as the program makes it, alone if it is for a GPU and cannot wait for another."""
+        if not self._emulate:
             return given.run
-        run = rerun_aborted(given.run)
+        may_wait = _works_on_objects(given)
+        if not kernel_types.is_harmless(given.op):
+            is_alone = not may_wait and _is_gpu(_choose_device(given))
+            return run_alone(given.run, tries=1) if is_alone else given.run
+        run = rerun_aborted(given.run) if may_wait else run_alone(given.run)
         return (lambda: run(given.scope or None, list(map(_through_host, given.inputs)))) if _NO_PEERS else run
 
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
@@ -287,7 +293,7 @@ class EagerExecution:
         kind = watched.kind_of(_CONSTANT, home, described, ("T", described[0][0]))
         attempt = watched.attempt(_CONSTANT, start)
         if attempt.device:
-            if kind.times == 0:
+            if watched.claims(kind):
                 watched.tell(kind, attempt)
             kind.count([tensor])
             kind.sign([tensor])

@@ -15,10 +15,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.oracle.child.aborted_ops import rerun_aborted
 from simplace.oracle.child.failures import FAILURES, find_code
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.shared_memory import find_address
+from simplace.oracle.child.shared_rendezvous import run_alone
 from simplace.oracle.child.tensors import (
     describe_variable,
     find_host,
@@ -53,7 +53,7 @@ class _Copy:
 
 
 _turn = threading.Lock()
-_execute = rerun_aborted(find_original(pywrap_tfe, "TFE_Py_Execute"))
+_execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 
 @contextmanager
