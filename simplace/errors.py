@@ -63,6 +63,10 @@ class NodeNotFoundError(SimplaceError):
     """Report a node name that no placed graph has."""
 
 
+class AmbiguousNodeError(NodeNotFoundError):
+    """Report the end of a node name that several nodes of a graph have."""
+
+
 class UnknownRuleError(SimplaceError):
     """Report a name that no finding and no reason has."""
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from simplace.devices.device_set import DeviceSet
-from simplace.errors import NodeNotFoundError, ProgramError, SimplaceError, join_choices
+from simplace.errors import AmbiguousNodeError, NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
 from simplace.partition.collective_members import Collective
@@ -255,18 +255,23 @@ class Result:
         return max(self.programs, key=lambda placed: (not placed.is_initializer, placed.work, placed.ops))
 
     def holding(self, node: str) -> Placed:
-        """Return the first program with a node of that name."""
-        from simplace.explain.explanation import check_found
+        """Return the first program with a node of that name, or else with one node whose name ends in it."""
+        from simplace.explain.explanation import check_found, describe_missing_node
 
-        error: NodeNotFoundError | None = None
-        for placed in self.programs:
+        ambiguous: AmbiguousNodeError | None = None
+        for placed in sorted(self.programs, key=lambda placed: node not in placed.placement.graph.ids):
             try:
                 check_found(placed.placement, node, placed.clusters)
-            except NodeNotFoundError as missing:
-                error = error or missing
+            except AmbiguousNodeError as error:
+                ambiguous = ambiguous or error
+            except NodeNotFoundError:
+                continue
             else:
                 return placed
-        raise error or NodeNotFoundError(f"{self.target} has no program, so there is no node {node!r} to explain")
+        if ambiguous or not self.programs:
+            nothing = f"{self.target} has no program, so there is no node {node!r} to explain"
+            raise ambiguous or NodeNotFoundError(nothing)
+        raise describe_missing_node([placed.placement for placed in self.programs], node)
 
     def explain(self, node: str) -> Explanation:
         """Explain the device of a node of the first program that has it, or of eager ops by line, op or name."""

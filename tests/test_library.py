@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +12,8 @@ import simplace
 from simplace.api import Placements, measuring
 from simplace.cli import main
 from simplace.errors import DrawingError, NodeNotFoundError, SimplaceError
-from tests.worlds import constant, node
+from simplace.result import Placed, Result
+from tests.worlds import constant, node, place
 
 GRAPH = (constant("a", (2, 3), device="/CPU:0"), node("x", "Neg", "a", device="/GPU:0"), node("b>c", "Exp", "x"))
 DEVICES = "cpu:1,gpu:1"
@@ -77,6 +79,34 @@ def test_an_unknown_figure_lists_those_there_are(result: Placements) -> None:
         result.schedule().figure("pie")
     with pytest.raises(NodeNotFoundError):
         result.schedule("other")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("deep/Exp", "two"),
+        ("Exp", "one"),
+        ("Neg", "two"),
+        ("x/mul", "'x/mul' is ambiguous in two: 2 nodes end in it; name one of a/x/mul, b/x/mul"),
+        ("Nag", "no node is called 'Nag' in one, two; did you mean Neg"),
+    ],
+)
+def test_a_node_is_looked_for_in_all_programs(name: str, found: str) -> None:
+    """A whole name comes before the end of one; what is missing is told of all programs."""
+    texts = {
+        "one": ("Exp", "y/Neg", "z/Neg"),
+        "two": ("deep/Exp", "Neg", "a/x/mul", "b/x/mul"),
+    }
+    placements = [
+        place(*(node(each, "Neg", "c") for each in names), constant("c", ()), name=title)
+        for title, names in texts.items()
+    ]
+    result = Result("model.py", "2.21.0", "", placements[0].devices, tuple(map(Placed, placements)))
+    if " " in found:
+        with pytest.raises(NodeNotFoundError, match=re.escape(found)):
+            result.holding(name)
+    else:
+        assert result.holding(name).title == found
 
 
 def test_printed_a_result_is_what_show_prints(

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from simplace.devices.device_set import Device
-from simplace.errors import NodeNotFoundError, join_alternatives, join_choices
+from simplace.errors import AmbiguousNodeError, NodeNotFoundError, join_alternatives, join_choices
 from simplace.explain import reasons as why
 from simplace.explain.sentence import Part, Sentence, join_sentence, join_with_commas
 from simplace.explain.sentences import Words
@@ -101,7 +101,8 @@ class Explainer:
 def find_node(placement: Placement, name: str) -> int:
     """Return the id of the node called `name`, also where only the end of the name is given and is unique.
 
-    A name that no node has counts as one in which layers are called as the user named them.
+    A name that no node has counts as one in which layers are called as the user named them. Raise `AmbiguousNodeError`
+    where several names have that end, `NodeNotFoundError` where none has.
     """
     graph = placement.graph
     if name in graph.ids and graph.ids[name] > 1:
@@ -110,13 +111,20 @@ def find_node(placement: Placement, name: str) -> int:
     if len(ends) == 1:
         return ends[0]
     if ends:
-        raise NodeNotFoundError(
+        raise AmbiguousNodeError(
             f"{name!r} is ambiguous in {placement.program.title}: {len(ends)} nodes end in it; "
             f"name one of {join_choices(graph.names[i] for i in ends)}"
         )
-    close = difflib.get_close_matches(name, graph.names[2:], n=5, cutoff=0.4)
+    raise describe_missing_node([placement], name)
+
+
+def describe_missing_node(placements: Sequence[Placement], name: str) -> NodeNotFoundError:
+    """Return the error for a name that no node of some programs has, with the closest names in all of them."""
+    names = dict.fromkeys(known for placement in placements for known in placement.graph.names[2:])
+    close = difflib.get_close_matches(name, names, n=5, cutoff=0.4)
     hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every node"
-    raise NodeNotFoundError(f"no node is called {name!r} in {placement.program.title}; {hint}")
+    titles = dict.fromkeys(placement.program.title for placement in placements)
+    return NodeNotFoundError(f"no node is called {name!r} in {join_choices(titles, limit=4)}; {hint}")
 
 
 def _find_known(placement: Placement, name: str) -> list[int]:

@@ -47,6 +47,11 @@ def parse_target(text: str, *, has_signatures: bool = False) -> Target:
         return Target(path, "keras")
     if path.suffix in GRAPH_SUFFIXES:
         return Target(path, "graph")
+    if path.suffix == ".ipynb":
+        raise TargetError(
+            f"{path}: a notebook is not a script; make one of it (jupyter nbconvert --to script {path}), or in the "
+            "notebook itself observe a cell with: with simplace.watch():"
+        )
     known = join_choices([".py", ".keras", *GRAPH_SUFFIXES])
     raise TargetError(f"{path}: unknown file type; simplace reads {known} and SavedModel directories")
 

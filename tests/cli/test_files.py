@@ -169,6 +169,7 @@ def test_bad_input_gets_one_line(words, line, graph, tmp_path, capsys):
         ("page.pb", b"<!DOCTYPE html><html></html>", "HTML"),
         ("model.keras", b"not a zip", "model.keras"),
         ("model.h5", b"", "unknown file type"),
+        ("model.ipynb", b"{}", "make one of it (jupyter nbconvert --to script"),
         (
             "dangling.pbtxt",
             b'node { name: "a" op: "Neg" input: "b" attr { key: "T" value { type: DT_FLOAT } } }',
